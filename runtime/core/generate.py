@@ -1,9 +1,9 @@
-"""Makes ``pjrt.h`` and ``sizes.h`` from the declarations of `plugrt.capi.abi`, for the core in C.
+"""Makes ``pjrt.h`` and ``sizes.h`` for the C core from the declarations of `plugrt.capi.abi`.
 
-And the two files that name the core's sources, ``sources.h`` for the core and ``core_sources.py``
-for Python, so that a core of other sources is not taken for theirs. Run ``python
-runtime/core/generate.py`` after a change there or in the core; a test keeps them in step. Where two
-branches changed the core, git may find a conflict in these files: what this makes resolves it.
+Also makes ``sources.h`` for the core and ``core_sources.py`` for Python. Both have a hash of the
+core's sources, so that plugrt refuses a core that was built from other sources. Run ``python
+runtime/core/generate.py`` after a change of the declarations or of the core; a test checks that the
+files are current. If git finds a conflict in these files, run the script to resolve it.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ USED = (
     "Event_Destroy",
     "LoadedExecutable_Execute",
 )
-"""What the core fills in: the arguments of these functions, which no version has changed.
+"""The functions that the core calls. No version has changed their argument structs.
 
-The size of the one other struct, ``PJRT_ExecuteOptions``, `plugrt._core.Client` is given."""
+The size of ``PJRT_ExecuteOptions``, the one other struct, is an argument of `plugrt._core.Client`.
+"""
 
 
 def sizes_h() -> str:
@@ -59,12 +60,12 @@ FILES = {"pjrt.h": lambda: c_header(MADE), "sizes.h": sizes_h}
 
 
 def sources_h() -> str:
-    """Returns what the core says of its sources."""
+    """Returns the header with the hash of the core's sources."""
     return source_stamps.sources_h(HERE)
 
 
 def core_sources_py() -> str:
-    """Returns what Python compares that with."""
+    """Returns the module with the same hash for Python."""
     return source_stamps.core_sources_py(HERE, "runtime/core/generate.py", "native_core")
 
 

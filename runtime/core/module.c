@@ -1,6 +1,5 @@
-/* The module `plugrt._core`: its functions, and the types of all subjects.
-
-   Types and hooks are the process's: the core runs in the main interpreter alone, once. */
+/* The module `plugrt._core`: its functions and types. Types and hooks belong to the process: the
+   core runs once, in the main interpreter. */
 #include "calls/calls.h"
 #include "launches/launches.h"
 #include "arrays/arrays.h"
@@ -95,7 +94,8 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static int filled; /* not by an import that failed or was interrupted on its way, and may be tried again */
+/* not set by an import that failed or was interrupted, which may be tried again */
+static int filled;
 
 static int fill(PyObject *module) {
   if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {

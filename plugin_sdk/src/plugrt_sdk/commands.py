@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from plugrt.cli.completion import complete_plugin
-from plugrt.cli.usage import usage_errors
+from plugrt.cli.usage import complete_plugin, usage_errors
 from plugrt.errors import (
     FileRefused,
     InvalidArgument,

@@ -1,11 +1,11 @@
-/* Array: the base of `plugrt.execution.arrays.array.Array`, with what it holds. */
+/* Array: the base class of `plugrt.execution.arrays.array.Array`, with its fields. */
 #include "arrays/internal.h"
 #include "values/values.h"
 
 PyTypeObject *array_class;
 static PyTypeObject *Array_Type;
 static Spares spares;
-static Py_ssize_t weak_offset; /* of the list of weak references to an array */
+static Py_ssize_t weak_offset; /* offset of an array's list of weak references */
 
 PyObject *array_holding(PyObject *shards, PyObject *aval) {
   Array *made = (Array *)spares_make(&spares);
@@ -34,7 +34,7 @@ PyObject *replace_held(PyObject *module, PyObject *args) {
   self->shards = Py_NewRef(held);
   self->extra = NULL;
   self->is_there = 0;
-  Py_XDECREF(old); /* may run Python: the array is complete by now */
+  Py_XDECREF(old); /* may run Python code: the array is complete by now */
   Py_XDECREF(extra);
   Py_RETURN_NONE;
 }
@@ -88,7 +88,8 @@ static PyMemberDef array_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-/* What a field holds, None if nothing; but as a slot of Python's where the array was never filled. */
+/* The value of a field, None if it is not set. Raises AttributeError, as a slot of Python does, if
+   the array was never filled. */
 static PyObject *get_field(Array *self, PyObject *held, const char *name) {
   if (held || self->aval) return Py_NewRef(held ? held : Py_None);
   if (Py_Version >= 0x030D0000) {
@@ -128,9 +129,23 @@ static int set_extra(Array *self, PyObject *value, void *unused) {
   return set_field(&self->extra, value);
 }
 
+static PyObject *get_is_viewed(Array *self, void *unused) {
+  (void)unused;
+  return PyBool_FromLong(is_host_buffer(self->extra));
+}
+
+/* Does nothing. Because this function exists, numpy.frombuffer keeps a memoryview instead of the
+   array alone, whose memory may be released. */
+static void array_releasebuffer(PyObject *self, Py_buffer *view) {
+  (void)self;
+  (void)view;
+}
+
 static PyGetSetDef array_fields[] = {
     {"_shards", (getter)get_shards, (setter)set_shards, "What launches take; None once deleted.", NULL},
     {"_extra", (getter)get_extra, (setter)set_extra, "The host copy, or why it was deleted.", NULL},
+    {"_is_viewed", (getter)get_is_viewed, NULL, "Whether views were made that `_extra` is silent about.",
+     NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyType_Slot array_slots[] = {
@@ -142,6 +157,7 @@ static PyType_Slot array_slots[] = {
     {Py_tp_members, array_members},
     {Py_tp_getset, array_fields},
     {Py_bf_getbuffer, array_getbuffer},
+    {Py_bf_releasebuffer, array_releasebuffer},
     {0, NULL},
 };
 static PyType_Spec array_spec = {

@@ -1,13 +1,15 @@
-/* The buffer of an array for Python's protocol: its own memory where the host addresses it,
-   else its host copy.
+/* The buffer protocol of arrays: exposes the array's own memory if the host can address it, else
+   its host copy.
 
-   A method of Python's (PEP 688, from 3.12 on) would run for each read of NumPy's, which asks for a
-   buffer before all else. NumPy drops the error of a request, and asks for the array: an interruption
-   of the main thread, which would be lost so, is raised when the next Python code runs. What ends
-   another thread `__array__` raises again. */
+   A Python method (PEP 688, from 3.12 on) would run at each read by NumPy, which first asks for a
+   buffer.
+
+   NumPy discards the error of a failed request and then calls `__array__`. This would lose an
+   interruption of the main thread, so that it is raised when the next Python code runs. In another
+   thread, `__array__` raises the exception again. */
 #include "arrays/internal.h"
 
-static PyObject *buffer_in_python; /* the method of the class below Array */
+static PyObject *buffer_in_python; /* method of the class derived from Array */
 
 static int fill_from_host(PyObject *self, Py_buffer *view, int flags) {
   if (array_fill_view(self, view, flags) == DONE) return 0;
@@ -15,11 +17,12 @@ static int fill_from_host(PyObject *self, Py_buffer *view, int flags) {
   if (PyErr_Occurred()) return -1;
   PyObject *host = after_python(array_host(self, NULL), before);
   if (!host) return -1;
-  int failed = PyObject_GetBuffer(host, view, flags | PyBUF_FORMAT); /* not what has no format */
+  /* fails for a dtype without a format */
+  int failed = PyObject_GetBuffer(host, view, flags | PyBUF_FORMAT);
   Py_DECREF(host);
   if (!failed && !(flags & PyBUF_FORMAT)) view->format = NULL;
   if (!failed || is_interrupted()) return failed;
-  PyErr_Clear(); /* Python says it in its own words */
+  PyErr_Clear(); /* Python raises it in its own words */
   PyObject *number = PyLong_FromLong(flags);
   PyObject *made = number ? PyObject_CallFunctionObjArgs(buffer_in_python, self, number, NULL) : NULL;
   failed = made ? PyObject_GetBuffer(made, view, flags) : -1;

@@ -1,16 +1,17 @@
-/* The host copy of an array: read once, kept in it, and returned to NumPy.
-
-   What does not succeed here, Python does, and finds what there is to say of it. */
+/* The host copy of an array: read once, stored in the array, and returned to NumPy. After a failure
+   here, Python reads again and raises the exception with its message. */
 #include "arrays/internal.h"
 #include "library/library.h"
 #include "values/values.h"
 
-static PyObject *host_in_python, *array_in_python; /* the methods of the class below Array */
-static PyObject *gates;                            /* while one is not empty, Python reads */
-static PyObject *one_device; /* the class of shardings whose array is what its one buffer holds */
-static PyObject *reader_name; /* of what a buffer of a library has */
+static PyObject *host_in_python, *array_in_python; /* methods of the class derived from Array */
+/* Python reads while one of these is not empty */
+static PyObject *gates;
+/* the class of shardings with one device: the array's contents are those of its one buffer */
+static PyObject *one_device;
+static PyObject *reader_name; /* attribute of the spec of a library's buffers */
 
-/* The contents of a small buffer of a library; NULL as in `read_here`. */
+/* The contents of a small buffer of a library; NULL as for `read_here`. */
 static PyObject *read_buffer(PyObject *aval, PyObject *held) {
   PyObject *sharding = aval_sharding(aval), *host = NULL;
   int single = sharding && (PyObject *)Py_TYPE(sharding) == one_device;
@@ -23,18 +24,19 @@ static PyObject *read_buffer(PyObject *aval, PyObject *held) {
   return host;
 }
 
-/* What reads arrays of the aval that another backend holds; NULL where Python does. */
+/* The reader for arrays of this aval that another backend holds; NULL if Python has to read. */
 static PyObject *reader_of(PyObject *aval) {
   PyObject *reader = aval_reader(aval);
   if (reader && Py_TYPE(reader) != FunctionReader_Type) Py_CLEAR(reader);
   return reader;
 }
 
-/* A launch under way may be taking what an array holds as another array's, and end only when this thread
-   goes on: of what is held here once more. */
+/* Whether the array's contents were waited for and nothing else refers to them. A launch in
+   progress may be donating them as another array's, and may not end before this thread
+   continues. */
 static int is_there(const Array *self, PyObject *held) { return self->is_there && Py_REFCNT(held) == 2; }
 
-/* The contents of what another backend's array holds; NULL as in `read_here`. */
+/* The contents of an array of another backend; NULL as for `read_here`. */
 static PyObject *read_by_functions(const Array *self, PyObject *held) {
   PyObject *reader = reader_of(self->aval);
   PyObject *host = reader ? function_reader_read(reader, held, is_there(self, held)) : NULL;
@@ -42,7 +44,7 @@ static PyObject *read_by_functions(const Array *self, PyObject *held) {
   return host;
 }
 
-/* The contents of an array that keeps a `HostBuffer`; NULL as in `read_here`. */
+/* The contents of an array with a `HostBuffer`; NULL as for `read_here`. */
 static PyObject *read_host_buffer(const Array *self) {
   PyObject *host_buffer = Py_NewRef(self->extra), *reader = reader_of(self->aval);
   PyObject *host = reader ? function_reader_over(reader, host_buffer) : NULL;
@@ -51,13 +53,14 @@ static PyObject *read_host_buffer(const Array *self) {
   return host;
 }
 
-/* Whether it was filled and is not deleted, and reads have their hooks. */
+/* Whether the array was filled and is not deleted, the hooks for reads are set, and the thread is not
+   tracing: Python records reads in a trace. May set an exception, as `read_here`. */
 static int is_read_here(const Array *self) {
-  int there = self->shards && self->shards != Py_None; /* Python deletes it by setting None */
-  return there && self->aval && gates;
+  int there = self->shards && self->shards != Py_None; /* Python deletes an array by setting None */
+  return there && self->aval && gates && !is_tracing();
 }
 
-/* Keeps what was read of `held`, unless the array has lost that meanwhile. */
+/* Stores the host copy of `held`, unless the array was deleted or donated meanwhile. */
 static void keep_extra(Array *self, PyObject *held, PyObject *made) {
   if (self->shards != held) return;
   PyObject *old = self->extra;
@@ -65,14 +68,14 @@ static void keep_extra(Array *self, PyObject *held, PyObject *made) {
   Py_XDECREF(old);
 }
 
-/* A new reference; NULL where Python has to read, perhaps with an exception that is not derived from
+/* A new reference. NULL if Python has to read, perhaps with an exception that is not derived from
    Exception. */
 static PyObject *read_here(Array *self) {
   if (!is_read_here(self)) return NULL;
   int is_viewed = is_host_buffer(self->extra);
   if (self->extra && self->extra != Py_None && !is_viewed) return Py_NewRef(self->extra);
   if (any_is_filled(gates)) return NULL;
-  PyObject *held = Py_NewRef(self->shards), *host; /* which another thread may delete */
+  PyObject *held = Py_NewRef(self->shards), *host; /* another thread may delete it */
   if (is_viewed) host = read_host_buffer(self);
   else if (PyType_IsSubtype(Py_TYPE(held), Buffer_Type)) host = read_buffer(self->aval, held);
   else host = read_by_functions(self, held);

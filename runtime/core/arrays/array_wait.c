@@ -1,28 +1,27 @@
-/* Array.block_until_ready and Array.is_ready, of what arrays hold of a library or of another backend.
-
-   What does not succeed here, Python does, and finds what there is to say of it. */
+/* Array.block_until_ready and Array.is_ready, for arrays of a library or of another backend. After
+   a failure here, Python waits again and raises the exception with its message. */
 #include "arrays/internal.h"
 #include "library/library.h"
 
-static PyObject *wait_in_python, *ask_in_python; /* the methods of the class below Array */
-static PyObject *gates; /* while one is not empty, Python waits */
+static PyObject *wait_in_python, *ask_in_python; /* methods of the class derived from Array */
+static PyObject *gates; /* Python waits while one of these is not empty */
 
-/* What waits for what an array holds that is no buffer of a library; NULL where Python does. */
+/* The waiter for an array that does not hold a buffer of a library; NULL if Python has to wait. */
 static PyObject *waiter_of(const Array *array) {
   PyObject *waiter = aval_waiter(array->aval);
   if (waiter && Py_TYPE(waiter) != ShardsWait_Type) Py_CLEAR(waiter);
   return waiter;
 }
 
-/* Whether it is waited for here. */
+/* Whether this file can wait for the array. */
 static int is_looked_at(const Array *array) {
   return array->shards && array->shards != Py_None && array->aval && gates && !any_is_filled(gates);
 }
 
-/* DONE; anything else, perhaps with an exception, where Python has to wait. */
+/* DONE; any other result, perhaps with an exception, if Python has to wait. */
 static int wait_here(Array *array) {
   if (!is_looked_at(array)) return NOT_HERE;
-  PyObject *held = Py_NewRef(array->shards); /* which another thread may delete */
+  PyObject *held = Py_NewRef(array->shards); /* another thread may delete it */
   Client *client = (Client *)Py_XNewRef((PyObject *)client_of_held(held));
   PyObject *waiter = client ? NULL : waiter_of(array);
   int state = NOT_HERE;
@@ -35,7 +34,7 @@ static int wait_here(Array *array) {
   return state;
 }
 
-/* Whether it is there; -1, perhaps with an exception, where Python has to ask. */
+/* Whether the array is ready; -1, perhaps with an exception, if Python has to check. */
 static int ask_here(Array *array) {
   if (!is_looked_at(array)) return -1;
   PyObject *held = Py_NewRef(array->shards);

@@ -1,4 +1,5 @@
-/* Aval: the base of `plugrt.execution.arrays.aval.Aval`, with what reads and waits ask it for. */
+/* Aval: the base class of `plugrt.execution.arrays.aval.Aval`, with the fields for reads and
+   waits. */
 #include "arrays/internal.h"
 
 typedef struct {
@@ -6,7 +7,8 @@ typedef struct {
   PyObject *sharding, *reader, *waiter;
 } Aval;
 
-static PyTypeObject *aval_class; /* that class: of others Python reads and waits */
+/* the derived class; arrays with any other aval are read and waited for in Python */
+static PyTypeObject *aval_class;
 
 static const Aval *known(PyObject *aval) {
   static const Aval nothing;

@@ -1,4 +1,5 @@
-/* collect_held: what the arrays of a pytree of built-in containers hold, for what waits for all. */
+/* collect_held: the buffers of all arrays in a pytree of built-in containers, to wait for them
+   together. */
 #include "arrays/arrays.h"
 
 enum { DEEPEST = 50 };
@@ -11,8 +12,8 @@ static int take_array(Array *array, PyObject *held, PyObject *avals) {
   return PyList_Append(held, array->shards) ? FAILED : DONE;
 }
 
-/* Appends what the arrays in it hold, and their avals, each once in a row: DONE. Runs nothing of
-   Python, so that no container changes meanwhile. */
+/* Appends the buffers of the arrays in `x`, and their avals, without immediate repeats: DONE. Runs
+   no Python code, so that no container changes meanwhile. */
 static int collect(PyObject *x, int depth, PyObject *held, PyObject *avals) {
   if (x == Py_None) return DONE;
   if (Py_TYPE(x) == array_class) return take_array((Array *)x, held, avals);

@@ -1,6 +1,5 @@
-/* Copy: copies arrays of one type to another device of the library that they are on.
-
-   A library copies the bytes and loses a layout other than C order: such an array is Python's. */
+/* Copy: copies arrays of one type to another device of the same library. A library copies the bytes
+   and loses a layout other than C order: Python copies such an array. */
 #include <string.h>
 
 #include "arrays/arrays.h"
@@ -11,8 +10,8 @@ PyTypeObject *Copy_Type;
 typedef struct {
   PyObject_HEAD
   Client *client;
-  PyObject *spec, *owner; /* of the copies; what explains errors */
-  PJRT_Device *device;    /* which the spec keeps */
+  PyObject *spec, *owner; /* spec of the copies; owner explains errors */
+  PJRT_Device *device;    /* kept alive by the spec */
   Py_ssize_t rank;
   PJRT_Error *(*copy)(struct PJRT_Buffer_CopyToDevice_Args *);
   PJRT_Error *(*layout)(struct PJRT_Buffer_GetMemoryLayout_Args *);
@@ -40,7 +39,8 @@ static int copy_init(Copy *self, PyObject *args, PyObject *kwargs) {
   return 0;
 }
 
-/* Raises what a method of the owner returns for an address and the buffer; NOT_HERE for None. */
+/* Raises the exception that a method of the owner returns for an address and the buffer; NOT_HERE
+   if it returns None. */
 static int fail(Copy *self, const char *method, const void *address, Buffer *buffer) {
   PyObject *found = PyObject_CallMethod(self->owner, method, "KO",
                                         (unsigned long long)(uintptr_t)address, buffer);
@@ -52,7 +52,7 @@ static int fail(Copy *self, const char *method, const void *address, Buffer *buf
   return FAILED;
 }
 
-/* Whether a buffer is known to lie in C order. A layout in tiles is Python's to look at. */
+/* Whether a buffer is known to be in C order. Python checks tiled layouts. */
 static int is_in_c_order(Copy *self, Buffer *buffer) {
   if (self->rank < 2) return 1;
   struct PJRT_Buffer_GetMemoryLayout_Args args;
@@ -101,7 +101,7 @@ int copy_array(PyObject *object, PyObject *array, PyObject **made) {
   if (!shards || !PyType_IsSubtype(Py_TYPE(shards), Buffer_Type)) return NOT_HERE;
   Buffer *buffer = (Buffer *)shards;
   if (buffer->client != client || !buffer->usable) return NOT_HERE;
-  Py_INCREF(shards); /* a thread may delete the array meanwhile */
+  Py_INCREF(shards); /* another thread may delete the array meanwhile */
   int state = copy_buffer(self, buffer, made);
   Py_DECREF(shards);
   return state;

@@ -1,11 +1,10 @@
-/* Deletion: the base of `plugrt.execution.arrays.array_deletion.Deletion`, with why an array has no data.
-
-   What a launch donates is told so at each call: here that is no call of Python. */
+/* Deletion: the base class of `plugrt.execution.arrays.array_deletion.Deletion`, the reason why an
+   array has no data. Each launch with donated arguments makes one: here it needs no Python call. */
 #include "arrays/arrays.h"
 
 static PyTypeObject *Deletion_Type, *deletion_class;
 static allocfunc deletion_alloc;
-static PyObject *our_files; /* by name, whether a file is one of plugrt's own */
+static PyObject *our_files; /* dict: from a file name to whether the file belongs to plugrt */
 static PyObject *filename_name, *last_name;
 
 typedef struct {
@@ -25,7 +24,8 @@ static int is_users(PyObject *code) {
 
 PyObject *deletion_for(PyObject *taker) {
   PyFrameObject *frame = PyThreadState_GetFrame(PyThreadState_Get());
-  PyObject *code = NULL, *at = NULL; /* None where no Python runs: a thread calls a jitted function */
+  /* None if no Python code runs: a thread calls a jitted function directly */
+  PyObject *code = NULL, *at = NULL;
   if (frame) {
     code = (PyObject *)PyFrame_GetCode(frame);
     int users = is_users(code);

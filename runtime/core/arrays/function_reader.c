@@ -1,6 +1,6 @@
-/* FunctionReader: the contents of arrays of one type, by functions that their backend gives.
-
-   As the FunctionLauncher, for backends whose runtime has objects and functions of its own. */
+/* FunctionReader: reads arrays of one type with functions of their backend. Like the
+   FunctionLauncher, it is for backends whose runtime has its own objects and functions instead of a
+   PJRT library. */
 #include "arrays/internal.h"
 #include "values/values.h"
 
@@ -8,14 +8,15 @@ PyTypeObject *FunctionReader_Type;
 
 typedef struct {
   PyObject_HEAD
-  PyObject *held_class;       /* of what arrays hold; of others Python reads */
-  PyObject *is_ready, *wait;  /* of one of those */
-  PyObject *lock;             /* under which a view is made */
-  PyObject *view;             /* view(held) has the contents as its buffer; NULL: held itself has */
-  HostForm form;              /* of the NumPy array */
-  PyObject *format;           /* of an element, in the protocol of buffers; None: it has none */
-  const char *format_code;    /* of that */
-  PyObject *unless;           /* tuple: while one of these is not empty, Python reads */
+  PyObject *held_class;       /* the class of the backend's arrays; Python reads others */
+  PyObject *is_ready, *wait;  /* functions of one array */
+  PyObject *lock;             /* held while a view is made */
+  /* view(held) returns an object with the contents as its buffer; NULL: `held` is that object */
+  PyObject *view;
+  HostForm form;              /* dtype and shape of the NumPy array */
+  PyObject *format;           /* element format of the buffer protocol; None if there is none */
+  const char *format_code;    /* the same as a C string */
+  PyObject *unless;           /* tuple: Python reads while one of these is not empty */
 } FunctionReader;
 
 int any_is_filled(PyObject *gates) {
@@ -26,7 +27,7 @@ int any_is_filled(PyObject *gates) {
   return 0;
 }
 
-/* Without the lock: what makes the contents may need it. */
+/* Waits without the lock: making the contents may need it. */
 static int await_contents(FunctionReader *self, PyObject *held) {
   PyObject *answer = PyObject_CallFunctionObjArgs(self->is_ready, held, NULL);
   int ready = answer ? PyObject_IsTrue(answer) : -1;
@@ -72,7 +73,7 @@ PyObject *function_reader_read(PyObject *object, PyObject *held, int is_there) {
 }
 
 int function_reader_fill(PyObject *object, PyObject *host_buffer, Py_buffer *view, int flags) {
-  /* It has the dimensions and the format. */
+  /* A HostBuffer with the shape and the format. */
   FunctionReader *self = (FunctionReader *)host_buffer_keep(host_buffer, object);
   if (!self->format_code || !host_form_suits(&self->form, flags)) return NOT_HERE;
   host_form_fill(&self->form, host_buffer_view(host_buffer)->buf, self->format_code, view, flags);
@@ -118,7 +119,7 @@ static int function_reader_traverse(FunctionReader *self, visitproc visit, void 
   return 0;
 }
 
-/* No tp_clear: a read of a finaliser must work, as a launch does. */
+/* No tp_clear: a read in a finalizer has to work, as a launch does. */
 static void function_reader_dealloc(PyObject *object) {
   FunctionReader *self = (FunctionReader *)object;
   PyObject_GC_UnTrack(object);

@@ -3,8 +3,8 @@
 #define PLUGRT_ARRAYS_INTERNAL_H
 #include "arrays/arrays.h"
 
-/* ---- aval.c: what reads and waits ask the aval of an array for ---- */
-/* New references; NULL, without exception, of what is no aval, or has none. */
+/* ---- aval.c: the reader and waiter of an aval ---- */
+/* New references; NULL, without an exception, if it is not an aval or has none. */
 PyObject *aval_reader(PyObject *aval);
 PyObject *aval_waiter(PyObject *aval);
 PyObject *aval_sharding(PyObject *aval);
@@ -12,13 +12,16 @@ PyObject *aval_sharding(PyObject *aval);
 /* ---- array_host.c: the host copies of arrays ---- */
 PyObject *array_host(PyObject *array, PyObject *unused);
 PyObject *array_to_numpy(PyObject *array, PyObject *const *args, Py_ssize_t count, PyObject *names);
-/* What was read after an exception, NULL or taken here, of what reads in C: with its own exception if that
-   failed, else that one, which was not met again: a signal's, say. */
+/* Returns the result of a read in Python that followed a failed read in C; steals both references.
+   `made` is that result or NULL, `before` the exception of the failed read or NULL. If the read in
+   Python failed, its exception stays set. If it succeeded, `before` is raised, unless it is a
+   MemoryError: it did not occur again, as an exception of a signal handler does not. */
 PyObject *after_python(PyObject *made, PyObject *before);
-/* Sets a view of the memory, without an array of NumPy: DONE; NOT_HERE, perhaps with an exception. */
+/* Sets a view of the memory without making a NumPy array: DONE; NOT_HERE, perhaps with an
+   exception. */
 int array_fill_view(PyObject *array, Py_buffer *view, int flags);
 
-/* ---- shards_wait.c: waits for what arrays hold of a backend that gives functions ---- */
+/* ---- shards_wait.c: waits with functions of a backend ---- */
 extern PyTypeObject *ShardsWait_Type;
 int shards_wait_for(PyObject *wait, PyObject *held);  /* as `wait_for_held`; FAILED if interrupted */
 int shards_are_ready(PyObject *wait, PyObject *held); /* as `held_is_ready`, perhaps with an exception */
@@ -32,15 +35,16 @@ PyObject *array_is_ready(PyObject *array, PyObject *const *args, Py_ssize_t coun
 int array_getbuffer(PyObject *array, Py_buffer *view, int flags);
 void set_buffer_method(PyObject *method);
 
-/* ---- function_reader.c: reads through functions that a backend gives ---- */
+/* ---- function_reader.c: reads with functions of a backend ---- */
 extern PyTypeObject *FunctionReader_Type;
-/* The contents of what an array holds, which are waited for unless they are there; NULL where Python
-   has to read, perhaps with an exception. */
+/* The contents of an array, after waiting unless `is_there`. NULL if Python has to read, perhaps
+   with an exception. */
 PyObject *function_reader_read(PyObject *reader, PyObject *held, int is_there);
-/* The two steps of that: a `HostBuffer` of the contents, NULL where Python reads; and the array over it. */
+/* The two steps of a read: a `HostBuffer` of the contents, NULL if Python has to read; and the
+   NumPy array over it. */
 PyObject *function_reader_acquire(PyObject *reader, PyObject *held, int is_there);
 PyObject *function_reader_over(PyObject *reader, PyObject *host_buffer);
-/* Sets a view of a `HostBuffer`: DONE; NOT_HERE if it cannot be what the flags ask for. */
+/* Sets a view of a `HostBuffer`: DONE; NOT_HERE if it cannot satisfy the flags. */
 int function_reader_fill(PyObject *reader, PyObject *host_buffer, Py_buffer *view, int flags);
 
 #endif

@@ -1,4 +1,4 @@
-/* put_quickly: device_put of one value, like another that Python has put there before. */
+/* put_quickly: device_put of one value, if Python has put a value of the same type there before. */
 #include "arrays/arrays.h"
 #include "library/library.h"
 #include "values/values.h"
@@ -12,16 +12,17 @@ static int place(PyObject *device_put, PyObject *value, PyObject **made) {
   return *made ? DONE : FAILED;
 }
 
-/* Whether it is an array that was neither deleted nor donated. */
+/* Whether it is an array that is neither deleted nor donated. */
 static int is_alive(PyObject *value) {
   if (Py_TYPE(value) != array_class) return 0;
   PyObject *shards = ((Array *)value)->shards;
   return shards && shards != Py_None;
 }
 
-/* What was found of such a value, a new reference; NULL, perhaps with an exception, if nothing was. */
+/* The entry for a value in `known`, a new reference; NULL, perhaps with an exception, if there is
+   none. */
 static PyObject *look_up(PyObject *known, PyObject *value, PyObject *target) {
-  PyObject *token = settings_token(), *aval = NULL, *key = NULL, *found = NULL;
+  PyObject *token = token_outside_traces(), *aval = NULL, *key = NULL, *found = NULL;
   if (token && Py_TYPE(value) == array_class) aval = Py_XNewRef(((Array *)value)->aval);
   else if (token && is_host_value(value)) aval = host_aval(value, token);
   if (aval) key = PyTuple_Pack(3, token, aval, target);
@@ -33,17 +34,19 @@ static PyObject *look_up(PyObject *known, PyObject *value, PyObject *target) {
   return found;
 }
 
-/* (known, value, target): the array of a value put on a device, committed if `target` names it; None
-   where Python has to. `known` is a dict: the settings, the value's aval and the target, to what puts
-   or copies it (a function of the value gives the buffers, None stands for what stays as it is), and
-   the aval of what is made. */
+/* (known, value, target): puts a value on a device and returns the array, committed if `target`
+   names the device; None if Python has to put it.
+
+   `known` is a dict. A key is the settings, the value's aval and the target. An entry is what makes
+   the buffers (an object that puts or copies, a function of the value, or None to keep the value's
+   buffers) and the aval of the result. */
 PyObject *put_quickly(PyObject *module, PyObject *args) {
   (void)module;
   PyObject *known, *value, *target;
   if (!PyArg_ParseTuple(args, "OOO", &known, &value, &target)) return NULL;
   PyObject *found = look_up(known, value, target);
   if (!found) {
-    if (PyErr_Occurred() && !leave_to_python()) return NULL; /* no hash is left to it */
+    if (PyErr_Occurred() && !leave_to_python()) return NULL; /* an unhashable key, for example */
     Py_RETURN_NONE;
   }
   PyObject *device_put, *aval, *buffer, *made = NULL;

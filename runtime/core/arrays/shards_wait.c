@@ -1,8 +1,9 @@
-/* ShardsWait: waits for shards of a backend that launches through functions, all by one call.
+/* ShardsWait: waits for shards of a backend that launches through functions, with one call for all.
 
-   Shards that were made by one launch on each device by itself have what tells the ends of these,
-   `_ends`, one tuple for all results: that is waited for once instead of each of their arrays. What
-   was deleted, and what failed, is Python's to find again and to raise. */
+   Shards of a program that was launched on each device separately have `_ends`: tokens of the
+   launches, in one tuple for all results. The core waits for these once instead of for each array.
+
+   After a failure, or for a deleted array, Python waits again and raises the exception. */
 #include "arrays/internal.h"
 
 PyTypeObject *ShardsWait_Type;
@@ -10,21 +11,22 @@ static PyObject *raw_name, *parts_name, *ends_name;
 
 typedef struct {
   PyObject_HEAD
-  PyTypeObject *cls;    /* of shards */
-  PyTypeObject *raw;    /* of the backend's arrays, which may stand in their place */
+  PyTypeObject *cls;    /* the class of shards */
+  /* the class of the backend's arrays, which may be given instead of shards */
+  PyTypeObject *raw;
   PyObject *is_deleted; /* is_deleted(array) */
   PyObject *is_ready;   /* is_ready(array) */
   PyObject *wait_one;   /* wait_one(array) */
   PyObject *wait;       /* wait(list of arrays) */
-  PyObject *wait_end;   /* wait_end(what tells the end of a launch) */
+  PyObject *wait_end;   /* wait_end(token of a launch) */
 } ShardsWait;
 
-/* What is waited for, lists: arrays, and tuples of ends. */
+/* Lists of objects to wait for: arrays, and tuples of tokens. */
 typedef struct {
   PyObject *arrays, *ends;
 } Waited;
 
-/* Whether all parts are there: DONE. */
+/* Whether no part is deleted: DONE. */
 static int are_alive(const ShardsWait *self, PyObject *parts) {
   Py_ssize_t count = PySequence_Size(parts);
   for (Py_ssize_t i = 0; i < count; i++) {
@@ -38,7 +40,7 @@ static int are_alive(const ShardsWait *self, PyObject *parts) {
   return count < 0 ? FAILED : DONE;
 }
 
-/* Appends it unless it is the last one, as that of the result before is. */
+/* Appends the tokens unless they are the last ones: results of one launch share them. */
 static int take_ends(Waited *waited, PyObject *ends) {
   Py_ssize_t count = PyList_Size(waited->ends);
   if (count && PyList_GetItem(waited->ends, count - 1) == ends) return DONE;
@@ -92,8 +94,8 @@ static int await(const ShardsWait *self, const Waited *waited) {
   return answer ? DONE : FAILED;
 }
 
-/* Waits for these; what fails, or what is deleted, it leaves to Python: NOT_HERE. FAILED with what is not
-   derived from Exception. */
+/* Waits for these objects. NOT_HERE after a failure or for a deleted array: Python waits. FAILED
+   with an exception that is not derived from Exception. */
 static int wait_for_given(const ShardsWait *self, PyObject *const *given, Py_ssize_t count) {
   Waited waited = {PyList_New(0), PyList_New(0)};
   int state = waited.arrays && waited.ends ? DONE : FAILED;
@@ -101,7 +103,7 @@ static int wait_for_given(const ShardsWait *self, PyObject *const *given, Py_ssi
   if (state == DONE) state = await(self, &waited);
   Py_XDECREF(waited.arrays);
   Py_XDECREF(waited.ends);
-  if (state == FAILED && drop_exception()) state = NOT_HERE; /* the wait for one of them raises it */
+  if (state == FAILED && drop_exception()) state = NOT_HERE; /* the wait for one array raises it */
   return state;
 }
 
@@ -113,7 +115,7 @@ int shards_wait_for(PyObject *object, PyObject *held) {
   return answer ? DONE : drop_exception() ? NOT_HERE : FAILED;
 }
 
-/* Whether an array is there; -1 with an exception. */
+/* Whether an array is ready; -1 with an exception. */
 static int ask(const ShardsWait *self, PyObject *array) {
   PyObject *answer = array ? PyObject_CallFunctionObjArgs(self->is_ready, array, NULL) : NULL;
   int ready = answer ? PyObject_IsTrue(answer) : -1;
@@ -121,7 +123,7 @@ static int ask(const ShardsWait *self, PyObject *array) {
   return ready;
 }
 
-/* The same of an array on each device. */
+/* Whether the array on each device is ready. */
 static int ask_parts(const ShardsWait *self, PyObject *parts) {
   Py_ssize_t count = PySequence_Size(parts);
   int ready = count < 0 ? -1 : 1;
@@ -157,7 +159,8 @@ static PyObject *shards_wait_call(ShardsWait *self, PyObject *args, PyObject *kw
     return NULL;
   }
   if (!PyArg_ParseTuple(args, "O", &sequence)) return NULL;
-  PyObject *given = PySequence_Tuple(sequence); /* holds them while others may change a list */
+  /* keeps the items alive if other threads change a list */
+  PyObject *given = PySequence_Tuple(sequence);
   if (!given) return NULL;
   Py_ssize_t count = PyTuple_Size(given);
   PyObject *on_stack[ON_STACK], **room = on_stack;
@@ -202,7 +205,7 @@ static int shards_wait_traverse(ShardsWait *self, visitproc visit, void *arg) {
   return 0;
 }
 
-/* No tp_clear: a wait of a finaliser must work. */
+/* No tp_clear: a wait in a finalizer has to work. */
 static void shards_wait_dealloc(PyObject *object) {
   ShardsWait *self = (ShardsWait *)object;
   PyObject_GC_UnTrack(object);

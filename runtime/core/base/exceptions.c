@@ -1,4 +1,5 @@
-/* Exceptions: taken while something else is done, raised again, and what else is raised meanwhile. */
+/* Exceptions: set aside while other code runs, restored, and combined with exceptions that were
+   raised meanwhile. */
 #include "base/internal.h"
 
 PyObject *take_exception(void) {
@@ -79,7 +80,7 @@ void put_back(Raised raised, PyObject *where) {
   PyErr_Restore(interrupt.type, interrupt.value, interrupt.traceback);
 }
 
-/* Takes the exception that is set, and returns `settle(error, *arguments)`; NULL with an exception. */
+/* Clears the exception and returns `settle(error, *arguments)`; NULL with an exception. */
 static PyObject *settle_raised(PyObject *settle, PyObject *arguments) {
   Raised raised = set_aside();
   PyObject *error = raised_value(&raised), *first = error ? PyTuple_Pack(1, error) : NULL;
@@ -92,7 +93,8 @@ static PyObject *settle_raised(PyObject *settle, PyObject *arguments) {
   return answer;
 }
 
-/* In one function of C: an interrupt comes within one of the two, and the second begins anew then. */
+/* One function of C calls both: an interrupt can only come within one of the two calls, and
+   `settle` is called again if it comes within the second. */
 static PyObject *call_catching(PyObject *pair, PyObject *arguments) {
   PyObject *answer = PyObject_CallObject(PyTuple_GetItem(pair, 0), arguments);
   for (int anew = !answer; anew; anew = !answer && is_interrupted())

@@ -1,10 +1,12 @@
 /* Finalizers, and the exceptions of signal handlers that run in them.
 
-   Python drops what a finalizer raises, and may call a signal handler at any line of one in the main
-   thread. Here such an exception is kept, what was interrupted is done again, and the exception is raised
-   by a pending call as soon as the main thread runs Python code that is no finalizer. What cannot be done
-   at once (within a garbage collection, within a function that a library calls, or where there is no room
-   for more calls) waits in a list, which the next call of plugrt empties. */
+   Python discards exceptions of finalizers, and may call a signal handler at any line of a
+   finalizer in the main thread. Here such an exception is kept and the interrupted work is done
+   again. A pending call then raises the exception as soon as the main thread runs Python code
+   outside of finalizers.
+
+   Work that is not possible at once (in a garbage collection, in a function that a library calls,
+   or near the recursion limit) is added to a list. The next call of plugrt empties the list. */
 #include "base/internal.h"
 
 enum { ATTEMPTS = 100 };
@@ -17,12 +19,14 @@ typedef struct {
 static PyTypeObject *End_Type;
 static PyObject *pending;  /* tuples of a function, its arguments, and an object that it needs */
 static PyObject *raised;   /* exceptions for the main thread */
-static PyObject *collecting, *here; /* whether garbage is collected; the state of each thread */
-static PyObject *descend;           /* calls itself, to see whether there is room for calls */
+/* whether garbage is being collected; the state of each thread */
+static PyObject *collecting, *here;
+/* calls itself, to test whether the recursion limit allows calls */
+static PyObject *descend;
 static PyObject *is_interruption;     /* whether a signal handler raised an exception */
 static PyObject *collecting_name, *depth_name;
 static unsigned long main_thread;
-static int under_way; /* finalizers in the main thread, one within the other */
+static int under_way; /* nesting depth of finalizers in the main thread */
 static int is_scheduled, has_stopped;
 
 int is_main(void) { return PyThread_get_thread_ident() == main_thread; }
@@ -59,7 +63,8 @@ static void schedule(void) {
     is_scheduled = !Py_AddPendingCall(raise_next, NULL);
 }
 
-/* Whether a signal handler raised it; an exception of another one meanwhile is kept as well. */
+/* Whether a signal handler raised it. Another exception of a signal handler, raised meanwhile, is
+   kept as well. */
 static int came_of_signal(PyObject *error) {
   if (!PyErr_GivenExceptionMatches(error, PyExc_Exception)) return 1;
   PyObject *answer = PyObject_CallFunctionObjArgs(is_interruption, error, NULL);
@@ -99,10 +104,10 @@ static void put_off(PyObject *function, PyObject *arguments, PyObject *keep) {
   PyObject *item = PyTuple_Pack(3, function, arguments ? arguments : Py_None, keep ? keep : Py_None);
   if (!item || PyList_Append(pending, item)) PyErr_WriteUnraisable(function);
   Py_XDECREF(item);
-  note_change(); /* so that the next call comes to `finish_pending` */
+  note_change(); /* so that the next call runs `finish_pending` */
 }
 
-/* Whether there is room for some calls more; the recursion limit lets none begin otherwise. */
+/* Whether the recursion limit allows some more calls. */
 static int has_room(void) {
   if (!descend) return 1;
   PyObject *answer = PyObject_CallNoArgs(descend);
@@ -151,7 +156,7 @@ void finish_pending(void) {
   PyErr_Restore(before.type, before.value, before.traceback);
 }
 
-/* ---- End: calls a function when it ends itself ---- */
+/* ---- End: an object that calls a function when it is freed ---- */
 
 static PyObject *end_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"work", NULL};
@@ -168,7 +173,7 @@ static int end_traverse(End *self, visitproc visit, void *arg) {
   return 0;
 }
 
-/* Of garbage: before what the work needs is cleared. */
+/* In garbage this runs before the objects that the work needs are cleared. */
 static void end_finalize(PyObject *object) {
   End *self = (End *)object;
   PyObject *work = self->work;

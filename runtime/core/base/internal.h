@@ -8,10 +8,11 @@ PyObject *raised_value(Raised *raised); /* with its traceback, a new reference; 
 void drop_raised(Raised raised);
 
 /* ---- finalizers.c ---- */
-int is_pending(void);      /* whether finalizers have put something off */
-void finish_pending(void); /* does it */
+int is_pending(void);      /* whether finalizers have deferred work */
+void finish_pending(void); /* does the deferred work */
 
 /* ---- thread_state.c ---- */
-void note_change(void); /* makes the next call of each thread ask again, and call `finish_pending` */
+/* makes the next call of each thread read the settings again and run `finish_pending` */
+void note_change(void);
 
 #endif

@@ -1,28 +1,32 @@
-/* Lock: a lock that its thread may acquire again, as threading.RLock.
+/* Lock: a reentrant lock, as threading.RLock.
 
-   The core acquires and releases one without a call, which takes a tenth of a small read. The GIL
-   guards who has it, so that a lock that no other thread has needs none of the system's, which takes
-   another tenth. One that is released is free, so that threads do not wait for each one's turn to run,
-   and the thread that has waited longest is woken. If it finds the lock taken again it is given it by
-   the next that releases it: those that keep acquiring it could keep it from that for ever. Of any other
-   lock the core calls the methods. */
+   The core acquires and releases one without a Python call, which would be a tenth of the time of a
+   small read. The GIL protects the owner field, so that an uncontended lock needs no lock of the
+   system, which would be another tenth.
+
+   A released lock is free, and the thread that has waited longest is woken: threads need not wait
+   for each other's turn to run. If the woken thread finds the lock acquired again, the next release
+   hands the lock to it. Otherwise threads that keep acquiring the lock could starve it.
+
+   For any other kind of lock, the core calls its methods. */
 #include "base/base.h"
 
 static PyTypeObject *Lock_Type;
 static PyObject *acquire_name, *release_name;
 
-/* A thread that waits. Not on its stack, as a daemon thread may end in the wait, with the interpreter. */
+/* A waiting thread. It is not on the stack: a daemon thread may end in the wait, with the
+   interpreter. */
 typedef struct Waiter {
   unsigned long thread;
   PyThread_type_lock turn; /* locked until it is woken */
-  int is_woken, is_late;   /* with the GIL alone, as all of this but the turn */
+  int is_woken, is_late;   /* protected by the GIL, as all fields except `turn` */
   int has_it;
   struct Waiter *next;
 } Waiter;
 
 typedef struct {
   PyObject_HEAD
-  unsigned long owner; /* of the thread that has the lock, where one has */
+  unsigned long owner; /* the thread that owns the lock, if one does */
   Py_ssize_t count;
   Waiter *first;
 } Lock;
@@ -35,13 +39,13 @@ static Waiter *waiter_new(unsigned long thread) {
     PyErr_NoMemory();
     return NULL;
   }
-  PyThread_acquire_lock(turn, WAIT_LOCK); /* at once: it is new */
+  PyThread_acquire_lock(turn, WAIT_LOCK); /* does not block: the lock is new */
   *made = (Waiter){thread, turn, 0, 0, 0, NULL};
   return made;
 }
 
 static void waiter_free(Waiter *self) {
-  PyThread_acquire_lock(self->turn, NOWAIT_LOCK); /* if a signal came when its turn had come */
+  PyThread_acquire_lock(self->turn, NOWAIT_LOCK); /* if a signal came when it was woken */
   PyThread_release_lock(self->turn);
   PyThread_free_lock(self->turn);
   PyMem_Free(self);
@@ -53,7 +57,8 @@ static Waiter **place_of(Lock *self, const Waiter *waiter) {
   return place;
 }
 
-/* Wakes the first that waits for a lock that is free, and gives it that where it came too late before. */
+/* Wakes the first waiting thread of a free lock, and hands the lock to it if it was too late
+   before. */
 static void wake_first(Lock *self) {
   Waiter *first = self->first;
   if (!first) return;
@@ -66,7 +71,7 @@ static void wake_first(Lock *self) {
   PyThread_release_lock(first->turn);
 }
 
-/* Waits until it has the lock; FAILED where a signal's handler raises. */
+/* Waits until this thread owns the lock; FAILED if a signal handler raises. */
 static int wait_for_turn(Lock *self, Waiter *waiter) {
   Waiter **place = place_of(self, NULL);
   while (self->count && self->owner != waiter->thread) {
@@ -78,11 +83,13 @@ static int wait_for_turn(Lock *self, Waiter *waiter) {
     status = PyThread_acquire_lock_timed(waiter->turn, -1, 1);
     Py_END_ALLOW_THREADS
     if (waiter->has_it) return DONE;
-    if (waiter->is_woken) waiter->is_late = 1; /* if it is taken, that is */
-    else *place_of(self, waiter) = waiter->next; /* a handler may wait for others that need the lock */
+    if (waiter->is_woken) waiter->is_late = 1; /* if the lock is acquired again */
+    /* a handler may wait for other threads that need the lock */
+    else *place_of(self, waiter) = waiter->next;
     if (status != PY_LOCK_ACQUIRED) {
       PyThread_acquire_lock(waiter->turn, NOWAIT_LOCK); /* if it was woken as the signal came */
-      if (self->count && Py_MakePendingCalls()) return FAILED; /* else after it has the lock */
+      /* else signal handlers run after the lock is acquired */
+      if (self->count && Py_MakePendingCalls()) return FAILED;
     }
     place = &self->first;
   }
@@ -91,7 +98,7 @@ static int wait_for_turn(Lock *self, Waiter *waiter) {
   return DONE;
 }
 
-/* DONE; NOT_HERE where another thread has it and this one is not to wait. */
+/* DONE; NOT_HERE if another thread owns the lock and `blocking` is 0. */
 static int take_lock(Lock *self, int blocking) {
   unsigned long thread = PyThread_get_thread_ident();
   if (!self->count || self->owner == thread) {

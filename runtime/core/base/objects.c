@@ -1,4 +1,4 @@
-/* What types and methods of all subjects need: types of the module, their ends, and tuples. */
+/* Helpers for types and methods: types of the module, their deallocation, and tuples. */
 #include "base/base.h"
 
 PyTypeObject *type_of(PyObject *module, PyType_Spec *spec) {

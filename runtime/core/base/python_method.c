@@ -1,4 +1,4 @@
-/* call_method: a function of Python that does what a method here does, called with its arguments. */
+/* call_method: calls the Python function that a method falls back to, with the same arguments. */
 #include "base/base.h"
 
 PyObject *call_method(PyObject *function, PyObject *self, PyObject *const *args, Py_ssize_t count,

@@ -1,7 +1,6 @@
-/* Spares: memory of freed objects of a class, to make the next ones in.
-
-   A call's result is often let go of before the next call: to free and to allocate takes longer than
-   all else that is done with such an object. */
+/* Spares: memory of freed objects of a class, kept for the next ones. A call's result is often
+   freed before the next call, and to free and allocate memory takes longer than all other work on
+   such an object. */
 #include <string.h>
 
 #include "base/base.h"
@@ -11,7 +10,7 @@ int spares_init(Spares *self, PyTypeObject *type) {
   Py_ssize_t bytes = size ? PyLong_AsSsize_t(size) : -1;
   Py_XDECREF(size);
   if (bytes < 0) return -1;
-  while (self->count) self->free(self->kept[--self->count]); /* of an earlier class */
+  while (self->count) self->free(self->kept[--self->count]); /* memory of an earlier class */
   self->size = (size_t)bytes;
   self->alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
   self->free = (freefunc)PyType_GetSlot(type, Py_tp_free);
@@ -30,7 +29,8 @@ PyObject *spares_make(Spares *self) {
 
 void spares_free(Spares *self, PyObject *object) {
   PyTypeObject *type = self->type;
-  int finalized = PyType_GetSlot(type, Py_tp_finalize) != NULL; /* a __del__, called once for each */
+  /* a __del__, called once for each object */
+  int finalized = PyType_GetSlot(type, Py_tp_finalize) != NULL;
   if (self->count < MOST_SPARES && !finalized) self->kept[self->count++] = object;
   else self->free(object);
   Py_DECREF((PyObject *)type);

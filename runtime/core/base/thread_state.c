@@ -1,35 +1,37 @@
-/* What surrounds the calls of a thread: the function that it traces, if any, and its settings, as one
-   object, the token.
+/* The state of a thread that calls depend on: the function that it traces, if any, and its
+   settings, as one object, the token.
 
-   Python keeps both in objects of `threading.local`. To ask those for an attribute takes as long as
-   a launch's own work here, so that the dict in which one of them has the values of a thread is kept,
-   and what was found last of a thread that traces nothing, until any thread changes one of them. */
+   Python keeps both in `threading.local` objects. To read an attribute of those takes as long as
+   the core's own work for a launch. So the core keeps the dict with a thread's values of such an
+   object, and the last token of a thread that traces nothing, until any thread changes one of
+   them. */
 #include "base/internal.h"
 
 enum { PLACES = 64 };
 typedef struct {
   uint64_t thread;
-  PyObject *local, *values; /* both kept; NULL where there is none yet */
+  PyObject *local, *values; /* references; NULL before the first use */
 } Place;
 
 typedef struct {
   uint64_t thread;
   unsigned long long change;
-  PyObject *token; /* kept; NULL where there is none yet */
+  PyObject *token; /* a reference; NULL before the first use */
 } Found;
 
-static PyObject *trace_state; /* its attribute `trace` is None unless this thread traces */
+static PyObject *trace_state; /* its attribute `trace` is None unless this thread is tracing */
 static Place of_traces[PLACES];
-static PyObject *settings;  /* the attributes of `config`; "_token" has the token of a thread */
-static PyObject *get_token; /* makes it where there is none */
+static PyObject *settings;  /* the attributes of `config`; "_token" is the token of a thread */
+static PyObject *get_token; /* makes the token if there is none */
 static Place of_tokens[PLACES];
 static Found found_last[PLACES];
-static unsigned long long changes; /* of what the two depend on, in any thread */
+static unsigned long long changes; /* number of changes of traces and settings, in any thread */
 static PyObject *dict_name, *trace_name, *token_name, *value_name, *guarded_name;
 
 /* A new reference to the dict with the values of this thread. */
 static PyObject *values_of(PyObject *local, Place *places) {
-  uint64_t thread = PyThreadState_GetID(PyThreadState_Get()); /* no other one ever has it */
+  /* ids of threads are never used again */
+  uint64_t thread = PyThreadState_GetID(PyThreadState_Get());
   Place *place = &places[thread % PLACES];
   if (place->local == local && place->thread == thread) return Py_NewRef(place->values);
   PyObject *values = PyObject_GetAttr(local, dict_name);
@@ -53,8 +55,8 @@ static PyObject *value_of(PyObject *local, Place *places, PyObject *name) {
   return found;
 }
 
-/* 1 if the thread traces a function, -1 with an exception. */
-static int is_tracing(void) {
+/* As `is_tracing`, without the stored result. */
+static int look_for_trace(void) {
   if (!trace_state) return 1;
   PyObject *trace = value_of(trace_state, of_traces, trace_name);
   if (!trace) return PyErr_Occurred() ? -1 : 0;
@@ -62,15 +64,22 @@ static int is_tracing(void) {
   return 1;
 }
 
-/* The token that was found last of this thread, a new reference; NULL after a change. */
+/* The last token of this thread, a new reference; NULL after a change. */
 static PyObject *found_here(void) {
   uint64_t thread = PyThreadState_GetID(PyThreadState_Get());
   const Found *last = &found_last[thread % PLACES];
   return last->thread == thread && last->change == changes ? Py_XNewRef(last->token) : NULL;
 }
 
-/* Keeps what was found of this thread, which traces nothing, after that many changes: it is found
-   again as long as there is no other. */
+int is_tracing(void) {
+  uint64_t thread = PyThreadState_GetID(PyThreadState_Get());
+  const Found *last = &found_last[thread % PLACES];
+  int known = last->thread == thread && last->change == changes && last->token;
+  return known ? 0 : look_for_trace();
+}
+
+/* Keeps the token of this thread, which traces nothing; `since` is the number of changes before it
+   was read. It is valid until the next change. */
 static void keep_found(PyObject *token, unsigned long long since) {
   uint64_t thread = PyThreadState_GetID(PyThreadState_Get());
   Found *last = &found_last[thread % PLACES];
@@ -78,7 +87,8 @@ static void keep_found(PyObject *token, unsigned long long since) {
   last->thread = thread;
   last->change = since;
   last->token = Py_NewRef(token);
-  Py_XDECREF(old); /* at the end: Python runs in it, and this thread or another comes here again */
+  /* last: this may run Python code, in which this or another thread comes here again */
+  Py_XDECREF(old);
 }
 
 PyObject *settings_token(void) {
@@ -98,7 +108,7 @@ PyObject *token_outside_traces(void) {
   if (known) return known;
   finish_pending();
   unsigned long long before = changes;
-  if (is_tracing()) return NULL;
+  if (look_for_trace()) return NULL;
   PyObject *token = settings_token();
   if (token && !is_pending()) keep_found(token, before);
   return token;
@@ -119,9 +129,9 @@ PyObject *change_surroundings(PyObject *module, PyObject *args) {
   (void)module;
   PyObject *object, *name, *value;
   if (!PyArg_ParseTuple(args, "OOO", &object, &name, &value)) return NULL;
-  changes++; /* a finaliser of what was there asks already what is */
+  changes++; /* before the old value is freed: its finalizer may read the state */
   int state = PyObject_SetAttr(object, name, value);
-  changes++; /* also where it failed: a finaliser may have asked what was before */
+  changes++; /* also after a failure: a finalizer may have read the old state */
   if (state) return NULL;
   Py_RETURN_NONE;
 }

@@ -1,4 +1,4 @@
-/* The key of a call: by which a dict has the runner for its settings, its structure and its avals. */
+/* The key of a call in the dict of runners: its settings, its structure and its avals. */
 #include "calls/internal.h"
 #include "arrays/arrays.h"
 #include "values/values.h"
@@ -12,8 +12,8 @@ PyObject *call_key(const Call *call, const FlatCall *flat, PyObject *const *valu
     else avals[ready] = host_aval(value, call->token);
     if (!avals[ready]) break;
   }
-  /* After those functions, which are Python's: other threads run in them, and the garbage collector
-     would show them a tuple that is not filled yet. */
+  /* Made after those calls: they run Python code, in which other threads or the garbage collector
+     could see a tuple that is not filled yet. */
   PyObject *key = ready == count ? PyTuple_New(count + 2) : NULL;
   if (!key) {
     while (ready) Py_DECREF(avals[--ready]);

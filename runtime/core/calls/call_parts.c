@@ -1,13 +1,16 @@
-/* CallParts: the arguments of a call, to tell whether those of the next one are like them.
+/* CallParts: the arguments of a call, to compare with those of the next call.
 
-   Containers are compared as they are walked through: their classes, how many parts they have, and of
-   a dict that its keys are the same objects in the same order. That is less than the key of a call
-   says is the same, never more. What may run Python code each time is not kept: containers that a
-   function opens, and attributes that are more than kept values. They are made of the structure that
-   was read of the call, and are no second reading.
+   The comparison walks through the containers. It compares their classes and lengths, and requires
+   that a dict has the same key objects in the same order. This is stricter than comparing the keys
+   of two calls.
 
-   Without them a call on xla-cpu-pjrt runs 3 % more instructions with two arrays, 12 % with a dict of
-   three, 2.6 times as many with a tree of 40 (benchmarks/instructions.py, benchmarks/callgrind.py). */
+   A call is not kept if a comparison could run Python code each time: for containers that a
+   function opens, and for attributes that are computed. CallParts are made from the structure that
+   was read of the call, so that the call is not read twice.
+
+   Without them a call on xla-cpu-pjrt runs 3 % more instructions with two arrays, 12 % with a dict
+   of three, 2.6 times as many with a tree of 40 (benchmarks/instructions.py,
+   benchmarks/callgrind.py). */
 #include "calls/internal.h"
 #include "arrays/arrays.h"
 #include "values/values.h"
@@ -39,7 +42,7 @@ int call_parts_visit(const CallParts *self, visitproc visit, void *arg) {
 typedef struct {
   const CallPart *parts;
   PyObject *token, **values;
-  int owned; /* whether these are new references */
+  int owned; /* whether the leaves are new references */
 } Walk;
 
 static int is_alike_within(Walk *walk, const CallPart *part, PyObject *value);
@@ -50,7 +53,7 @@ static inline int take(Walk *walk, const CallPart *part, PyObject *value) {
   return 1;
 }
 
-/* Whether a value is as the one was in its place. The usual case is here: an array. */
+/* Whether a value matches its part. The most common case is handled here: an array. */
 static inline int is_alike(Walk *walk, const CallPart *part, PyObject *value) {
   if (part->kind != LEAF || Py_TYPE(value) != array_class) return is_alike_within(walk, part, value);
   return ((Array *)value)->aval == part->what && take(walk, part, value);
@@ -95,7 +98,8 @@ static int attributes_are_alike(Walk *walk, Py_ssize_t next, PyObject *x, Py_ssi
 
 static int container_is_alike(Walk *walk, const CallPart *part, PyObject *x) {
   if ((PyObject *)Py_TYPE(x) != part->what) return 0;
-  Py_INCREF(x); /* it may be in one that an attribute's reading changes, whose class was changed */
+  /* a class may be changed so that reading an attribute runs code that drops the last reference */
+  Py_INCREF(x);
   int alike = part->kind == DICT     ? dict_is_alike(walk, part->first, x, part->count)
               : part->kind == OBJECT ? attributes_are_alike(walk, part->first, x, part->count)
                                      : items_are_alike(walk, part->first, x, part->count);
@@ -126,7 +130,8 @@ int call_parts_match(CallParts *self, const Call *call, PyObject **values) {
   call_parts_drop(self);
   if (state == DONE) return DONE;
   while (walk.owned && count) Py_XDECREF(values[--count]);
-  return PyErr_Occurred() && !drop_exception() ? FAILED : NOT_HERE; /* which Python meets, too */
+  /* Python meets this error, too */
+  return PyErr_Occurred() && !drop_exception() ? FAILED : NOT_HERE;
 }
 
 /* ---- making ---- */
@@ -137,11 +142,11 @@ typedef struct {
   const FlatCall *flat;
   const Statics *which;
   PyObject *const *avals;
-  Py_ssize_t mark, leaf, fixed, order; /* the next of each */
+  Py_ssize_t mark, leaf, fixed, order; /* the index of the next one of each */
   int failed;                          /* a part is not kept, or an exception is set */
 } Making;
 
-enum { NONE = -1 }; /* no part, or a failure */
+enum { NONE = -1 }; /* no part, or an error */
 
 static Py_ssize_t add(Making *making, int kind, PyObject *name, PyObject *what, Py_ssize_t count) {
   CallParts *made = making->made;
@@ -199,7 +204,8 @@ static Py_ssize_t *make_room(Making *making, Py_ssize_t count) {
   return room;
 }
 
-/* Adds parts, with names if there are any, and links them in the order of their container: a dict's own. */
+/* Adds parts, with their names if any, and links them in the order of their container; a dict has
+   its own order. */
 static Py_ssize_t add_all(Making *making, PyObject *names, Py_ssize_t skip, Py_ssize_t count,
                           int are_arguments) {
   const Py_ssize_t *order = names ? making->flat->order + making->order : NULL;
@@ -224,7 +230,7 @@ static Py_ssize_t add_container(Making *making, int kind, PyObject *name, PyObje
   return at;
 }
 
-/* An object whose attributes are its parts and metadata. */
+/* Adds an object whose attributes are its parts and metadata. */
 static Py_ssize_t add_object(Making *making, PyObject *name, PyObject *mark, PyObject *names) {
   PyObject *data = PyTuple_GetItem(names, 0), *metadata = PyTuple_GetItem(names, 1);
   Py_ssize_t count = PyTuple_Size(data), all = count + PyTuple_Size(metadata);

@@ -1,8 +1,9 @@
-/* Calls: the base of operations, jitted functions and compiled ones, which finds the runner of a call
-   with arrays and host values, also within built-in containers and beside static values.
+/* Calls: the base class of operations, jitted functions and compiled functions. It finds the runner
+   of a call. Arguments are arrays and host values, also in built-in containers and with static
+   arguments.
 
-   The method `_call_read` makes a call whose runner is not there yet, of its leaves and structure;
-   `_call_in_python` makes any other. */
+   If the call has no runner yet, `_call_read` makes the call with the leaves and structure that
+   were read here. `_call_in_python` makes any call that this file does not handle. */
 #include "calls/internal.h"
 #include "launches/launches.h"
 #include "arrays/arrays.h"
@@ -12,12 +13,12 @@ static PyTypeObject *Calls_Type;
 
 typedef struct {
   PyObject_HEAD
-  PyObject *runners; /* dict: (settings, structure, *avals) to a runner */
+  PyObject *runners; /* dict: from (settings, structure, *avals) to a runner */
   Statics statics;
   LastCall last;
 } Calls;
 
-static PyObject *filter; /* filter(error): takes plugrt's frames out of its traceback */
+static PyObject *filter; /* filter(error): removes plugrt's frames from the traceback */
 static PyObject *python_name, *read_name;
 
 static PyObject *call_in_python(PyObject *self, PyObject *args, PyObject *kwargs) {
@@ -27,7 +28,7 @@ static PyObject *call_in_python(PyObject *self, PyObject *args, PyObject *kwargs
   return made;
 }
 
-/* Calls in Python with the leaves and the structure that were read here: once. */
+/* Calls Python with the leaves and structure that were read here, so that the call is read once. */
 static PyObject *call_read(PyObject *self, const Call *call, const FlatCall *flat) {
   PyObject *leaves = vector_list(&flat->leaves), *nodes = vector_list(&flat->nodes);
   PyObject *method = leaves && nodes ? PyObject_GetAttr(self, read_name) : NULL;
@@ -54,13 +55,13 @@ static void filter_error(void) {
   raise_exception(error);
 }
 
-/* The runner under a key, a new reference; NULL, perhaps with an exception. */
+/* The runner for a key, a new reference; NULL, perhaps with an exception. */
 static PyObject *look_up(Calls *self, PyObject *key) {
   return Py_XNewRef(PyDict_GetItemWithError(self->runners, key)); /* another thread may evict it */
 }
 
-/* Keeps the parts of a call for the next one, if its runner is still there when they are made: Python
-   may run meanwhile, in the hash of a key or of a class. */
+/* Keeps the parts of a call for the next one, if its runner is still in the dict once they are
+   made: the hash of a key or of a class may run Python code meanwhile. */
 static void keep_parts(Calls *self, const Call *call, const FlatCall *flat, PyObject *key,
                        PyObject *const *avals, Py_ssize_t count, PyObject *runner) {
   CallParts *parts = call_parts_make(call, flat, &self->statics, avals, count);
@@ -85,15 +86,15 @@ static int find(Calls *self, const Call *call, const FlatCall *flat, PyObject *c
   return !*found && PyErr_Occurred() ? -1 : 0;
 }
 
-enum { MISSED = 100 }; /* beside DONE and the like: no runner is there for values that are known */
+enum { MISSED = 100 }; /* a further result code: all values are known, but there is no runner */
 
 static int is_known(PyObject *value) {
   if (Py_TYPE(value) == array_class) return ((Array *)value)->aval != NULL;
   return is_host_value(value);
 }
 
-/* Calls with values, where a runner is there for them: DONE, with what it made, or NULL and its
-   exception. MISSED if none is, NOT_HERE if a value is not known. `room` is for as many. */
+/* Runs a call if there is a runner for its values: DONE, with the result, or NULL and an exception.
+   MISSED if there is no runner, NOT_HERE if a value is unknown. `room` is for as many values. */
 static int run_values(Calls *self, const Call *call, const FlatCall *flat, PyObject *const *values,
                       PyObject **room, Py_ssize_t count, PyObject **made) {
   PyObject *runner;
@@ -107,7 +108,7 @@ static int run_values(Calls *self, const Call *call, const FlatCall *flat, PyObj
   return DONE;
 }
 
-/* Calls with the values of a call by position, or with those of one that was flattened. */
+/* Runs a call with its positional arguments, or with the values of a flattened call. */
 static int call_values(Calls *self, const Call *call, const FlatCall *flat, PyObject **made) {
   Py_ssize_t count = flat ? flat->leaves.count : PyTuple_Size(call->args);
   PyObject *on_stack[2 * ON_STACK], **room = on_stack;
@@ -122,11 +123,11 @@ static int call_values(Calls *self, const Call *call, const FlatCall *flat, PyOb
   return state;
 }
 
-/* Calls with containers, keywords or static arguments, or without a runner. */
+/* Runs a call with containers, keywords or static arguments, or without a runner. */
 static int flatten_and_call(Calls *self, const Call *call, int missed, PyObject **made) {
   FlatCall flat;
   int state = flatten_call(&flat, call->args, call->kwargs, &self->statics);
-  if (flat.raised) filter_error(); /* as it does where Python opens that container */
+  if (flat.raised) filter_error(); /* as for a container that Python opens */
   if (state != DONE) return flat.raised ? DONE : state;
   state = missed ? MISSED : call_values(self, call, &flat, made);
   if (state == MISSED || state == NOT_HERE || (state == FAILED && leave_to_python())) {
@@ -137,7 +138,7 @@ static int flatten_and_call(Calls *self, const Call *call, int missed, PyObject 
   return state;
 }
 
-/* Calls what ran the last call, if this one is like it. `room` is for its values. */
+/* Runs the runner of the last call if this call matches it. `room` is for its values. */
 static int call_like_last(Calls *self, const Call *call, PyObject **room, PyObject **made) {
   const CallParts *parts = self->last.parts;
   Py_ssize_t count = parts->values;
@@ -226,7 +227,7 @@ static void calls_dealloc(PyObject *object) {
   free_object(object);
 }
 
-/* (numbers, names), frozensets. */
+/* (numbers, names): two frozensets. */
 static PyObject *set_statics(Calls *self, PyObject *args) {
   PyObject *nums, *names;
   if (!PyArg_ParseTuple(args, "O!O!", &PyFrozenSet_Type, &nums, &PyFrozenSet_Type, &names))
@@ -240,7 +241,7 @@ static PyObject *set_statics(Calls *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-/* (args, kwargs, ...): the call is read again, for classes without this method. */
+/* (args, kwargs, ...): reads the call again, for classes without this method. */
 static PyObject *read_again(PyObject *self, PyObject *given) {
   PyObject *kwargs = PyTuple_GetItem(given, 1);
   return call_in_python(self, PyTuple_GetItem(given, 0), kwargs == Py_None ? NULL : kwargs);

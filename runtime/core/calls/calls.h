@@ -1,4 +1,4 @@
-/* Calls of jitted functions: what tells one call from another. */
+/* Calls of jitted functions: finding the runner of a call. */
 #ifndef PLUGRT_CALLS_H
 #define PLUGRT_CALLS_H
 #include "base/base.h"

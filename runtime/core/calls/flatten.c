@@ -1,7 +1,6 @@
-/* FlatCall: a flattened call, as plugrt.execution.launches.flat_calls.FlatCall reads it: its leaves in the
-   order of pytrees, its structure, and its static values, all of one reading.
-
-   Built-in containers are opened here, others are by nodes.c. */
+/* FlatCall: a flattened call, read as by plugrt.execution.launches.flat_calls.FlatCall. It has the
+   leaves in pytree order, the structure and the static values, all read once. This file opens
+   built-in containers, nodes.c opens others. */
 #include <string.h>
 
 #include "calls/internal.h"
@@ -9,7 +8,7 @@
 
 enum { DEEPEST = 50 };
 
-/* Room for more items; NULL with an exception. */
+/* Makes room for more items; NULL with an exception. */
 static void *grow(void *items, void *on_stack, Py_ssize_t size, Py_ssize_t *room) {
   void *grown = PyMem_Realloc(items == on_stack ? NULL : items, 2 * *room * size);
   if (!grown) return PyErr_NoMemory();
@@ -24,7 +23,7 @@ static void vector_init(Vector *self) {
   self->count = 0;
 }
 
-/* Appends a new reference; NULL has an exception set. */
+/* Appends and steals a reference; NULL has an exception set. */
 static int push(Vector *self, PyObject *item) {
   if (item && self->count == self->room) {
     PyObject **grown = grow(self->items, self->on_stack, sizeof *grown, &self->room);
@@ -54,13 +53,13 @@ static int take_leaf(FlatCall *flat, PyObject *leaf) {
   return state == DONE ? push(&flat->marks, Py_NewRef(Py_None)) : state;
 }
 
-/* Appends a new mark, not of a leaf; NULL has an exception set. */
+/* Appends a new mark that is not of a leaf; NULL has an exception set. */
 static int take_mark(FlatCall *flat, PyObject *mark) {
   flat->has_structure = 1;
   return push(&flat->marks, mark);
 }
 
-/* Appends the numbers that sorted entries had in their dict. */
+/* Appends the dict's own positions of the sorted entries. */
 static int take_order(FlatCall *flat, const Entries *entries) {
   while (flat->orders + entries->count > flat->order_room) {
     Py_ssize_t *grown = grow(flat->order, flat->order_on_stack, sizeof *grown, &flat->order_room);
@@ -88,7 +87,7 @@ static int open_dict(FlatCall *flat, PyObject *x, int depth) {
   return state;
 }
 
-/* Opens a new list that nobody else has, and drops it. */
+/* Opens a new list that has no other reference, and frees it. */
 static int open_all(FlatCall *flat, PyObject *values, int depth) {
   int state = DONE;
   for (Py_ssize_t i = 0; state == DONE && i < PyList_Size(values); i++)
@@ -143,7 +142,7 @@ static int take_static(FlatCall *flat, PyObject *value) {
   return take_mark(flat, static_key_of(value));
 }
 
-/* An argument; `name` is NULL of one by position. */
+/* Reads an argument; `name` is NULL for a positional one. */
 static int take_argument(FlatCall *flat, const Statics *which, PyObject *name, Py_ssize_t number,
                          PyObject *value) {
   int found = is_static(which, name, number);
@@ -157,14 +156,14 @@ static int take_named(FlatCall *flat, PyObject *kwargs, const Statics *which, Py
   if (state == DONE) state = take_order(flat, &found);
   if (state == DONE && !(*names = entries_keys(&found, NULL))) state = FAILED;
   for (Py_ssize_t i = 0; state == DONE && i < found.count; i++)
-    state = PyUnicode_CheckExact(found.entries[i].key) /* another class may be Python's */
+    state = PyUnicode_CheckExact(found.entries[i].key) /* Python may handle subclasses of str */
                 ? take_argument(flat, which, found.entries[i].key, 0, found.entries[i].value)
                 : NOT_HERE;
   entries_drop(&found);
   return state;
 }
 
-/* The structure of the marks that were taken. */
+/* Makes the structure from the marks. */
 static PyObject *structure_of(const FlatCall *flat, Py_ssize_t positional, PyObject *names) {
   if (!flat->has_structure && !names) return Py_NewRef(Py_None);
   Py_ssize_t count = flat->marks.count;
@@ -174,7 +173,8 @@ static PyObject *structure_of(const FlatCall *flat, Py_ssize_t positional, PyObj
     return NULL;
   }
   PyTuple_SetItem(made, 0, first);
-  PyTuple_SetItem(made, 1, names ? Py_NewRef(names) : PyTuple_New(0)); /* which always is the same */
+  /* always the same for one function */
+  PyTuple_SetItem(made, 1, names ? Py_NewRef(names) : PyTuple_New(0));
   for (Py_ssize_t i = 0; i < count; i++)
     PyTuple_SetItem(made, i + 2, Py_NewRef(flat->marks.items[i]));
   return made;

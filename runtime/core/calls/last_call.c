@@ -1,10 +1,9 @@
-/* LastCall: the runner of a function's last call, for the next one with arguments of the same types.
-
-   It is found without a key and its hash. Kept are calls whose static arguments last: the same object
-   is always the same value. */
+/* LastCall: keeps the runner of a function's last call, for the next call with arguments of the same
+   types, which then needs no key and no hash. A call is kept only if each of its static arguments
+   is lasting (`is_lasting`): the same object is always the same value. */
 #include "calls/internal.h"
 
-static LastCall *kept; /* all that have a runner, from the newest on */
+static LastCall *kept; /* list of all that have a runner, the newest first */
 
 static void unlink_call(LastCall *self) {
   if (self->before) self->before->after = self->after;
@@ -36,7 +35,7 @@ int last_call_visit(LastCall *self, visitproc visit, void *arg) {
 PyObject *forget_runners(PyObject *module, PyObject *runners) {
   (void)module;
   LastCall *call = kept;
-  while (call) { /* from the first one on again after one that was let go: Python may have run */
+  while (call) { /* starts again after each one that was dropped: Python code may have run */
     if (call->runners != runners) {
       call = call->after;
     } else {
@@ -49,7 +48,7 @@ PyObject *forget_runners(PyObject *module, PyObject *runners) {
 
 int last_call_find(const LastCall *self, const Call *call, PyObject **values, PyObject **runner) {
   if (self->token != call->token) return NOT_HERE;
-  PyObject *found = Py_NewRef(self->runner); /* another thread may keep another one meanwhile */
+  PyObject *found = Py_NewRef(self->runner); /* another thread may replace it meanwhile */
   int state = call_parts_match(self->parts, call, values);
   if (state == DONE) *runner = found;
   else Py_DECREF(found);
@@ -60,12 +59,12 @@ int last_call_is_repeated(LastCall *self, PyObject *runner) {
   int again = self->candidate == runner && !self->runner;
   if (self->runner) last_call_forget(self);
   self->candidate = runner;
-  return again; /* functions that are called with types in turn would pay each time */
+  return again; /* a function whose calls alternate between types would make parts at each call */
 }
 
 void last_call_keep(LastCall *self, PyObject *token, CallParts *parts, PyObject *runners,
                     PyObject *runner) {
-  if (self->runner) last_call_forget(self); /* of a call that was made meanwhile */
+  if (self->runner) last_call_forget(self); /* of a call that another thread made meanwhile */
   self->parts = parts;
   self->token = Py_NewRef(token);
   self->runner = Py_NewRef(runner);

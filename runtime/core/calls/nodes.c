@@ -1,14 +1,15 @@
-/* Nodes: named tuples, and objects of the classes that are registered as containers.
-
-   They are opened as plugrt.execution.trees.pytrees.open_node does. Any tuple of another class is taken for a
-   named one: Python keeps no runner of a call with one that is not. */
+/* Nodes: named tuples, and objects of registered container classes. They are opened as by
+   plugrt.execution.trees.pytrees.open_node. A tuple of any other class is opened as a named tuple;
+   that is safe, as Python makes no runner for a call with one that is not a named tuple. */
 #include "calls/internal.h"
 #include "arrays/arrays.h"
 
-/* dict: of a class the names of its parts and of its metadata, two tuples, or its function */
+/* dict: from a class to the names of its parts and of its metadata, two tuples, or to its
+   function */
 static PyObject *classes;
 
-/* What opens it, a new reference; NULL, perhaps with an exception: a class may have a hash of its own. */
+/* Returns the entry of a class in `classes`, a new reference; NULL, perhaps with an exception, as a
+   metaclass may define a hash. */
 static PyObject *opener_of(PyTypeObject *type) {
   PyObject *cls = Py_NewRef((PyObject *)type);
   PyObject *found = classes ? Py_XNewRef(PyDict_GetItemWithError(classes, cls)) : NULL;
@@ -27,7 +28,8 @@ int is_node(PyObject *x) {
 
 Py_ssize_t node_classes(void) { return classes ? PyDict_Size(classes) : 0; }
 
-/* Whether an attribute that a class has, if it has it, is a value or a slot: 1; -1 with an exception. */
+/* Whether an attribute, if the class defines it, is a plain value or a slot: 1; -1 with an
+   exception. */
 static int is_plain_in(PyObject *base, PyObject *name) {
   PyObject *own = PyObject_GetAttrString(base, "__dict__");
   PyObject *found = own ? PyObject_GetItem(own, name) : NULL;
@@ -44,7 +46,7 @@ static int is_plain_in(PyObject *base, PyObject *name) {
   return plain;
 }
 
-/* Whether to read these attributes of a class's objects runs no Python code; 0 perhaps with an
+/* Whether reading these attributes of a class's objects runs no Python code; 0 perhaps with an
    exception. */
 static int are_plain(PyTypeObject *cls, PyObject *names) {
   PyObject *bases = PyObject_GetAttrString((PyObject *)cls, "__mro__");
@@ -67,7 +69,7 @@ int plain_class(PyTypeObject *cls, PyObject **names) {
   return plain ? DONE : NOT_HERE;
 }
 
-/* A list of what a tuple has, whatever its class iterates over. */
+/* A list of a tuple's items, without calling the class's __iter__. */
 static PyObject *list_of_tuple(PyObject *tuple) {
   Py_ssize_t count = PyTuple_Size(tuple);
   PyObject *made = PyList_New(count);
@@ -92,7 +94,8 @@ static int read_fields(PyObject *x, PyObject *names, PyObject **parts, PyObject 
   return *metadata ? DONE : FAILED;
 }
 
-/* The parts may be any iterable, an iterator, too; their names are the third that a function may give. */
+/* The function may return its parts as any iterable or iterator, and their names as a third
+   result. */
 static int call_opener(PyObject *x, PyObject *function, PyObject **parts, PyObject **metadata,
                        PyObject **names) {
   PyObject *opened = PyObject_CallFunctionObjArgs(function, x, NULL);
@@ -124,7 +127,7 @@ static int open_registered(PyObject *x, PyObject *opener, PyObject **parts, PyOb
 int open_node(PyObject *x, PyObject **parts, PyObject **mark, PyObject **names, int *raised) {
   int state = NOT_HERE;
   *parts = *mark = *names = NULL;
-  Py_INCREF(x); /* Python code runs, which may drop it */
+  Py_INCREF(x); /* Python code runs, which may drop the last reference */
   PyObject *opener = opener_of(Py_TYPE(x));
   if (opener) {
     state = open_registered(x, opener, parts, mark, names);

@@ -3,7 +3,7 @@
 
 #include "calls/internal.h"
 
-static PyObject *order_keys; /* order_keys(keys): their numbers in that order, a list */
+static PyObject *order_keys; /* order_keys(keys): list of their positions in pytree order */
 
 static int compare(const void *one, const void *other) {
   return PyUnicode_Compare(((const Entry *)one)->key, ((const Entry *)other)->key);
@@ -18,7 +18,7 @@ int entries_read(Entries *self, PyObject *dict) {
     PyErr_NoMemory();
     return FAILED;
   }
-  /* No object is made here, so that the collector does not run, and in that Python code. */
+  /* Creates no objects, so that the collector, and with it Python code, does not run. */
   while (self->count < size && PyDict_Next(dict, &at, &key, &value)) {
     self->entries[self->count] = (Entry){Py_NewRef(key), Py_NewRef(value), self->count};
     self->count++;
@@ -43,7 +43,7 @@ PyObject *entries_keys(const Entries *self, PyObject *first) {
   return made;
 }
 
-/* Has Python sort them: keys that are not str alone. */
+/* Python sorts keys that are not all str. */
 static int sort_in_python(Entries *self) {
   PyObject *keys = entries_keys(self, NULL);
   PyObject *order = keys ? PyObject_CallFunctionObjArgs(order_keys, keys, NULL) : NULL;

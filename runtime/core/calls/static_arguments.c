@@ -1,11 +1,12 @@
-/* Static arguments: which of a call's arguments these are, what stands for their values, and which
-   values need not be asked again what that is. */
+/* Static arguments: which arguments of a call are static, their keys, and which values keep their
+   key. */
 #include "calls/internal.h"
 #include "values/values.h"
 
-static PyObject *get_static_key; /* static_key(value): what is equal for equal static values */
+/* static_key(value): an object that is equal for equal static values */
+static PyObject *get_static_key;
 
-enum { DEEPEST = 20 }; /* of tuples in tuples that are looked at here */
+enum { DEEPEST = 20 }; /* nesting depth of tuples that is handled here */
 
 int append_new(PyObject *list, PyObject *item) {
   int failed = !item || PyList_Append(list, item);
@@ -22,7 +23,8 @@ int is_static(const Statics *which, PyObject *name, Py_ssize_t number) {
   return answer;
 }
 
-/* What get_static_key returns, without it for tuples, numbers and what else needs no look. */
+/* Returns what `get_static_key` returns. It is called only for derived classes and for tuples that
+   are nested too deeply. */
 static PyObject *key_of(PyObject *value, int depth) {
   PyObject *cls = (PyObject *)Py_TYPE(value);
   if (PyFloat_CheckExact(value) || PyComplex_CheckExact(value)) {
@@ -33,9 +35,9 @@ static PyObject *key_of(PyObject *value, int depth) {
   }
   if (!PyTuple_Check(value) && !PyFloat_Check(value) && !PyComplex_Check(value))
     return PyTuple_Pack(2, cls, value);
-  if (!PyTuple_CheckExact(value) || depth == DEEPEST) /* which its class may take apart otherwise */
+  if (!PyTuple_CheckExact(value) || depth == DEEPEST) /* a derived class may iterate differently */
     return PyObject_CallFunctionObjArgs(get_static_key, value, NULL);
-  PyObject *on_stack[ON_STACK]; /* no tuple: in functions of Python it would be seen half filled */
+  PyObject *on_stack[ON_STACK]; /* not a tuple: Python functions could see it half filled */
   Py_ssize_t count = PyTuple_Size(value), ready = 1;
   PyObject **keys = count < ON_STACK ? on_stack : PyMem_Malloc((count + 1) * sizeof *keys);
   if (!keys) return PyErr_NoMemory();
@@ -50,9 +52,9 @@ static PyObject *key_of(PyObject *value, int depth) {
 
 PyObject *static_key_of(PyObject *value) { return key_of(value, 0); }
 
-/* Whether objects of a class are equal only to themselves, for as long as it lives: functions, classes
-   and the like. Not those of classes that Python code may change, or whose objects it may give another
-   class. */
+/* Whether an object of the class equals only itself, for the life of the class: functions, classes
+   and others. False for classes that Python code may change, and for objects whose class may be
+   replaced. */
 static int is_by_identity(PyTypeObject *cls) {
   return (PyType_GetFlags(cls) & Py_TPFLAGS_IMMUTABLETYPE) && !PyType_IsSubtype(cls, &PyModule_Type) &&
          PyType_GetSlot(cls, Py_tp_hash) == PyType_GetSlot(&PyBaseObject_Type, Py_tp_hash) &&
@@ -90,7 +92,7 @@ int is_same_lasting(PyObject *lasting, PyObject *value) {
     return PyObject_RichCompareBool(lasting, value, Py_EQ) == 1;
   if (!PyFloat_CheckExact(value)) return 0;
   double one = PyFloat_AsDouble(lasting), other = PyFloat_AsDouble(value);
-  return !memcmp(&one, &other, sizeof one); /* 0.0 is not -0.0, and NaN is NaN */
+  return !memcmp(&one, &other, sizeof one); /* 0.0 and -0.0 differ, and NaN equals NaN */
 }
 
 void set_static_key(PyObject *function) {

@@ -1,29 +1,30 @@
-/* BoundedLauncher: launches of a client of which few may be under way at a time.
-
-   As plugrt.execution.executables.blocking_launches.BlockingLaunches, whose lock and queue these are. */
+/* BoundedLauncher: launches of a client that limits the number of launches in progress. It shares
+   its lock and queue with plugrt.execution.executables.blocking_launches.BlockingLaunches. */
 #include "launches/internal.h"
 #include "arrays/arrays.h"
 
 typedef struct {
   Launching head;
-  Launching *inner;   /* what launches */
-  PyObject *queue;    /* of pairs: what waits for a launch, whether it is a collective's */
-  PyObject *lock;     /* held while a launch is enqueued; a finaliser's launch may come meanwhile */
+  Launching *inner;   /* makes the launches */
+  /* of pairs: an object that waits for a launch, and whether the launch is collective */
+  PyObject *queue;
+  /* held while a launch is added to the queue; a finalizer may launch meanwhile */
+  PyObject *lock;
   PyObject *exchanges; /* whether the devices of a launch wait for each other, a bool */
-  PyObject *unless;    /* tuple: while one of these is not empty, Python launches */
-  Py_ssize_t bound;    /* the most launches in the queue */
+  PyObject *unless;    /* tuple: Python launches while one of these is not empty */
+  Py_ssize_t bound;    /* the maximum number of launches in the queue */
 } BoundedLauncher;
 
 static PyObject *append_name, *popleft_name, *clear_name;
 
-/* Calls a method of the queue, with that argument unless it is NULL. */
+/* Calls a method of the queue, with the argument unless it is NULL. */
 static int call(PyObject *queue, PyObject *method, PyObject *argument) {
   PyObject *answer = PyObject_CallMethodObjArgs(queue, method, argument, NULL);
   Py_XDECREF(answer);
   return answer ? DONE : FAILED;
 }
 
-/* Whether there is a collective's launch in the queue; -1 with an exception. */
+/* Whether the queue has a collective launch; -1 with an exception. */
 static int holds_collective(BoundedLauncher *self) {
   Py_ssize_t size = PyObject_Size(self->queue);
   int found = size < 0 ? -1 : 0;
@@ -36,8 +37,8 @@ static int holds_collective(BoundedLauncher *self) {
   return found;
 }
 
-/* Whether a pair is the oldest still: a finaliser or signal handler that launches, while this thread
-   waits, may have taken it out. -1 with an exception. */
+/* Whether a pair is still the oldest. A finalizer or signal handler that launches, while this
+   thread waits, may have removed it. -1 with an exception. */
 static int is_oldest(BoundedLauncher *self, PyObject *pair) {
   Py_ssize_t size = PyObject_Size(self->queue);
   PyObject *first = size > 0 ? PySequence_GetItem(self->queue, 0) : NULL;
@@ -46,13 +47,14 @@ static int is_oldest(BoundedLauncher *self, PyObject *pair) {
   return first == pair;
 }
 
-/* Waits for the oldest launch, and takes it out of the queue, and others that wait for none. */
+/* Waits for the oldest launch and removes it; then clears the queue if no collective launch is
+   left. */
 static int await_oldest(BoundedLauncher *self) {
   PyObject *pair = PySequence_GetItem(self->queue, 0);
   PyObject *wait = pair ? PyTuple_GetItem(pair, 0) : NULL;
   PyObject *answer = wait ? PyObject_CallNoArgs(wait) : NULL;
   int oldest = answer ? is_oldest(self, pair) : -1;
-  Py_XDECREF(answer); /* before it is taken out: an interrupt may end the waiting */
+  Py_XDECREF(answer); /* before it is removed: an interrupt may end the wait */
   if (oldest == 1 && call(self->queue, popleft_name, NULL) == FAILED) oldest = -1;
   Py_XDECREF(pair);
   if (oldest < 1) return oldest < 0 ? FAILED : DONE;
@@ -62,7 +64,7 @@ static int await_oldest(BoundedLauncher *self) {
   return rest ? DONE : call(self->queue, clear_name, NULL);
 }
 
-/* Waits for places in the queue: DONE. */
+/* Waits until the queue has room: DONE. */
 static int find_place(BoundedLauncher *self) {
   for (;;) {
     Py_ssize_t size = PyObject_Size(self->queue);
@@ -72,7 +74,8 @@ static int find_place(BoundedLauncher *self) {
   }
 }
 
-/* Puts a launch into the queue, unless no other devices wait for it; takes the reference to `wait`. */
+/* Adds a launch to the queue, unless the queue is empty and the launch is not collective. Steals
+   the reference to `wait`. */
 static int enqueue(BoundedLauncher *self, PyObject *wait) {
   Py_ssize_t size = self->exchanges == Py_True ? 1 : PyObject_Size(self->queue);
   PyObject *pair = size > 0 ? PyTuple_Pack(2, wait, self->exchanges) : NULL;
@@ -85,7 +88,8 @@ static int enqueue(BoundedLauncher *self, PyObject *wait) {
 static int launch_in_turn(BoundedLauncher *self, PyObject *const *arguments, Py_ssize_t count,
                           PyObject **results) {
   PyObject *wait = NULL;
-  int left = any_is_filled(self->unless); /* since the lock was taken: Python waits without it */
+  /* checked again under the lock: Python waits without it */
+  int left = any_is_filled(self->unless);
   if (left) return left < 0 ? FAILED : NOT_HERE;
   if (find_place(self) == FAILED) return FAILED;
   int state = self->inner->launch((PyObject *)self->inner, arguments, count, results, &wait);
@@ -96,7 +100,7 @@ static int launch_in_turn(BoundedLauncher *self, PyObject *const *arguments, Py_
 
 static int launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count,
                   PyObject **results, PyObject **wait) {
-  (void)wait; /* it gives none */
+  (void)wait; /* this launcher returns none */
   BoundedLauncher *self = (BoundedLauncher *)object;
   int left = any_is_filled(self->unless);
   if (left) return left < 0 ? FAILED : NOT_HERE;

@@ -1,5 +1,5 @@
-/* device_put: puts a host value on a launch's device, or copies an array there, by a Put, a ScratchPut
-   or a Copy. */
+/* device_put: puts a host value or copies an array to a launch's device, by a Put, a ScratchPut or
+   a Copy. */
 #include "launches/internal.h"
 #include "arrays/arrays.h"
 #include "library/library.h"
@@ -41,7 +41,7 @@ int device_put_value(PyObject *device_put, PyObject *value, PyObject **made) {
   return put_value((Put *)device_put, value, made);
 }
 
-/* The scratch memory that its values are written to; NULL where there is none. */
+/* The pool of scratch memory for its values; NULL if there is none. */
 static ScratchPool *find_pool(PyObject *device_put) {
   return device_put && Py_TYPE(device_put) == ScratchPut_Type ? get_scratch_pool(device_put) : NULL;
 }

@@ -1,5 +1,5 @@
-/* Donated: the arguments named by `donate_argnums` of a launch by functions, deleted after it.
-   `Donation` is for runners, whose arrays give up their buffers before the launch. */
+/* Donated: the donated arguments (`donate_argnums`) of a launch by functions, deleted after the
+   launch. A runner uses `Donation` instead: its arrays give up their buffers before the launch. */
 #include "launches/internal.h"
 
 int donated_init(Donated *self, PyObject *donated, Py_ssize_t arity, PyObject *is_deleted,
@@ -8,7 +8,7 @@ int donated_init(Donated *self, PyObject *donated, Py_ssize_t arity, PyObject *i
     PyErr_SetString(PyExc_ValueError, "a launcher that takes arguments must know how they are deleted");
     return -1;
   }
-  donated_drop(self); /* those of an earlier attempt, which was refused */
+  donated_drop(self); /* frees the numbers of an earlier call that failed */
   Py_ssize_t count = read_numbers(donated, arity, &self->numbers);
   if (count < 0) return -1;
   self->count = count;

@@ -1,11 +1,11 @@
-/* Donation: the arguments of a call that its launch takes, as `donate_argnums` says. */
+/* Donation: the donated arguments (`donate_argnums`) of a call. */
 #include "launches/internal.h"
 #include "arrays/arrays.h"
 #include "values/values.h"
 
 Py_ssize_t read_numbers(PyObject *given, Py_ssize_t limit, Py_ssize_t **numbers) {
   Py_ssize_t count = PyTuple_Size(given);
-  PyMem_Free(*numbers); /* of an earlier attempt, which was refused */
+  PyMem_Free(*numbers); /* from an earlier call that failed */
   Py_ssize_t *read = *numbers = PyMem_Malloc((count + 1) * sizeof *read);
   if (!read) {
     PyErr_NoMemory();
@@ -25,7 +25,7 @@ Py_ssize_t read_numbers(PyObject *given, Py_ssize_t limit, Py_ssize_t **numbers)
 int donation_read(Donation *self, PyObject *donated, Py_ssize_t arity, PyObject *taker) {
   Py_ssize_t count = read_numbers(donated, arity, &self->numbers);
   self->count = count < 0 ? 0 : count;
-  Py_XDECREF(self->taker); /* of an earlier attempt */
+  Py_XDECREF(self->taker); /* from an earlier call that failed */
   self->taker = Py_NewRef(taker);
   return count < 0 ? -1 : 0;
 }
@@ -47,7 +47,7 @@ int donation_is_among(const Donation *self, const Py_ssize_t *kept, Py_ssize_t c
   return 1;
 }
 
-/* Whether the launch is given a second time what it takes, which backends refuse. */
+/* Whether a donated argument is given to the launch a second time, which backends refuse. */
 static int is_given_twice(const Donation *self, PyObject *const *values, PyObject *const *held,
                           Py_ssize_t count) {
   for (Py_ssize_t i = 0; i < self->count; i++) {
@@ -59,9 +59,9 @@ static int is_given_twice(const Donation *self, PyObject *const *values, PyObjec
   return 0;
 }
 
-enum { OWN = 2 }; /* references to what an array has: its own and the runner's */
+enum { OWN = 2 }; /* references to an array's buffers: the array's and the runner's */
 
-/* Whether something else refers to what an array has, as a launch by another thread that uses it. */
+/* Whether something else refers to an array's buffers, such as a launch by another thread. */
 static int is_used(const Array *array) {
   Py_ssize_t others = Py_REFCNT(array->shards) - OWN;
   return others > 0 && others > is_host_buffer_of(array->extra, array->shards);
@@ -70,14 +70,16 @@ static int is_used(const Array *array) {
 int donation_take(const Donation *self, PyObject *const *values, PyObject *const *held,
                   Py_ssize_t count, int alone, PyObject **taken) {
   if (!self->count) return DONE;
-  if (is_given_twice(self, values, held, count)) return NOT_HERE; /* before others find that it is taken */
+  /* before the buffers are removed */
+  if (is_given_twice(self, values, held, count)) return NOT_HERE;
   for (Py_ssize_t i = 0; alone && i < self->count; i++) {
     PyObject *shards = ((Array *)values[self->numbers[i]])->shards;
     if (shards && Py_REFCNT(shards) > OWN) forget_late_result(shards);
   }
   PyObject *loss = deletion_for(self->taker);
   if (!loss) return FAILED;
-  Py_ssize_t i = 0; /* no Python runs from here on, which could share the buffers meanwhile */
+  /* no Python code runs from here on, which could make other arrays share the buffers */
+  Py_ssize_t i = 0;
   for (; i < self->count; i++) {
     Array *array = (Array *)values[self->numbers[i]];
     if (!array->shards || array->shards == Py_None || array_is_observed((PyObject *)array)) break;

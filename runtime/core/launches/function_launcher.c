@@ -1,16 +1,16 @@
-/* FunctionLauncher: launches a program through functions that its backend gives.
-
-   For backends whose runtime is no PJRT library but has objects and functions of its own. */
+/* FunctionLauncher: launches a program with functions of its backend. It is for backends whose
+   runtime has its own objects and functions instead of a PJRT library. */
 #include "launches/internal.h"
 #include "arrays/arrays.h"
 
 typedef struct {
   Launching head;
   PyObject *launch;         /* launch(list of arguments) */
-  PyObject *take;           /* take(what it returned, …): the sequence of results; NULL: is that */
-  PyObject *taking[2];      /* the further arguments of that, NULL after the last */
-  PyObject *argument_class; /* the class of arguments that are launched with; NULL: any */
-  PyObject *unless;         /* tuple: while one of these is not empty, Python launches */
+  /* take(result of `launch`, …): the sequence of results; NULL: `launch` returns it */
+  PyObject *take;
+  PyObject *taking[2];      /* its further arguments, NULL after the last */
+  PyObject *argument_class; /* class of the arguments; NULL: any */
+  PyObject *unless;         /* tuple: Python launches while one of these is not empty */
   PyObject *explain;        /* explain(error, arguments): the exception to raise; NULL: the error */
   PyObject *tidy;           /* tidy(), as `tidy_up` calls it */
   unsigned launches;
@@ -31,7 +31,8 @@ static int set_results(FunctionLauncher *self, PyObject *made, PyObject **result
                  self->head.produced);
     return FAILED;
   }
-  if (PyList_CheckExact(made)) { /* the usual case: no Python runs between, which could change it */
+  /* the usual case: no Python code runs between these lines, which could change the list */
+  if (PyList_CheckExact(made)) {
     for (Py_ssize_t i = 0; i < produced; i++) results[i] = Py_NewRef(PyList_GetItem(made, i));
     return DONE;
   }
@@ -69,7 +70,7 @@ int tidy_up(PyObject *tidy, unsigned *launches) {
 
 static int launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count,
                   PyObject **results, PyObject **wait) {
-  (void)wait; /* it gives none */
+  (void)wait; /* this launcher returns none */
   FunctionLauncher *self = (FunctionLauncher *)object;
   int left = is_left(self, arguments, count);
   if (left) return left < 0 ? FAILED : NOT_HERE;

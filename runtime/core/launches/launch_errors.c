@@ -1,8 +1,8 @@
-/* What becomes of a launch that failed: the exception is made by Python, which knows what to say. */
+/* Errors of launches: Python makes the exceptions and their messages. */
 #include "launches/internal.h"
 #include "library/library.h"
 
-/* Frees an error that nobody can be told of, for want of memory. */
+/* Frees an error that cannot be reported because memory ran out. */
 static void drop_error(Launcher *self, PJRT_Error *error) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);

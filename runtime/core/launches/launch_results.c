@@ -1,4 +1,4 @@
-/* What a launch that was made gave, and what it took: results, and arguments that it donates. */
+/* The outcome of a successful launch: makes its results and marks its donated arguments. */
 #include "launches/internal.h"
 #include "library/library.h"
 
@@ -12,17 +12,17 @@ static int mark_once(Launcher *self, PyObject *const *arguments, Py_ssize_t coun
   return done ? DONE : FAILED;
 }
 
-/* Makes the donated arguments of a launch unusable, also where it is interrupted: DONE, or FAILED. */
+/* Marks the donated arguments of a launch unusable, even if interrupted: DONE, or FAILED. */
 static int mark_donated(Launcher *self, PyObject *const *arguments, Py_ssize_t count) {
   int state = mark_once(self, arguments, count);
   if (state == DONE || !is_interrupted()) return state;
   Raised interrupt = set_aside();
-  mark_once(self, arguments, count); /* what is marked already stays so */
+  mark_once(self, arguments, count); /* arguments that are marked already stay marked */
   put_back(interrupt, (PyObject *)self);
   return FAILED;
 }
 
-/* Makes the objects of the results, all or none; `room` is for those of one result. */
+/* Makes the objects of the results, all or none; `room` is for the parts of one result. */
 static int take_results(Launcher *self, PJRT_Buffer **made, PyObject **room, PyObject **results) {
   Executable *program = self->executable;
   Py_ssize_t produced = self->head.produced, parts = program->parts, result = 0, part = 0;
@@ -50,7 +50,7 @@ void drop_results(Launcher *self, PyObject **results) {
   for (Py_ssize_t i = 0; i < self->head.produced; i++) Py_DECREF(results[i]);
 }
 
-/* Makes the donated arguments unusable where an exception is raised. */
+/* Marks the donated arguments while an exception is set. */
 static void mark_donated_anyway(Launcher *self, PyObject *const *arguments, Py_ssize_t count) {
   Raised raised = set_aside();
   mark_donated(self, arguments, count);

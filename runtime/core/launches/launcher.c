@@ -1,12 +1,11 @@
-/* Launcher: launches one program of a library on its devices, with buffers of that library.
-
-   On one device an argument and a result is a buffer; on several it is a tuple of them. */
+/* Launcher: launches one program of a library on its devices, with buffers of that library. On one
+   device each argument and result is a buffer; on several devices it is a tuple of buffers. */
 #include <string.h>
 
 #include "launches/internal.h"
 #include "library/library.h"
 
-/* Takes the addresses of the arguments on each device: DONE, or NOT_HERE. */
+/* Reads the addresses of the arguments on each device: DONE, or NOT_HERE. */
 static int take_arguments(Launcher *self, PyObject *const *arguments, const Execution *execution) {
   Executable *program = self->executable;
   for (size_t i = 0; i < execution->count; i++) {
@@ -22,8 +21,8 @@ static int take_arguments(Launcher *self, PyObject *const *arguments, const Exec
   return DONE;
 }
 
-/* Whether a program on several devices may donate a buffer that it is given twice, as Python finds
-   out and refuses. */
+/* Whether a program on several devices may donate a buffer that is passed twice. Python checks that
+   and refuses. */
 static int may_repeat(Launcher *self, const Execution *execution) {
   if (!self->mark || self->executable->parts == 1) return 0;
   for (Py_ssize_t part = 0; part < self->executable->parts; part++) {
@@ -44,13 +43,14 @@ static int launch_held(Launcher *self, PyObject *const *arguments, const Executi
   int state = executable_run(program, execution, &error);
   if (state == DONE)
     return finish_launch(self, arguments, count, made, (PyObject **)room + 2 * parts, results);
-  for (Py_ssize_t i = 0; i < parts * produced; i++) /* of the parts before the one that failed */
+  /* results of the parts before the one that failed */
+  for (Py_ssize_t i = 0; i < parts * produced; i++)
     if (made[i]) client_destroy_buffer(program->client, made[i]);
   if (error) raise_launch_error(self, error, arguments, count);
   return FAILED;
 }
 
-/* Launches; `room` has as many words as `words_for` says. `events` is NULL if none are wanted. */
+/* Launches; `room` has `words_for` words. `events` is NULL if no events are requested. */
 static int launch(Launcher *self, PyObject *const *arguments, Py_ssize_t count, void **room,
                   PJRT_Event **events, PyObject **results) {
   Executable *program = self->executable;

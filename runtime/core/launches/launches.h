@@ -1,14 +1,14 @@
-/* From the arrays of a call to what it returns: launches of programs. */
+/* Launches of programs: from the arrays of a call to its result. */
 #ifndef PLUGRT_LAUNCHES_H
 #define PLUGRT_LAUNCHES_H
 #include "base/base.h"
 
-/* ---- scratch_pool.c: memory that launches of a program read an argument from ---- */
+/* ---- scratch_pool.c: reusable memory for an argument of launches ---- */
 PyObject *forget_result(PyObject *module, PyObject *result);
 
 /* ---- runner.c: runs a program with the arguments of a call ---- */
-/* Calls a runner of the core, or a function of the arguments as a tuple. `given` is
-   the same sequence of arguments as an object, for Python; or NULL. */
+/* Calls a runner of the core, or a Python function with the arguments as a tuple. `given` is a
+   tuple of the same arguments, for Python, or NULL. */
 PyObject *run_any(PyObject *runner, PyObject *given, PyObject *const *values, Py_ssize_t count);
 
 /* ---- for the module ---- */

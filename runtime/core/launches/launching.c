@@ -1,9 +1,9 @@
-/* Launching: what all launchers are: the objects that they keep, their calls and their classes. */
+/* Launching: the base of all launchers: their references, calls and classes. */
 #include "launches/internal.h"
 
 PyObject *none_as_null(PyObject *object) { return object == Py_None ? NULL : object; }
 
-/* A field of whatever pointer type a launcher declares for it. */
+/* A field of any pointer type that a launcher declares. */
 typedef PyObject *Kept __attribute__((may_alias));
 
 static Kept *kept_by(Launching *self) { return (Kept *)(self + 1); }
@@ -13,7 +13,8 @@ void keep_objects(Launching *self, PyObject *const *objects, Py_ssize_t count) {
   self->kept = count;
 }
 
-/* Launches with the items of a tuple; `room` is for them and the results, a new list. */
+/* Launches with the items of a tuple and returns a new list; `room` is for the items and the
+   results. */
 static PyObject *launch_tuple(Launching *self, PyObject *given, PyObject **room) {
   Py_ssize_t count = PyTuple_Size(given), produced = self->produced;
   PyObject **results = room + count;
@@ -52,8 +53,8 @@ static int launching_traverse(Launching *self, visitproc visit, void *arg) {
   return donated_visit(&self->donated, visit, arg);
 }
 
-/* No tp_clear: a call of a finaliser must work, and cycles lead through the functions, which can be
-   cleared. */
+/* No tp_clear: a call in a finalizer has to work. Each cycle leads through the functions, which can
+   be cleared. */
 static void launching_dealloc(PyObject *object) {
   Launching *self = (Launching *)object;
   PyObject_GC_UnTrack(object);

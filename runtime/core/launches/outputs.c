@@ -1,27 +1,27 @@
-/* Outputs: from the results of a launch to what the call returns.
-
-   An output is a result, an argument as it is, or an array that the function closed over. */
+/* Outputs: makes a call's result from the results of a launch. An output is a result, an unchanged
+   argument, or an array that the function closed over. */
 #include "launches/internal.h"
 #include "arrays/arrays.h"
 
 PyTypeObject *Outputs_Type;
-enum { FROM_LAUNCH = -1, FIRST_CONSTANT = -2 }; /* arguments are numbered from 0 */
+enum { FROM_LAUNCH = -1, FIRST_CONSTANT = -2 }; /* sources from 0 up are arguments */
 
 typedef struct {
   PyObject_HEAD
-  PyObject *avals; /* of each output; NULL in one that was not made by its class */
-  PyObject *constants;  /* the arrays that the function closed over, a tuple */
-  PyObject *share;      /* share(array, aval): another array of the same buffers */
-  PyObject *tree;       /* the Tree of the outputs; NULL if there is one and nothing around it */
-  PyObject **types;     /* the avals once more, of which a tuple must be asked */
+  PyObject *avals; /* avals of the outputs; NULL if __init__ was not called */
+  PyObject *constants;  /* captured constants, a tuple of arrays */
+  PyObject *share;      /* share(array, aval): another array with the same buffers */
+  PyObject *tree;       /* Tree of the outputs; NULL for a single output without a container */
+  PyObject **types;     /* the same avals as an array, for faster access */
   Py_ssize_t count;
-  Py_ssize_t passed;   /* how many are no results */
-  Py_ssize_t *sources; /* of each: FROM_LAUNCH, an argument, or FIRST_CONSTANT - a constant */
+  Py_ssize_t passed;   /* number of outputs that are not results */
+  /* source of each output: FROM_LAUNCH, the number of an argument, or FIRST_CONSTANT - n */
+  Py_ssize_t *sources;
 } Outputs;
 
 Py_ssize_t outputs_count(PyObject *self) { return ((Outputs *)self)->count; }
 
-/* What an output is that is no result: another array of the same buffers. */
+/* Makes an output that is not a result: another array with the same buffers. */
 static int pass_on(Outputs *self, Py_ssize_t output, PyObject *const *values, PyObject **made) {
   Py_ssize_t source = self->sources[output];
   PyObject *array = source >= 0 ? values[source]
@@ -75,7 +75,7 @@ int outputs_fit(PyObject *object, Py_ssize_t arity, Py_ssize_t produced) {
   return produced == 0;
 }
 
-/* Sets where each output is from: NULL with an exception. */
+/* Reads the source of each output: NULL with an exception. */
 static Py_ssize_t *read_origins(PyObject *origins, Py_ssize_t constants) {
   Py_ssize_t count = PyTuple_Size(origins);
   Py_ssize_t *sources = PyMem_Malloc((count + 1) * sizeof *sources);
@@ -137,7 +137,7 @@ static int outputs_traverse(Outputs *self, visitproc visit, void *arg) {
   return 0;
 }
 
-/* No tp_clear, as of runners. */
+/* No tp_clear, as for runners. */
 static void outputs_dealloc(PyObject *object) {
   Outputs *self = (Outputs *)object;
   PyObject_GC_UnTrack(object);

@@ -1,7 +1,6 @@
-/* Runner: from the arguments of a call to what it returns, by one launch.
-
-   Calls that it does not take (deleted arrays, values of another kind than it was made for, a program
-   that Python has to look at first) are those of the Python function that it was made with. */
+/* Runner: makes a call's result from its arguments with one launch. Its Python function makes the
+   calls that it does not handle: with deleted arrays, with other kinds of values, or with a program
+   that Python has to check first. */
 #include "launches/internal.h"
 #include "arrays/arrays.h"
 
@@ -10,19 +9,19 @@ typedef struct {
   PyObject_HEAD
   Launching *launcher;
   PyObject *outputs;   /* the Outputs */
-  PyObject *slow;      /* slow(values): the same in Python */
-  PyObject *explain;   /* explain(values, error): raises what explains the error of a launch */
-  Py_ssize_t arity;    /* the number of a call's arguments */
-  Py_ssize_t count;    /* the number of those that the program takes */
-  Py_ssize_t *kept;    /* which these are */
-  PyObject **puts;     /* what places each of these, NULL for an array that is there */
-  int placed;          /* whether there is any of these */
-  PyObject *constants; /* the arrays that it takes after them, a tuple */
-  Py_ssize_t fed;      /* the number of these */
-  Donation donation;   /* those that the launch takes */
+  PyObject *slow;      /* slow(values): does the same in Python */
+  PyObject *explain;   /* explain(values, error): raises the exception for an error of the launch */
+  Py_ssize_t arity;    /* number of arguments of the call */
+  Py_ssize_t count;    /* number of arguments of the program, without constants */
+  Py_ssize_t *kept;    /* their numbers */
+  PyObject **puts;     /* puts or copies each of these, NULL for an array that is in place */
+  int placed;          /* whether any of `puts` is set */
+  PyObject *constants; /* captured constants that follow the arguments, a tuple of arrays */
+  Py_ssize_t fed;      /* number of arguments and constants */
+  Donation donation;   /* donated arguments */
 } Runner;
 
-/* Calls a function with the arguments of a call, as a tuple, and another argument, if any. */
+/* Calls a function with the arguments of a call as a tuple, and another argument, if any. */
 static PyObject *call_with(PyObject *function, PyObject *given, PyObject *const *values,
                            Py_ssize_t count, PyObject *more) {
   PyObject *all = given ? Py_NewRef(given) : tuple_of(values, count);
@@ -47,15 +46,15 @@ static void explain(Runner *self, PyObject *given, PyObject *const *values) {
   Py_DECREF(error);
 }
 
-/* Takes hold of what an array has, which a thread may delete meanwhile; NULL if it is none, or has
-   nothing any more. */
+/* A new reference to an array's buffers, which another thread may delete meanwhile. NULL if it is
+   not an array, or is deleted or donated. */
 static PyObject *hold_array(PyObject *value) {
   if (Py_TYPE(value) != array_class) return NULL;
-  PyObject *shards = ((Array *)value)->shards; /* NULL and None once it is donated and deleted */
+  PyObject *shards = ((Array *)value)->shards; /* NULL if donated, None if deleted */
   return shards == Py_None ? NULL : Py_XNewRef(shards);
 }
 
-/* Sets a new reference to what the launch takes, NULL where there is none yet. */
+/* Sets a new reference to each argument of the launch, NULL for those that are put later. */
 static int hold(Runner *self, PyObject *const *values, PyObject **held) {
   Launching *launcher = self->launcher;
   Py_ssize_t all = self->count + self->fed, i = 0;
@@ -66,12 +65,14 @@ static int hold(Runner *self, PyObject *const *values, PyObject **held) {
   for (; i < all; i++)
     if (!(held[i] = hold_array(PyTuple_GetItem(self->constants, i - self->count)))) return NOT_HERE;
   int state = DONE;
-  for (i = 0; self->placed && state == DONE && i < self->count; i++) /* once there is no doubt */
+  /* once the other arguments are known to be usable */
+  for (i = 0; self->placed && state == DONE && i < self->count; i++)
     if (self->puts[i]) state = device_put_value(self->puts[i], values[self->kept[i]], &held[i]);
   return state;
 }
 
-/* Launches with what is held: a launch that was made has taken what is donated, whatever fails then. */
+/* Launches with the held arguments. Once a launch is made, its donated arguments are gone, even if
+   a later step fails. */
 static int launch(Runner *self, PyObject *const *values, PyObject **held, PyObject **results,
                   PyObject **taken) {
   int alone = self->launcher->waits_for_uses;
@@ -91,7 +92,7 @@ static PyObject *run(Runner *self, PyObject *given, PyObject *const *values, PyO
   if (state == DONE) state = launch(self, values, held, results, taken);
   if (self->placed) state = end_device_puts(self->puts, held, self->count, state, results, produced);
   if (state == DONE && outputs_wrap(self->outputs, results, produced, arrays)) state = FAILED;
-  /* A buffer's destructor may run Python code: the exception is kept from it there. */
+  /* The destructor of a buffer may run Python code: the exception is set aside meanwhile. */
   for (Py_ssize_t i = all; i--;) Py_XDECREF(held[i]);
   if (state == DONE) return outputs_put_together(self->outputs, arrays);
   if (passed) outputs_drop(self->outputs, arrays);
@@ -194,8 +195,8 @@ static int runner_traverse(Runner *self, visitproc visit, void *arg) {
   return 0;
 }
 
-/* No tp_clear: a call of a finaliser must work, and cycles lead through the functions, which can be
-   cleared. */
+/* No tp_clear: a call in a finalizer has to work. Each cycle leads through the functions, which can
+   be cleared. */
 static void runner_dealloc(PyObject *object) {
   Runner *self = (Runner *)object;
   PyObject_GC_UnTrack(object);

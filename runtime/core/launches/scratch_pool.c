@@ -1,16 +1,16 @@
-/* ScratchPool: memory of one argument of a program, which one launch after the other reads.
+/* ScratchPool: reusable memory for one argument of a program.
 
-   It is written again once the results of the launch that had it are there. Where they are not when the
-   launch returns, they are kept and asked again at a later call, if they are small; if not, the memory
-   is left to that launch, as it is where a launch takes one of the results. If that happens repeatedly,
-   no memory is given for a while. */
+   The memory is written again once the results of the launch that used it are ready. If they are
+   not ready when the launch returns, they are kept, if small, and checked at a later call. If they
+   are large, or if a launch donates one of them, the memory is left to that launch. If that happens
+   repeatedly, the pool provides no memory for a while. */
 #include "launches/internal.h"
 
-enum { MOST_ASKED = 8 }; /* results of a launch that are kept */
-enum { LEAST_KEPT = 4 }; /* as many threads launch the program at once at no more cost than one */
+enum { MOST_ASKED = 8 }; /* maximum number of results kept per launch */
+enum { LEAST_KEPT = 4 }; /* up to this many threads launch the program at once without extra cost */
 enum { MOST_LOST = 8, FIRST_PAUSE = 32, LONGEST_PAUSE = 4096 };
 
-static Slot *with_results; /* of the process: all slots that have results, of each argument */
+static Slot *with_results; /* all slots of the process that have results */
 
 static void lose(ScratchPool *self) {
   if (!self->lost) self->pause = FIRST_PAUSE;
@@ -56,10 +56,11 @@ int has_ready_results(ScratchPool *self, PyObject *const *results, Py_ssize_t co
   return 1;
 }
 
-/* Whether the launch that has a slot has ended: DONE, and the slot is this thread's; NOT_HERE; FAILED.
-   Of results that were deleted nobody can tell, so that their launch keeps the memory. */
+/* Whether the launch that used a slot has ended: DONE, and this thread owns the slot; NOT_HERE;
+   FAILED. If its results were deleted, that is unknown, and the launch keeps the memory. */
 static int take_back(ScratchPool *self, Slot *slot) {
-  PyObject *results = take_results(slot), *found[MOST_ASKED]; /* other threads leave it alone meanwhile */
+  /* other threads do not use it meanwhile */
+  PyObject *results = take_results(slot), *found[MOST_ASKED];
   Py_ssize_t count = PyTuple_Size(results);
   for (Py_ssize_t i = 0; i < count; i++) found[i] = PyTuple_GetItem(results, i);
   int ready = has_ready_results(self, found, count);
@@ -77,7 +78,7 @@ static int take_back(ScratchPool *self, Slot *slot) {
   return NOT_HERE;
 }
 
-/* Asks the backend for new memory; the slot is this thread's. */
+/* Asks the backend for new memory for a slot that this thread owns. */
 static int fill(ScratchPool *self, Slot *slot) {
   PyObject *found = PyObject_CallNoArgs(self->make), *argument, *memory;
   if (!found) return leave_to_python() ? NOT_HERE : FAILED;
@@ -97,7 +98,7 @@ static int fill(ScratchPool *self, Slot *slot) {
   return FAILED;
 }
 
-/* Returns a new slot; NULL, without an exception, if there are as many as there may be. */
+/* Returns a new slot; NULL, without an exception, if the maximum is reached. */
 static Slot *add_slot(ScratchPool *self) {
   Slot *made = self->count < self->most ? PyMem_Calloc(1, sizeof *made) : NULL;
   if (!made) return NULL;
@@ -105,7 +106,7 @@ static Slot *add_slot(ScratchPool *self) {
   return self->slots[self->count++] = made;
 }
 
-/* Sets a slot that no launch has, and which is in use from now on: DONE. */
+/* Sets a slot that no launch uses, and marks it as in use: DONE. */
 int scratch_pool_acquire(ScratchPool *self, Slot **found) {
   Slot *empty = NULL, *oldest = NULL;
   for (int i = 0; i < self->count; i++) {
@@ -126,14 +127,14 @@ int scratch_pool_acquire(ScratchPool *self, Slot **found) {
     if (state != NOT_HERE) return state;
     if (!oldest->argument) empty = oldest;
   }
-  if (empty && (empty->in_use || empty->argument)) empty = NULL; /* other threads ran meanwhile */
+  if (empty && (empty->in_use || empty->argument)) empty = NULL; /* other threads may have run */
   if (!self->make || (!empty && self->count == self->most)) return NOT_HERE;
   if (self->waiting) {
     self->waiting--;
     return NOT_HERE;
   }
   if (!empty && !(empty = add_slot(self))) return NOT_HERE;
-  empty->in_use = 1; /* other threads run meanwhile */
+  empty->in_use = 1; /* other threads may run */
   int state = fill(self, empty);
   if (state == NOT_HERE) lose(self);
   if (state != DONE) slot_drop(empty);
@@ -145,7 +146,7 @@ void scratch_pool_release(ScratchPool *self, PyObject *argument, int use, PyObje
   Slot *slot = NULL;
   for (int i = 0; i < self->count && !slot; i++)
     if (self->slots[i]->in_use && self->slots[i]->argument == argument) slot = self->slots[i];
-  if (!slot) return; /* a number that is kept, or what was put */
+  if (!slot) return; /* a number that is kept, or a value that was put */
   if (use == NOT_READ && results) {
     keep_results(slot, Py_NewRef(results));
     slot->launched = self->launches++;
@@ -182,7 +183,7 @@ void forget_late_result(PyObject *result) {
     }
     lose(slot->pool);
     slot_drop(slot);
-    slot = with_results; /* a destructor may have changed what follows */
+    slot = with_results; /* a destructor may have changed the list */
   }
 }
 

@@ -1,8 +1,7 @@
-/* ScratchPut: puts an argument that is a host value of one type.
-
-   For backends that launch with memory of the host at less cost than they put it. A value is written to
-   scratch memory that the launch reads; it is put to memory of its own where the backend has none, or
-   launches have all memory that is kept. */
+/* ScratchPut: places a host value of one type as an argument. It is for backends that can launch
+   with host memory faster than they put a value. The value is written to scratch memory that the
+   launch reads. It is put instead if the backend has no such memory, or if launches use all of
+   it. */
 #include "launches/internal.h"
 #include "values/values.h"
 
@@ -11,23 +10,26 @@ PyTypeObject *ScratchPut_Type;
 typedef struct {
   PyObject_HEAD
   ScratchPool pool;
-  PyObject *put; /* put(value): an argument; NULL where Python puts values without scratch memory */
+  /* put(value): an argument; NULL if Python puts values that get no scratch memory */
+  PyObject *put;
   int dtype;
-  int number; /* the element type of Python's numbers; 0 for arrays */
+  int number; /* element type for Python's numbers; 0 for arrays */
   HostForm form;
-  PyObject *seen;             /* the last number; the next one may be the same object, a literal */
-  PyObject *last, *last_made; /* one that was the same twice, and what has it for good */
+  /* the last number, compared by identity: a literal is the same object each time */
+  PyObject *seen;
+  PyObject *last, *last_made; /* a number that came twice, and its argument, kept */
 } ScratchPut;
 
 static int write_array(ScratchPut *self, PyObject *value, Slot *slot) {
   Py_buffer view;
   int dtype = view_host(value, &view);
   if (!dtype) return NOT_HERE;
-  /* Another thread may have given the array another shape or dtype since the call's key was made. */
+  /* Another thread may have changed the array's shape or dtype since the key of the call was
+     made. */
   int same = dtype == self->dtype && view.ndim == self->form.rank && view.len == self->form.size;
   for (int i = 0; same && i < view.ndim; i++) same = view.shape[i] == self->form.dims[i];
   if (same && PyBuffer_ToContiguous(slot->memory.buf, &view, view.len, 'C')) {
-    PyErr_Clear(); /* for want of memory, which Python says in its own words */
+    PyErr_Clear(); /* out of memory, which Python raises in its own words */
     same = 0;
   }
   PyBuffer_Release(&view);
@@ -42,7 +44,7 @@ static int write_value(ScratchPut *self, PyObject *value, Slot *slot) {
   return DONE;
 }
 
-/* Keeps a number that was written, and its memory, which is never written again. */
+/* Keeps a number and the memory that it was written to, which is never written again. */
 static void keep_number(ScratchPut *self, PyObject *value, Slot *slot) {
   PyObject *old = self->last, *old_made = self->last_made;
   self->last = Py_NewRef(value);
@@ -52,7 +54,7 @@ static void keep_number(ScratchPut *self, PyObject *value, Slot *slot) {
   Py_XDECREF(old_made);
 }
 
-/* Puts a value to memory of its own; what fails Python tries again, and says what there is to say. */
+/* Puts a value with `put`; after a failure Python tries again and raises the exception. */
 static int put_by_function(ScratchPut *self, PyObject *value, PyObject **made) {
   *made = self->put ? PyObject_CallFunctionObjArgs(self->put, value, NULL) : NULL;
   if (*made) return DONE;
@@ -64,7 +66,8 @@ static int put_by_function(ScratchPut *self, PyObject *value, PyObject **made) {
 int scratch_put_value(PyObject *object, PyObject *value, PyObject **made) {
   ScratchPut *self = (ScratchPut *)object;
   Slot *slot;
-  if (self->number && value == self->last) { /* a literal in the source code is the same each time */
+  /* a literal in source code is the same object each time */
+  if (self->number && value == self->last) {
     *made = Py_NewRef(self->last_made);
     return DONE;
   }
@@ -108,7 +111,7 @@ static int scratch_put_init(ScratchPut *self, PyObject *args, PyObject *kwargs) 
   }
   self->dtype = number_of_dtype(dtype);
   if (self->dtype) {
-    host_form_clear(&self->form); /* that of an earlier attempt, which was refused */
+    host_form_clear(&self->form); /* the form from an earlier call that failed */
     if (host_form_init(&self->form, shape, dtype)) return -1;
   }
   self->number = kind && self->dtype ? type_of_numbers(kind, self->form.size) : 0;
@@ -131,7 +134,7 @@ static int scratch_put_traverse(ScratchPut *self, visitproc visit, void *arg) {
   return scratch_pool_traverse(&self->pool, visit, arg);
 }
 
-/* No tp_clear, as runners have none. */
+/* No tp_clear, as for runners. */
 static void scratch_put_dealloc(PyObject *object) {
   ScratchPut *self = (ScratchPut *)object;
   PyObject_GC_UnTrack(object);

@@ -1,4 +1,4 @@
-/* Launches on several devices by a ShardsLauncher, on all of them at once or one after the other. */
+/* Launches of a ShardsLauncher on several devices, on all at once or one after the other. */
 #include "launches/internal.h"
 #include "arrays/arrays.h"
 
@@ -13,7 +13,7 @@ int set_shards_names(void) {
   return raw_name && parts_name && ends_name && type_name && place_name ? 0 : -1;
 }
 
-/* 1 if that array, a new reference, is there; its reference is dropped otherwise. */
+/* 1 if the array, a new reference, is not deleted; else drops the reference. */
 static int is_alive(ShardsLauncher *self, PyObject *array) {
   PyObject *answer = array ? PyObject_CallFunctionObjArgs(self->is_deleted, array, NULL) : NULL;
   int deleted = answer ? PyObject_IsTrue(answer) : -1;
@@ -22,7 +22,7 @@ static int is_alive(ShardsLauncher *self, PyObject *array) {
   return deleted < 0 ? -1 : !deleted;
 }
 
-/* Sets the arrays of an argument, one for each launch, `stride` apart: DONE. */
+/* Sets the arrays of an argument, one per launch, `stride` apart: DONE. */
 static int take_argument(ShardsLauncher *self, PyObject *shards, PyObject *parts, PyObject **taken,
                          Py_ssize_t stride) {
   Py_ssize_t launches = PyTuple_Size(self->launches), count = 1;
@@ -30,7 +30,7 @@ static int take_argument(ShardsLauncher *self, PyObject *shards, PyObject *parts
     count = PySequence_Size(parts);
     if (count < 0) return FAILED;
   } else if (launches > 1) {
-    return NOT_HERE; /* an array on several devices is not split: that costs more than it saves */
+    return NOT_HERE; /* an array over several devices is not split: that costs more than it saves */
   }
   if (launches > 1 && count != launches) return NOT_HERE;
   for (Py_ssize_t i = 0; i < count; i++) {
@@ -46,14 +46,14 @@ static int take_argument(ShardsLauncher *self, PyObject *shards, PyObject *parts
   return DONE;
 }
 
-/* Whether an attribute is that object; -1 with an exception. */
+/* Whether an attribute is the given object; -1 with an exception. */
 static int has(PyObject *object, PyObject *name, PyObject *wanted) {
   PyObject *found = PyObject_GetAttr(object, name);
   Py_XDECREF(found);
   return found ? found == wanted : -1;
 }
 
-/* Sets the arrays of all arguments, a row for each launch: DONE. */
+/* Sets the arrays of all arguments, one row per launch: DONE. */
 static int take_arguments(ShardsLauncher *self, PyObject *const *arguments, Py_ssize_t count,
                           PyObject **taken) {
   if (count != PyTuple_Size(self->parameters)) return NOT_HERE;
@@ -73,7 +73,8 @@ static int take_arguments(ShardsLauncher *self, PyObject *const *arguments, Py_s
   return DONE;
 }
 
-/* Launches once; a new reference to the arrays of the results. `token` is NULL if none is wanted. */
+/* Makes one launch; a new reference to the arrays of the results. `token` is NULL if none is
+   requested. */
 static PyObject *launch_once(ShardsLauncher *self, PyObject *steps, PyObject *const *taken,
                              Py_ssize_t count, PyObject **token) {
   PyObject *given = PyList_New(count);
@@ -94,7 +95,7 @@ static PyObject *launch_once(ShardsLauncher *self, PyObject *steps, PyObject *co
   return made;
 }
 
-/* The parts of a result, of the results of each launch. */
+/* Joins the parts of a result from the results of each launch. */
 static PyObject *join(PyObject *const *made, Py_ssize_t launches, Py_ssize_t result) {
   PyObject *found = PyList_New(launches);
   for (Py_ssize_t i = 0; found && i < launches; i++) {
@@ -105,7 +106,7 @@ static PyObject *join(PyObject *const *made, Py_ssize_t launches, Py_ssize_t res
   return found;
 }
 
-/* The shards of a result; `ends` are the tokens of launches on each device. */
+/* Makes the shards of a result; `ends` are the tokens of launches on each device. */
 static PyObject *wrap(ShardsLauncher *self, PyObject *const *made, Py_ssize_t result,
                       PyObject *ends) {
   Py_ssize_t launches = PyTuple_Size(self->launches);
@@ -134,13 +135,13 @@ static void explain(ShardsLauncher *self) {
   if (found) raise_exception(found);
 }
 
-/* What launches gave: of each the arrays of the results, and its token, NULL if none was wanted. */
+/* For each launch the arrays of its results, and its token, NULL if none was requested. */
 typedef struct {
   PyObject **made, **tokens;
   Py_ssize_t count;
 } Launched;
 
-/* Launches with what was taken. */
+/* Makes the launches with the arrays. */
 static int launch_all(ShardsLauncher *self, PyObject *const *taken, Py_ssize_t count,
                       Launched *launched, PyObject **wait) {
   PyObject *answer = PyObject_CallNoArgs(self->prepare);
@@ -188,7 +189,7 @@ static int launch_in_room(ShardsLauncher *self, PyObject *const *arguments, Py_s
   if (state == DONE && launches > 1 && !(ends = tuple_of(launched.tokens, launches))) state = FAILED;
   for (; state == DONE && i < self->head.produced; i++)
     if (!(results[i] = wrap(self, launched.made, i, ends))) state = FAILED;
-  if (state == FAILED && i) /* the last of these was not made */
+  if (state == FAILED && i) /* the last launch was not made */
     for (i--; i--;) Py_DECREF(results[i]);
   if (state == FAILED && wait) Py_CLEAR(*wait);
   for (Py_ssize_t j = 0; j < taken; j++) Py_XDECREF(room[j]);

@@ -1,8 +1,7 @@
-/* ShardsLauncher: launches a program on several devices through functions that its backend gives.
-
-   Arguments and results are shards: objects of one class of the backend that have one of its arrays
-   over all devices, `raw`, or one on each, `_parts`. The program is loaded on all devices at once, or
-   on each by itself. */
+/* ShardsLauncher: launches a program on several devices with functions of its backend. Arguments
+   and results are shards: objects of one class of the backend with one array over all devices,
+   `raw`, or one array per device, `_parts`. The program is loaded on all devices at once, or on
+   each device separately. */
 #include "launches/internal.h"
 
 static PyObject *launch_in_python(PyObject *self, PyObject *given) {

@@ -1,7 +1,6 @@
-/* Tree: makes the pytree of a call's results from its leaves.
-
-   It is read once from an example, whose leaves are their numbers: nested tuples, lists, dicts, named
-   tuples and None. Other containers are made by a function of Python. */
+/* Tree: makes the pytree of a call's results from its leaves. It is read once from an example whose
+   leaves are their indices: nested tuples, lists, dicts, named tuples and None. A Python function
+   makes other containers. */
 #include <string.h>
 
 #include "launches/internal.h"
@@ -11,19 +10,19 @@ enum { DEEPEST = 50 };
 enum { LEAF, NONE, LIST, TUPLE, NAMED, DICT };
 
 typedef struct Node {
-  int kind, in_order; /* in_order: its parts are leaves, with consecutive numbers */
-  Py_ssize_t leaf;    /* the number, of the first of its parts if they are in order */
+  int kind, in_order; /* in_order: all parts are leaves with consecutive indices */
+  Py_ssize_t leaf;    /* index of the leaf, or of the first part if the parts are in order */
   Py_ssize_t count;
   struct Node *parts;
-  PyObject *like; /* of a dict one with the same keys, of a named tuple the class */
-  PyObject *keys; /* of a dict, in the order of its parts */
-  PyObject *key;  /* of a part of a dict, which has it in its keys */
+  PyObject *like; /* for a dict a dict with the same keys, for a named tuple its class */
+  PyObject *keys; /* keys of a dict, in the order of its parts */
+  PyObject *key;  /* key of a part of a dict, referenced by `keys` */
 } Node;
 
 typedef struct {
   PyObject_HEAD
   Node root;
-  PyObject *unflatten; /* unflatten(list of leaves), instead of the root; else NULL */
+  PyObject *unflatten; /* unflatten(list of leaves), used instead of the root; else NULL */
   Py_ssize_t leaves;
 } Tree;
 
@@ -36,7 +35,7 @@ static PyObject *build_dict(const Node *node, PyObject *const *parts) {
   return made;
 }
 
-/* The parts are the caller's. Nothing is made while a container is filled. */
+/* The caller keeps the parts. Nothing is allocated while a container is filled. */
 static PyObject *put_together(const Node *node, PyObject *const *parts) {
   if (node->kind == DICT) return build_dict(node, parts);
   PyObject *made = node->kind == LIST ? PyList_New(node->count) : PyTuple_New(node->count);
@@ -100,7 +99,7 @@ static int has_leaves_in_order(const Node *node) {
   return 1;
 }
 
-/* Reads the parts of a container from a sequence of them, in the order of their leaves. */
+/* Reads the parts of a container from a sequence, in the order of their leaves. */
 static int read_parts(Node *node, PyObject *parts, Py_ssize_t leaves, int depth) {
   Py_ssize_t count = PySequence_Size(parts);
   if (count < 0) return -1;
@@ -114,7 +113,7 @@ static int read_parts(Node *node, PyObject *parts, Py_ssize_t leaves, int depth)
     int failed = !part || read_node(&node->parts[node->count], part, leaves, depth + 1);
     Py_XDECREF(part);
     if (failed) {
-      node->count++; /* which is emptied, too */
+      node->count++; /* a failed part is freed, too */
       return -1;
     }
   }

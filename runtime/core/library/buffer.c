@@ -1,7 +1,6 @@
-/* Buffer: the base of `plugrt.capi.buffers.buffer.Buffer`, with the address and the type of a PJRT_Buffer.
-
-   An object of exactly that class owns the buffer and destroys it when it is freed. Those of
-   derived classes have an owner in Python. */
+/* Buffer: the base class of `plugrt.capi.buffers.buffer.Buffer`, with the address and type of a
+   PJRT_Buffer. An object of exactly that class owns the PJRT_Buffer and destroys it when it is
+   freed. Objects of derived classes have an owner in Python. */
 #include <string.h>
 
 #include "library/internal.h"
@@ -9,7 +8,7 @@
 PyTypeObject *Buffer_Type;
 static PyTypeObject *buffer_class;
 static Spares spares;
-static PyObject *to_pointer, *to_address; /* between addresses and cffi's pointers */
+static PyObject *to_pointer, *to_address; /* convert between addresses and cffi's pointers */
 
 PyObject *buffer_holding(Client *client, PJRT_Buffer *address, PyObject *spec) {
   Buffer *made = (Buffer *)spares_make(&spares);
@@ -49,7 +48,8 @@ int buffer_donate(Buffer *self, PyObject *reason) {
   BEGIN_LIBRARY_CALL
   error = client->is_deleted(&args);
   END_LIBRARY_CALL
-  if (client_forget_error(client, error)) return NOT_HERE; /* Python asks again, and explains it */
+  /* Python asks the library again, and explains the error */
+  if (client_forget_error(client, error)) return NOT_HERE;
   if (!args.is_deleted) return NOT_HERE; /* its memory was in use: Python deletes it */
   self->usable = 0;
   PyObject *old = self->reason;
@@ -84,14 +84,15 @@ static PyObject *get_dead(Buffer *self, void *unused) {
 
 static int keep_dead(Buffer *self, PyObject *value, void *unused) {
   (void)self;
-  (void)value; /* it is the pointer, which is kept already */
+  (void)value; /* the value is the pointer, which is stored already */
   (void)unused;
   return 0;
 }
 
 static int set_pointer(Buffer *self, PyObject *value, void *unused) {
   (void)unused;
-  if (!value || value == Py_None) { /* deleted or donated; what it points to is kept until then */
+  /* deleted or donated; the pointer keeps its memory until then */
+  if (!value || value == Py_None) {
     self->usable = 0;
     return 0;
   }
@@ -147,8 +148,8 @@ static int buffer_traverse(Buffer *self, visitproc visit, void *arg) {
   return 0;
 }
 
-/* No tp_clear: what a finaliser of the same garbage does with the buffer must still work, and every
-   cycle through a spec has another member that can be cleared. */
+/* No tp_clear: a finalizer in the same garbage has to be able to use the buffer, and each cycle
+   through a spec has another member that can be cleared. */
 static void buffer_dealloc(PyObject *object) {
   Buffer *self = (Buffer *)object;
   PyTypeObject *type = Py_TYPE(object);

@@ -1,10 +1,11 @@
-/* DLPack: capsules that nobody took, which still own what they hold, and what releases a tensor.
+/* DLPack: the destructor of capsules that no consumer accepted, and the deleter of tensors.
 
-   A consumer that refuses a capsule drops it while its error is under way. What Python is called then finds
-   that error, and fails: the error is lost, and so is the memory.
+   A consumer that refuses a capsule frees it while its exception is set. Python code called then
+   would find that exception set and fail; both the error and the memory would be lost.
 
-   A consumer may also keep a tensor for longer than there is an interpreter, and release it from a destructor
-   of the process. Python that is called then ends the process with a signal: what the exit frees is left to it. */
+   A consumer may keep a tensor longer than the interpreter exists, and release it from a destructor
+   of the process. Calling Python then would end the process with a signal, so that such memory is
+   left to the exit. */
 #include "library/library.h"
 
 static const char UNUSED[] = "dltensor";
@@ -33,7 +34,8 @@ static void free_capsule(PyObject *capsule) {
 static void (*release_in_python)(Managed *);
 
 static void release_tensor(Managed *managed) {
-  /* While the interpreter ends, its own thread may still call Python, and frees what modules hold. */
+  /* During finalization the interpreter's own thread may still call Python, and frees the objects
+     of modules. */
   if (Py_IsInitialized() || PyGILState_GetThisThreadState()) release_in_python(managed);
 }
 

@@ -1,4 +1,4 @@
-/* Client: the functions of a library by which buffers are destroyed and programs launched. */
+/* Client: the functions of a library that destroy buffers and launch programs. */
 #include <string.h>
 
 #include "library/internal.h"
@@ -28,7 +28,7 @@ int client_forget_error(Client *self, PJRT_Error *error) {
 
 void client_destroy_buffer(Client *self, PJRT_Buffer *address) {
   if (self->abandoned) return;
-  PyObject *type = NULL, *value, *traceback; /* what is raised; a library may call Python */
+  PyObject *type = NULL, *value, *traceback; /* the current exception; a library may call Python */
   if (PyErr_Occurred()) PyErr_Fetch(&type, &value, &traceback);
   if (self->destroy) {
     struct PJRT_Buffer_Destroy_Args args;
@@ -87,8 +87,8 @@ static int client_traverse(Client *self, visitproc visit, void *arg) {
   return 0;
 }
 
-/* No tp_clear: buffers of the same garbage need it all until they are destroyed. The functions are
-   given so that they are no garbage, whose functions cannot be called. */
+/* No tp_clear: buffers in the same garbage need all fields until they are destroyed. The functions
+   are passed in, so that they are not in the garbage: they could not be called then. */
 static void client_dealloc(PyObject *object) {
   Client *self = (Client *)object;
   PyObject_GC_UnTrack(object);

@@ -1,4 +1,4 @@
-/* Events: the end of a launch on each of its devices. Called, they wait until all have come. */
+/* Events: the completion events of a launch, one per device. Calling the object waits for all. */
 #include <string.h>
 
 #include "library/internal.h"
@@ -35,7 +35,7 @@ int events_are_set(PyObject *object) {
   return 1;
 }
 
-/* An error is that of a result, and is raised where that is read. */
+/* Ignores an error: reading the results raises it. */
 static PyObject *events_call(Events *self, PyObject *args, PyObject *kwargs) {
   if (!PyArg_ParseTuple(args, "") || (kwargs && PyDict_Size(kwargs))) {
     PyErr_SetString(PyExc_TypeError, "waiting for events takes no arguments");

@@ -1,7 +1,6 @@
-/* Executable: a program that a library has loaded on its devices, and launches of it.
-
-   A launch on several devices passes each part to a thread of its own, in XLA's CPU client. Parts that
-   exchange nothing and are done sooner than that are launched one after the other instead. */
+/* Executable: a program that a library has loaded on its devices, and its launches. XLA's CPU
+   client runs a launch on several devices with a thread for each part. If the parts exchange no
+   data and run faster than a thread starts, they are launched one after the other instead. */
 #include <string.h>
 
 #include "library/internal.h"
@@ -55,7 +54,7 @@ static void executable_dealloc(PyObject *object) {
   free_object(object);
 }
 
-/* (numbers, reason): what launches donate from now on is known. */
+/* (numbers, reason): records which arguments launches donate. */
 static PyObject *know_donated(Executable *self, PyObject *args) {
   PyObject *donated, *reason;
   if (!PyArg_ParseTuple(args, "O!U", &PyTuple_Type, &donated, &reason)) return NULL;
@@ -65,7 +64,7 @@ static PyObject *know_donated(Executable *self, PyObject *args) {
       return NULL;
     }
   }
-  if (!self->donated) { /* once: a launch may be reading it */
+  if (!self->donated) { /* only once: a launch may be reading it */
     self->reason = Py_NewRef(reason);
     self->donated = Py_NewRef(donated);
   }
@@ -100,7 +99,7 @@ static PyObject *launch_one_by_one(Executable *self, PyObject *addresses) {
   Py_RETURN_NONE;
 }
 
-/* Launches one part on a device, or, if that is NULL, all parts. Without the GIL. */
+/* Launches one part on a device, or all parts if the device is NULL. Needs no GIL. */
 static PJRT_Error *execute(const Executable *self, int id, const Execution *execution,
                            Py_ssize_t first, size_t parts, PJRT_Device *device) {
   PJRT_ExecuteOptions options;
@@ -121,7 +120,7 @@ static PJRT_Error *execute(const Executable *self, int id, const Execution *exec
   return self->client->execute(&args);
 }
 
-/* As `executable_run`, one part after the other; NOT_HERE where the library does not know that. */
+/* As `executable_run`, one part after the other; NOT_HERE if the library does not support it. */
 static int run_one_by_one(Executable *self, int id, const Execution *execution,
                           PJRT_Error **error) {
   Py_ssize_t done = 0;

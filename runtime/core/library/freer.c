@@ -1,34 +1,34 @@
-/* Freer: a destructor of a library, called without Python. Watching: what calls it when a handle ends.
-
-   A handle is a pointer of cffi with a weak reference. The callback of that is called by CPython's
-   vectorcall, which the recursion limit does not refuse. */
+/* Freer: calls a destructor of a library without Python. Watching: calls a Freer when a handle is
+   freed. A handle is a pointer of cffi with a weak reference. CPython calls the weak reference's
+   callback by vectorcall, which ignores the recursion limit. */
 #include <string.h>
 
 #include "library/internal.h"
 
-enum { LARGEST = 8 }; /* arguments of a destructor, in words */
+enum { LARGEST = 8 }; /* size of a destructor's arguments, in words */
 
 typedef struct {
   PyObject_HEAD
   PJRT_Error *(*function)(void *);
-  Py_ssize_t size, offset; /* of the arguments, and of the handle in them */
-  PyObject *settle;        /* settle(error, handle): frees and logs an error */
-  PyObject *unless;        /* a list: nothing is freed while it is not empty */
-  PyObject *lock;          /* held meanwhile; None for none */
-  int waits;               /* whether it must not be called in a callback of the library */
+  Py_ssize_t size, offset; /* size of the arguments, and offset of the handle in them */
+  PyObject *settle;        /* settle(error, handle): frees and logs the error */
+  PyObject *unless;        /* list: nothing is freed while it is not empty */
+  PyObject *lock;          /* lock held during the call; None for none */
+  /* whether the destructor must not be called in a callback of the library */
+  int waits;
 } Freer;
 
 typedef PyObject *(*Called)(PyObject *, PyObject *const *, size_t, PyObject *);
 typedef struct {
   PyObject_HEAD
   Called called;
-  PyObject *watches; /* the weak references that live, by their addresses */
+  PyObject *watches; /* dict: from addresses to the weak references that are alive */
 } Watching;
 
 static PyTypeObject *Freer_Type, *Watching_Type;
 static PyObject *free_name, *raw_name, *group_name, *keep_name;
 
-/* Again where a signal handler raised. */
+/* Acquires the lock, again if a signal handler raised. */
 static int lock_surely(PyObject *lock) {
   if (lock == Py_None) return 0;
   for (int attempts = 100; attempts--;) {
@@ -43,7 +43,7 @@ static void free_at(Freer *self, uintptr_t handle) {
   PJRT_Error *error = NULL;
   memcpy((char *)arguments + self->offset, &handle, sizeof handle);
   int locked = lock_surely(self->lock);
-  if (!PyList_Size(self->unless)) { /* also while this thread waited for the lock */
+  if (!PyList_Size(self->unless)) { /* also checked after waiting for the lock */
     BEGIN_LIBRARY_CALL
     error = self->function(arguments);
     END_LIBRARY_CALL
@@ -96,7 +96,7 @@ static int freer_traverse(Freer *self, visitproc visit, void *arg) {
   return 0;
 }
 
-/* No tp_clear: handles of the same garbage are freed by it. */
+/* No tp_clear: it frees handles in the same garbage. */
 static void freer_dealloc(PyObject *object) {
   Freer *self = (Freer *)object;
   PyObject_GC_UnTrack(object);
@@ -106,7 +106,7 @@ static void freer_dealloc(PyObject *object) {
   free_object(object);
 }
 
-/* Frees the object of the library whose handle has ended, as a weak reference says. */
+/* Frees the library's object whose handle was freed; called by the weak reference. */
 static int free_watched(PyObject *watch) {
   PyObject *group = PyObject_GetAttr(watch, group_name), *free = PyObject_GetAttr(watch, free_name);
   PyObject *raw = PyObject_GetAttr(watch, raw_name), *keep = PyObject_GetAttr(watch, keep_name);

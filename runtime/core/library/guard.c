@@ -1,4 +1,4 @@
-/* What Python has of trampolines.cc, where there is a C++ compiler. */
+/* Python's access to trampolines.cc, if there is a C++ compiler. */
 #ifdef PLUGRT_CATCHES
 #include "library/library.h"
 #include "library/guard.h"
@@ -19,7 +19,7 @@ PyObject *guard(PyObject *module, PyObject *args) {
   int kind;
   const char *label;
   if (!PyArg_ParseTuple(args, "Kis", &address, &kind, &label)) return NULL;
-  char *kept = strdup(label); /* for ever, as the library is */
+  char *kept = strdup(label); /* kept for ever, as the library is */
   if (!kept) return PyErr_NoMemory();
   void *found = guarded_function((void *)(uintptr_t)address, (enum guarded_kind)kind, kept);
   if (found) return PyLong_FromUnsignedLongLong((uintptr_t)found);

@@ -1,16 +1,17 @@
-/* Hold: the buffers of a launch, kept from being deleted or donated while it is being made.
+/* Hold: protects the buffers of a launch from deletion and donation while the launch is being made.
 
-   The devices of a launch may wait for each other: where one of them refuses its argument, because
-   another thread has taken it since the launch began, the others wait for ever. On one device, too, a
-   launch with a buffer and one that takes it may both wait for ever (xla-cpu-pjrt 0.0.1, jaxlib 0.10).
-   So a launch holds its arguments on all devices before the first one launches: a deletion meanwhile
-   is made when the last hold ends. And it says which buffers it takes: other launches refuse these,
-   and one that would take what is held leaves it, and has it copied.
+   The devices of a launch may wait for each other. If one device refuses its argument because
+   another thread donated it after the launch began, the other devices wait for ever. On one device,
+   too, a launch that uses a buffer and one that donates it may both wait for ever (xla-cpu-pjrt
+   0.0.1, jaxlib 0.10).
 
-   A read holds its buffer in the same way.
+   So a launch holds its arguments on all devices before it launches on the first. A deletion
+   meanwhile is done when the last hold ends. A launch also records which buffers it donates: other
+   launches refuse these. A launch that would donate a held buffer is refused, and Python copies the
+   buffer. A read holds its buffer in the same way.
 
-   Counts change with the GIL held, and nothing here waits: a program's function of Python may delete
-   its arguments. */
+   Counts change with the GIL held, and nothing here waits: a Python callback of a program may
+   delete the program's arguments. */
 #include "library/internal.h"
 
 static PyObject *delete_name;
@@ -19,8 +20,8 @@ static Buffer *part_of(PyObject *argument, Py_ssize_t parts, Py_ssize_t part) {
   return (Buffer *)(parts > 1 ? PyTuple_GetItem(argument, part) : argument);
 }
 
-/* Makes the deletion that came while a buffer was held; what is raised stays, but for an interrupt of
-   the deletion, which is then raised: FAILED. */
+/* Does the deletion that was requested while the buffer was held. The current exception stays set,
+   unless the deletion is interrupted: FAILED with the interrupt. */
 static int delete_doomed(Buffer *buffer) {
   if (buffer->holds || !buffer->doomed) return DONE;
   buffer->doomed = 0;
@@ -90,7 +91,7 @@ static int are_buffers(PyObject *given) {
   return 1;
 }
 
-/* The index in both of the buffer that refuses; -1 where they are held and taken now. */
+/* The index in both of the buffer that refuses; -1 if all are held and marked as donated now. */
 static Py_ssize_t hold(PyObject *held, PyObject *taken) {
   Py_ssize_t holds = PyTuple_Size(held), takes = PyTuple_Size(taken);
   for (Py_ssize_t i = 0; i < holds; i++)
@@ -111,13 +112,14 @@ static int release(PyObject *held, PyObject *taken) {
   return state;
 }
 
-/* In one function of C: an interrupt comes before it, in the function that it calls, or after it. */
+/* One function of C does all: an interrupt comes before it, in the function that it calls, or after
+   it. */
 PyObject *call_holding(PyObject *module, PyObject *args) {
   (void)module;
   Py_ssize_t given = PyTuple_Size(args);
   PyObject *held, *taken, *function, *own = PyTuple_GetSlice(args, 0, 3);
   int read = own && PyArg_ParseTuple(own, "O!O!O", &PyTuple_Type, &held, &PyTuple_Type, &taken, &function);
-  Py_XDECREF(own); /* the arguments have these as well */
+  Py_XDECREF(own); /* the arguments have references to these as well */
   if (!read || !are_buffers(held) || !are_buffers(taken)) return NULL;
   PyObject *rest = PyTuple_GetSlice(args, 3, given);
   if (!rest) return NULL;

@@ -1,6 +1,5 @@
-/* Memory: whether the process has any at an address that a library gives.
-
-   The system is asked once for each page. Reading what is none would end the process. */
+/* Memory: whether an address that a library returned is mapped. The system is asked once for each
+   page. Reading an unmapped address would end the process. */
 #include "library/internal.h"
 #ifdef __linux__
 #include <errno.h>
@@ -10,9 +9,10 @@
 
 enum { PAGE_BITS = 12 };
 
-/* Whether a word can be read: DONE, FAILED; NOT_HERE if this system does not say. By asking it to change
-   the thread's signal mask in no way that there is: it copies the mask, and refuses it. Of all that copies
-   from an address this alone needs no file, which a fork or a sandbox may change, and changes nothing. */
+/* Whether a word can be read: DONE, FAILED; NOT_HERE if this system offers no way to check. It asks
+   the system to change the thread's signal mask in an invalid way: the system copies the mask, and
+   refuses. This is the only call that copies from an address, changes nothing, and needs no file,
+   which a fork or a sandbox may change. */
 static int read_word(uintptr_t address) {
 #if defined(__linux__) && defined(SYS_rt_sigprocmask)
   enum { NO_WAY = 0x7fff, WORD = 8 };
@@ -36,7 +36,7 @@ static int is_known(Client *client, uintptr_t page) {
   return __atomic_load_n(&client->known_pages[page % KNOWN_PAGES], __ATOMIC_RELAXED) == page;
 }
 
-/* There is none in page 0, which is also what stands for no page. */
+/* Page 0 is never mapped; its number also stands for an empty entry. */
 int memory_find(Client *client, uintptr_t begin, Py_ssize_t size, int asks_system) {
   uintptr_t last = begin + size - 1;
   if (!(begin >> PAGE_BITS) || last < begin) return FAILED;
@@ -56,7 +56,7 @@ PyObject *is_readable(PyObject *module, PyObject *number) {
     found = read_word((uintptr_t)address);
   } else {
     if (!PyErr_ExceptionMatches(PyExc_OverflowError)) return NULL;
-    PyErr_Clear(); /* too great a number for an address, or a negative one */
+    PyErr_Clear(); /* the number is negative or too large for an address */
   }
   return found == NOT_HERE ? Py_NewRef(Py_None) : PyBool_FromLong(found == DONE);
 }

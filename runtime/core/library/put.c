@@ -1,7 +1,6 @@
-/* Put: copies host values of one type to one device of a library.
-
-   Its functions copy during the call, as they are asked to: nothing of the source is kept. Values
-   that it does not take (of another type or shape) are Python's to put. */
+/* Put: copies host values of one type to one device of a library. The library copies the data
+   during the call, as requested: the source is not kept. Python puts values of another type or
+   shape. */
 #include <string.h>
 
 #include "library/library.h"
@@ -47,7 +46,7 @@ static void destroy_event(Client *client, PJRT_Event *event) {
   if (error) client_log_failure(client, "Event_Destroy", error);
 }
 
-/* Raises what a method of the owner returns for an address. */
+/* Raises the exception that a method of the owner returns for an address. */
 static int fail(Put *self, const char *method, const void *address) {
   PyObject *found =
       PyObject_CallMethod(self->owner, method, "K", (unsigned long long)(uintptr_t)address);
@@ -55,7 +54,7 @@ static int fail(Put *self, const char *method, const void *address) {
   return FAILED;
 }
 
-/* The strides are those of data that are not C-contiguous, else NULL. */
+/* `strides` is NULL for C-contiguous data. */
 static int put_data(Put *self, const void *data, const int64_t *strides, PyObject **made) {
   Client *client = self->client;
   struct PJRT_Client_BufferFromHostBuffer_Args args = self->args;
@@ -78,7 +77,8 @@ static int put_array(Put *self, PyObject *value, PyObject **made) {
   int64_t strides[MAX_RANK];
   int dtype = view_host(value, &view);
   if (!dtype) return NOT_HERE;
-  /* Another thread may have given the array another shape or dtype since the call's key was made. */
+  /* Another thread may have changed the array's shape or dtype since the key of the call was
+     made. */
   int same = dtype == self->dtype && (size_t)view.ndim == self->args.num_dims;
   int plain = same && PyBuffer_IsContiguous(&view, 'C');
   if (!plain && view.ndim > MAX_RANK) same = 0;

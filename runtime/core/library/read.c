@@ -1,7 +1,6 @@
-/* Reader: the contents of buffers of one type that the host addresses, copied or viewed where they are.
-
-   An external reference keeps the memory as it is meanwhile, as in plugrt.capi.buffers.host_read. After any
-   failure Python reads again, and finds what there is to say of it. */
+/* Reader: reads buffers of one type that the host can address, as a copy or as a view. An external
+   reference keeps the memory unchanged meanwhile, as in plugrt.capi.buffers.host_read. After any
+   failure Python reads again and raises the exception with its message. */
 #include "library/internal.h"
 #include "values/values.h"
 
@@ -11,17 +10,18 @@ typedef struct {
   PyObject_HEAD
   References *references;
   PyObject *is_memory;            /* is_memory(address, size) */
-  HostForm form;                  /* of what is returned */
-  int asks_system;                /* whether memory is found, else Python is asked */
-  int views;                      /* the contents are the memory itself, else a copy */
+  HostForm form;                  /* dtype and shape of the result */
+  /* whether `memory_find` may ask the system; else Python is asked */
+  int asks_system;
+  int views;                      /* whether the result is a view of the memory, else a copy */
   PJRT_Error *(*ready)(struct PJRT_Buffer_ReadyEvent_Args *);
   PJRT_Error *(*where)(struct PJRT_Buffer_UnsafePointer_Args *);
   PJRT_Error *(*measure)(struct PJRT_Buffer_OnDeviceSizeInBytes_Args *);
 } Reader;
 
-/* Without the GIL: waits for the buffer; whether it is ready. Before a reference is taken: XLA waits for
-   the memory then, and who waits under the lock of references has finalisers wait as well, which may be
-   in the thread that has the memory made. */
+/* Waits for the buffer, without the GIL; returns whether it is ready. It waits before it acquires
+   an external reference: XLA would wait for the memory then, under the lock of references.
+   Finalizers would wait for that lock, perhaps in the thread that produces the memory. */
 static int await_ready(Reader *self, PJRT_Buffer *buffer) {
   Client *client = self->references->client;
   NEW_ARGS(Buffer_ReadyEvent, ready);
@@ -35,7 +35,8 @@ static int await_ready(Reader *self, PJRT_Buffer *buffer) {
   return !failed;
 }
 
-/* Without the GIL: sets where the contents are and how many bytes; whether both are known. */
+/* Sets the address and the size of the contents, without the GIL; returns whether both are
+   known. */
 static int locate(Reader *self, PJRT_Buffer *buffer, void **data, size_t *size) {
   Client *client = self->references->client;
   NEW_ARGS(Buffer_UnsafePointer, found);
@@ -49,7 +50,7 @@ static int locate(Reader *self, PJRT_Buffer *buffer, void **data, size_t *size) 
   return 1;
 }
 
-/* Asks Python, once for a page: whether that is memory; -1 with an exception. */
+/* Asks Python, once per page, whether the address is mapped; -1 with an exception. */
 static int ask_python(Reader *self, const void *data) {
   PyObject *answer = PyObject_CallFunction(
       self->is_memory, "Kn", (unsigned long long)(uintptr_t)data, self->form.size);
@@ -59,7 +60,7 @@ static int ask_python(Reader *self, const void *data) {
   return there;
 }
 
-/* Without the GIL: as `memory_find`, of all that a buffer has, and sets where it is. */
+/* As `memory_find`, for the whole buffer, and sets its address. Without the GIL. */
 static int find(Reader *self, PJRT_Buffer *buffer, void **data) {
   size_t size = 0;
   if (!locate(self, buffer, data, &size) || size < (size_t)self->form.size) return FAILED;
@@ -79,7 +80,8 @@ static void copy_found(void *with, PJRT_Buffer *buffer) {
   if (copying->found == DONE) memcpy(copying->to, copying->from, copying->reader->form.size);
 }
 
-/* What keeps the contents, and where they are. All in one section without the GIL and under the lock. */
+/* Returns the object that owns the contents, and sets their address. One section without the GIL
+   and under the lock does all. */
 static PyObject *copy(Reader *self, Buffer *buffer, void **contents) {
   PyObject *bytes = PyBytes_FromStringAndSize(NULL, self->form.size);
   if (!bytes) return NULL;
@@ -87,7 +89,8 @@ static PyObject *copy(Reader *self, Buffer *buffer, void **contents) {
   References *references = self->references;
   int used = references_use(references, buffer, copy_found, &copying);
   if (used == DONE && copying.found == NOT_HERE && ask_python(self, copying.from) == 1)
-    used = references_use(references, buffer, copy_found, &copying); /* it may be elsewhere by now */
+    /* its address may have changed by now */
+    used = references_use(references, buffer, copy_found, &copying);
   *contents = copying.to;
   if (used != DONE || copying.found != DONE || PyErr_Occurred()) Py_CLEAR(bytes);
   return bytes;
@@ -117,7 +120,7 @@ PyObject *reader_read(PyObject *object, PyObject *held) {
   Buffer *buffer = (Buffer *)held;
   if (client->refused || client->pending || buffer->client != client || !buffer->usable) return NULL;
   if (buffer->takers) return NULL;
-  PJRT_Buffer *address = buffer->address; /* which lasts as long as the object */
+  PJRT_Buffer *address = buffer->address; /* valid as long as the object */
   if (!buffer->awaited) {
     int ready;
     BEGIN_LIBRARY_CALL
@@ -127,7 +130,7 @@ PyObject *reader_read(PyObject *object, PyObject *held) {
     buffer->awaited = 1;
   }
   void *contents = NULL;
-  buffer->holds++; /* a launch that took it now would be waited for under the lock */
+  buffer->holds++; /* a launch that donated it now would be waited for under the lock */
   PyObject *keeper = self->views ? view(self, buffer, &contents) : copy(self, buffer, &contents);
   if (buffer_end_hold(buffer) == FAILED) Py_CLEAR(keeper);
   if (!keeper) return NULL;

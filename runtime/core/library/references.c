@@ -1,12 +1,11 @@
-/* References: external references to buffers of a client, which keep their memory as it is.
-
-   They are taken and released under the lock of the client's handle, as in Python: XLA keeps them in a
-   vector that it changes without a lock. */
+/* References: external references to buffers of a client, which keep their memory unchanged. They
+   are acquired and released under the lock of the client's handle, as in Python: XLA stores them in
+   a vector that it changes without a lock. */
 #include "library/internal.h"
 
 PyTypeObject *References_Type;
 
-/* Acquires the lock, again where a signal's handler raised, which is added to what was raised. */
+/* Acquires the lock, again if a signal handler raised; its exception is added to `raised`. */
 static int acquire_surely(References *self, Raised *raised) {
   for (int attempts = 100; attempts--;) {
     if (acquire_lock(self->lock) == DONE) return 1;
@@ -17,13 +16,14 @@ static int acquire_surely(References *self, Raised *raised) {
 }
 
 void references_drop(References *self, PJRT_Buffer *buffer) {
-  if (self->client->abandoned) return; /* also in a forked process, where the lock may be held */
+  /* also in a forked process, where the lock may be held for ever */
+  if (self->client->abandoned) return;
   Raised raised = set_aside();
   int locked = acquire_surely(self, &raised);
   NEW_ARGS(Buffer_DecreaseExternalReferenceCount, args);
   args.buffer = buffer;
   PJRT_Error *error = NULL;
-  if (!self->client->abandoned) { /* while this thread waited for the lock */
+  if (!self->client->abandoned) { /* may have been set while this thread waited for the lock */
     BEGIN_LIBRARY_CALL
     error = self->decrease(&args);
     END_LIBRARY_CALL
@@ -45,7 +45,7 @@ int references_take(References *self, Buffer *buffer, PyObject **owner) {
     if (!client_forget_error(self->client, self->increase(&args))) state = DONE;
     END_LIBRARY_CALL
   } else {
-    PyErr_Clear(); /* for want of memory: Python asks for it again */
+    PyErr_Clear(); /* out of memory: Python tries again */
   }
   if (release_lock(self->lock) == FAILED) {
     if (state == DONE) references_drop(self, address);
@@ -55,7 +55,8 @@ int references_take(References *self, Buffer *buffer, PyObject **owner) {
   return state;
 }
 
-/* Without the GIL: whether it was used. Sets the error of a reference that is not released. */
+/* Whether it was used; without the GIL. Sets the error of a reference that could not be
+   released. */
 static int use_referred(References *self, PJRT_Buffer *buffer, void (*use)(void *, PJRT_Buffer *),
                         void *with, PJRT_Error **error) {
   NEW_ARGS(Buffer_IncreaseExternalReferenceCount, taken);
@@ -106,7 +107,7 @@ static int references_traverse(References *self, visitproc visit, void *arg) {
   return 0;
 }
 
-/* No tp_clear: views of the same garbage give back what they refer to. */
+/* No tp_clear: views in the same garbage release their references. */
 static void references_dealloc(PyObject *object) {
   References *self = (References *)object;
   PyObject_GC_UnTrack(object);

@@ -1,17 +1,17 @@
-/* View: memory of a library's buffer, kept for NumPy until the last array over it is freed.
-
-   An array is not collected, so what keeps it must not lead to what may keep the array: a view has the
-   owner of the buffer, which outlives the buffer's object, and not that object. */
+/* View: memory of a library's buffer, kept until the last NumPy array over it is freed. NumPy's
+   arrays are not collected, so that an object that an array keeps must not refer to an object that
+   may keep the array. So a view refers to the owner of the buffer, which outlives the Buffer
+   object, and not to that object. */
 #include "library/internal.h"
 
 static PyTypeObject *Owner_Type, *View_Type;
 
-/* Destroys a PJRT_Buffer that its Buffer and views share. */
+/* Destroys a PJRT_Buffer that its Buffer and its views share. */
 typedef struct {
   PyObject_HEAD
   Client *client;
   PJRT_Buffer *address; /* NULL once it is destroyed */
-  Py_ssize_t views;     /* those that live */
+  Py_ssize_t views;     /* number of views that are alive */
 } Owner;
 
 typedef struct {
@@ -33,7 +33,7 @@ PyObject *owner_for(Client *client, PJRT_Buffer *address) {
 
 PJRT_Buffer *owner_address(PyObject *owner) { return ((Owner *)owner)->address; }
 
-/* Unless its memory is viewed: at the interpreter's end arrays may yet be read. */
+/* Does nothing while there are views: at the interpreter's exit arrays may still be read. */
 static PyObject *owner_destroy(Owner *self, PyObject *unused) {
   (void)unused;
   PJRT_Buffer *address = self->address;
@@ -84,7 +84,7 @@ static void view_dealloc(PyObject *object) {
   references_drop(self->references, self->owner->address);
   self->owner->views--;
   Py_DECREF((PyObject *)self->owner);
-  put_back_alone(raised, (PyObject *)self->references); /* as of a finaliser */
+  put_back_alone(raised, (PyObject *)self->references); /* reported as in a finalizer */
   Py_DECREF((PyObject *)self->references);
   free_object(object);
 }

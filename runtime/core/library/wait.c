@@ -1,9 +1,8 @@
-/* Waits for what arrays hold of a library, a buffer or a tuple of them, and whether it is there.
-
-   What a library refuses, and a computation that failed, is Python's to find again and to raise. */
+/* Waits for the buffers of arrays, one or a tuple, and checks whether they are ready. After an
+   error of the library or a failed computation, Python waits again and raises the exception. */
 #include "library/internal.h"
 
-/* The event of a buffer, NULL after a failure. Without the GIL, as what follows. */
+/* The event of a buffer, NULL after a failure. Without the GIL, as the next functions. */
 static PJRT_Event *event_of(Client *client, PJRT_Buffer *buffer) {
   NEW_ARGS(Buffer_ReadyEvent, args);
   args.buffer = buffer;
@@ -16,7 +15,7 @@ static int destroy_event(Client *client, PJRT_Event *event) {
   return !client_forget_error(client, client->destroy_event(&args));
 }
 
-/* 1 if the buffer is there, else -1. */
+/* 1 if the buffer is ready, else -1. */
 static int await_buffer(Client *client, PJRT_Buffer *buffer) {
   NEW_ARGS(Event_Await, args);
   args.event = event_of(client, buffer);
@@ -25,7 +24,7 @@ static int await_buffer(Client *client, PJRT_Buffer *buffer) {
   return destroy_event(client, args.event) && !failed ? 1 : -1;
 }
 
-/* Whether the buffer is there, or what makes it has failed; -1 if the library does not say. */
+/* Whether the buffer is ready or its computation has failed; -1 if the library cannot report it. */
 static int ask_buffer(Client *client, PJRT_Buffer *buffer) {
   NEW_ARGS(Event_IsReady, args);
   args.event = event_of(client, buffer);
@@ -34,7 +33,7 @@ static int ask_buffer(Client *client, PJRT_Buffer *buffer) {
   return destroy_event(client, args.event) && !failed ? args.is_ready : -1;
 }
 
-/* Calls one of these with each buffer while it returns 1; what it returned last. */
+/* Calls `call` for each buffer while it returns 1; returns its last result. */
 static int for_each(Client *client, int (*call)(Client *, PJRT_Buffer *), PJRT_Buffer *const *buffers,
                     Py_ssize_t count) {
   int last = 1;
@@ -53,8 +52,8 @@ static PyObject *part_of(PyObject *held, Py_ssize_t part) {
   return PyTuple_CheckExact(held) ? PyTuple_GetItem(held, part) : held;
 }
 
-/* Sets the addresses of the buffers that are not known to be there, from `count` on: whether all are
-   the client's, and usable. */
+/* Sets the addresses of the buffers that are not known to be ready, from index `count` on. Returns
+   whether all belong to the client and are usable. */
 static int take_addresses(const Client *client, PyObject *held, PJRT_Buffer **taken, Py_ssize_t *count) {
   for (Py_ssize_t part = 0; part < count_parts(held); part++) {
     PyObject *buffer = part_of(held, part);
@@ -65,13 +64,14 @@ static int take_addresses(const Client *client, PyObject *held, PJRT_Buffer **ta
   return 1;
 }
 
-/* That they are there: readers need not ask again. */
+/* Records that they are ready: readers need not check again. */
 static void note_awaited(PyObject *held) {
   for (Py_ssize_t part = 0; part < count_parts(held); part++)
     ((Buffer *)part_of(held, part))->awaited = 1;
 }
 
-/* Whether a client's buffers are waited for here. Python lets go of sources that are read by now. */
+/* Whether the client's buffers are waited for here. If puts are pending, Python waits, and releases
+   sources that have been read. */
 static int can_wait(const Client *client) {
   return client->ready_event && client->await_event && client->destroy_event &&
          client->destroy_error && !client->refused && !client->pending;
@@ -112,7 +112,8 @@ static PyObject *wait_for_all(Client *client, PyObject *given, PJRT_Buffer **roo
 PyObject *client_wait(PyObject *object, PyObject *sequence) {
   Client *client = (Client *)object;
   if (!can_wait(client)) Py_RETURN_FALSE;
-  PyObject *given = PySequence_Tuple(sequence); /* holds them while others may change a list */
+  /* keeps the items alive if other threads change a list */
+  PyObject *given = PySequence_Tuple(sequence);
   if (!given) return NULL;
   Py_ssize_t count = 0;
   for (Py_ssize_t i = 0; i < PyTuple_Size(given); i++) count += count_parts(PyTuple_GetItem(given, i));

@@ -1,19 +1,22 @@
-/* dtypes: which host values have a dtype that the core knows, and views of their memory.
+/* dtypes: finds the dtype of host values, and makes views of their memory.
 
-   These are NumPy's arrays and scalars, of NumPy's numeric dtypes and of those of ml_dtypes. Another
-   byte order, a structured dtype, an object of a derived class: such values are Python's. */
+   The core handles NumPy's arrays and scalars with NumPy's numeric dtypes and those of ml_dtypes.
+   Values with another byte order, a structured dtype, or a derived class are left to Python. */
 #include "values/internal.h"
 
 enum { MOST = 64 };
 static PyTypeObject *ndarray;    /* numpy.ndarray */
-static PyObject *known;          /* dict: a dtype to its number, the first of equal ones, from 1 on */
-static PyObject *dtypes[MOST];   /* the dtypes themselves; each of all values has one of these, but */
-static PyObject *scalars[MOST];  /* where it was unpickled, say; and NumPy's classes of scalars */
-static int numbers[MOST];        /* of each */
+/* dict: from a dtype to the number of the first equal one, from 1 */
+static PyObject *known;
+/* the dtype objects themselves; nearly all values have one of these. Others come from unpickling,
+   for example. */
+static PyObject *dtypes[MOST];
+static PyObject *scalars[MOST];  /* NumPy's classes of scalars */
+static int numbers[MOST];        /* the number of each dtype */
 static int count;
 static PyObject *dtype_name, *type_name;
 
-/* The number of one of the dtypes themselves. Runs nothing of Python, as the hash of a dtype may. */
+/* The number of a known dtype object. Runs no Python code, while the hash of a dtype may. */
 static int number_of_known(PyObject *dtype) {
   for (int i = 0; i < count; i++)
     if (dtypes[i] == dtype) return numbers[i];
@@ -47,7 +50,7 @@ static int view(PyObject *value, Py_buffer *view, int (*number_of)(PyObject *)) 
   } else {
     number = number_of_scalar(value);
   }
-  /* Without its format, which NumPy has none of for dtypes of others. */
+  /* Without the format: NumPy has none for dtypes of other projects. */
   if (number && !PyObject_GetBuffer(value, view, PyBUF_STRIDES)) return number;
   PyErr_Clear();
   return 0;
@@ -81,7 +84,7 @@ PyObject *set_dtypes(PyObject *module, PyObject *args) {
   PyTypeObject *cls;
   PyObject *given;
   if (!PyArg_ParseTuple(args, "O!O!", &PyType_Type, &cls, &PyTuple_Type, &given)) return NULL;
-  if (ndarray) Py_RETURN_NONE; /* where an import was broken off after this, and came again */
+  if (ndarray) Py_RETURN_NONE; /* where an import failed after this, and was tried again */
   if (PyTuple_Size(given) > MOST) {
     PyErr_Format(PyExc_ValueError, "at most %d dtypes are set", MOST);
     return NULL;

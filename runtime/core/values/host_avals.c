@@ -1,22 +1,22 @@
-/* Host values as arguments: the abstract value of each in the key of a call.
-
-   These are NumPy's arrays and scalars, and Python's numbers. */
+/* Host values as arguments: the abstract value (aval) of each for the key of a call. Host values
+   are NumPy's arrays and scalars, and Python's numbers. */
 #include <string.h>
 
 #include "values/internal.h"
 
-static PyObject *find_avals; /* find_avals([value]) -> [aval], None for what is not known */
+static PyObject *find_avals; /* find_avals([value]) -> [aval], or [None] for an unknown type */
 
-enum { PLACES = 256 };
+/* two ways, since two arguments of one call may have the same hash */
+enum { SETS = 128, WAYS = 2 };
 typedef struct {
-  PyObject *token, *aval; /* both kept, NULL where there is none yet */
-  int type, rank; /* the rank of a number is -1 */
+  PyObject *token, *aval; /* references; NULL if the entry is empty */
+  int type, rank; /* a number has rank -1 */
   Py_ssize_t shape[MAX_RANK];
 } Known;
-static Known known[PLACES]; /* what `find_avals` gave; each in the place that its type and shape hash to */
+static Known known[SETS][WAYS]; /* Results of `find_avals`, for each hash the newest first. */
 
-/* What a Python number is, as no number of a dtype is; of integers that of the least dtype that holds
-   it. 0 for anything else. */
+/* The type code of a Python number, different from all dtype numbers. An integer has the code of
+   the smallest dtype that holds it. 0 for anything else. */
 static int type_of_number(PyObject *value) {
   if (PyFloat_CheckExact(value)) return -1;
   if (PyBool_Check(value)) return -2;
@@ -28,7 +28,7 @@ static int type_of_number(PyObject *value) {
   return number >= INT32_MIN && number <= INT32_MAX ? -4 : -5;
 }
 
-/* Asks Python for the aval, a new reference; NULL where Python has to take the call. */
+/* Asks Python for the aval, a new reference; NULL if Python has to make the call. */
 static PyObject *ask(PyObject *value) {
   PyObject *values = PyList_New(1);
   if (!values) return NULL;
@@ -41,8 +41,8 @@ static PyObject *ask(PyObject *value) {
   return aval;
 }
 
-/* Whether a value is of that type and shape, under those settings, still after Python ran, with other
-   threads: what was found of it would else be taken for the aval of others. */
+/* Whether a value still has that type and shape under those settings, after Python code ran.
+   Another thread may have changed it, and its aval would be stored for another type. */
 static int is_unchanged(PyObject *value, PyObject *token, int type, int rank,
                         const Py_ssize_t *shape) {
   PyObject *now = settings_token();
@@ -60,27 +60,37 @@ static int is_unchanged(PyObject *value, PyObject *token, int type, int rank,
 
 static size_t size_of_shape(int rank) { return rank > 0 ? rank * sizeof(Py_ssize_t) : 0; }
 
-static Known *place_of(PyObject *token, int type, int rank, const Py_ssize_t *shape) {
+/* The WAYS entries for values of that type and shape. */
+static Known *set_of(PyObject *token, int type, int rank, const Py_ssize_t *shape) {
   size_t hash = (size_t)type * 31 + rank + ((uintptr_t)token >> 4);
   for (int i = 0; i < rank; i++) hash = hash * 1000003 + (size_t)shape[i];
-  return &known[(hash ^ hash >> 17) % PLACES];
+  return known[(hash ^ hash >> 17) % SETS];
 }
 
-/* The aval that is known, borrowed, or NULL; and its place. */
-static PyObject *look_up(PyObject *token, int type, int rank, const Py_ssize_t *shape,
-                         Known **place) {
-  *place = place_of(token, type, rank, shape);
-  int found = (*place)->token == token && (*place)->type == type && (*place)->rank == rank &&
-              !memcmp((*place)->shape, shape, size_of_shape(rank));
-  return found ? (*place)->aval : NULL;
+/* The stored aval, borrowed, or NULL. */
+static PyObject *look_up(PyObject *token, int type, int rank, const Py_ssize_t *shape) {
+  Known *set = set_of(token, type, rank, shape);
+  for (Known *place = set; place < set + WAYS; place++)
+    if (place->token == token && place->type == type && place->rank == rank &&
+        !memcmp(place->shape, shape, size_of_shape(rank)))
+      return place->aval;
+  return NULL;
 }
 
-/* A new reference; NULL where Python has to take the call. */
+static void keep(PyObject *aval, PyObject *token, int type, int rank, const Py_ssize_t *shape) {
+  Known *set = set_of(token, type, rank, shape), oldest = set[WAYS - 1];
+  memmove(set + 1, set, (WAYS - 1) * sizeof(Known));
+  *set = (Known){.token = Py_NewRef(token), .aval = Py_NewRef(aval), .type = type, .rank = rank};
+  memcpy(set->shape, shape, size_of_shape(rank));
+  Py_XDECREF(oldest.token);
+  Py_XDECREF(oldest.aval);
+}
+
+/* A new reference; NULL if Python has to make the call. */
 static PyObject *find(PyObject *value, PyObject *token, int type, int rank,
                       const Py_ssize_t *shape) {
-  Known *place;
   if (rank > MAX_RANK) return NULL;
-  PyObject *aval = look_up(token, type, rank, shape, &place);
+  PyObject *aval = look_up(token, type, rank, shape);
   if (aval) return Py_NewRef(aval);
   aval = ask(value);
   if (!aval) return NULL;
@@ -88,29 +98,21 @@ static PyObject *find(PyObject *value, PyObject *token, int type, int rank,
     Py_DECREF(aval);
     return NULL;
   }
-  PyObject *old_token = place->token, *old_aval = place->aval;
-  place->token = Py_NewRef(token);
-  place->aval = Py_NewRef(aval);
-  place->type = type;
-  place->rank = rank;
-  memcpy(place->shape, shape, size_of_shape(rank));
-  Py_XDECREF(old_token);
-  Py_XDECREF(old_aval);
+  keep(aval, token, type, rank, shape);
   return aval;
 }
 
-static const Py_ssize_t none[1]; /* the shape of what has none */
+static const Py_ssize_t none[1]; /* the shape of a number */
 
 PyObject *known_host_aval(PyObject *value, PyObject *token) {
   PyObject *aval = NULL;
-  Known *place;
   Py_buffer view;
   int type = type_of_number(value);
   if (type) {
-    aval = look_up(token, type, -1, none, &place);
+    aval = look_up(token, type, -1, none);
   } else if ((type = view_known(value, &view))) {
     if (view.ndim <= MAX_RANK)
-      aval = look_up(token, type, view.ndim, view.shape ? view.shape : none, &place);
+      aval = look_up(token, type, view.ndim, view.shape ? view.shape : none);
     PyBuffer_Release(&view);
   }
   return aval;

@@ -1,7 +1,6 @@
-/* HostBuffer: a buffer of an array's contents, which the views over it keep.
-
-   As a memoryview, but not known to the garbage collector: NumPy's arrays are not, so that it could not
-   follow it anyway. */
+/* HostBuffer: a buffer of an array's contents, referenced by the views of it. It is like a
+   memoryview without garbage collection. NumPy's arrays are not collected either, so that the
+   collector could not find cycles through them. */
 #include "values/internal.h"
 
 static PyTypeObject *HostBuffer_Type;

@@ -1,7 +1,7 @@
-/* HostForm: the dtype and dimensions of arrays of NumPy that are made over memory of others.
+/* HostForm: the dtype and shape of NumPy arrays that are made over existing memory.
 
-   By functions of NumPy's C API, as a call of numpy.ndarray or numpy.asarray takes a fifth of a small
-   read. Each is in NumPy's table under a number that NumPy keeps in all its releases. */
+   It uses functions of NumPy's C API, as a call of numpy.ndarray or numpy.asarray is a fifth of a
+   small read. Each function has an index in NumPy's table that NumPy keeps in all its releases. */
 #include "values/internal.h"
 
 enum { ARRAY_CLASS = 2, DESCRIPTOR_CLASS = 3, NEW_FROM_DESCRIPTOR = 94, SET_BASE_OBJECT = 282 };
@@ -9,7 +9,8 @@ static PyTypeObject *array_type, *descriptor_class; /* numpy.ndarray and numpy.d
 static PyObject *(*new_from_descriptor)(PyTypeObject *, PyObject *, int, const Py_ssize_t *,
                                         const Py_ssize_t *, void *, int, PyObject *);
 static int (*set_base_object)(PyObject *, PyObject *);
-static char nothing; /* where arrays without elements lie: of NULL NumPy would take memory of its own */
+/* the address of arrays without elements: for NULL NumPy would allocate memory */
+static char nothing;
 
 int host_form_init(HostForm *self, PyObject *shape, PyObject *dtype) {
   if (!PyTuple_Check(shape) || !PyObject_TypeCheck(dtype, descriptor_class)) {
@@ -73,7 +74,8 @@ void host_form_clear(HostForm *self) {
 }
 
 PyObject *base_of(PyObject *host) {
-  if (!host || Py_TYPE(host) != array_type) return NULL; /* another's attributes may run Python */
+  /* attributes of another class may run Python code */
+  if (!host || Py_TYPE(host) != array_type) return NULL;
   PyObject *base = PyObject_GetAttrString(host, "base");
   if (!base) PyErr_Clear();
   return base;

@@ -3,11 +3,12 @@
 #define PLUGRT_VALUES_INTERNAL_H
 #include "values/values.h"
 
-/* ---- dtypes.c: what NumPy's values hold ---- */
-int view_known(PyObject *value, Py_buffer *view); /* the same, but runs nothing of Python */
-int is_host_data(PyObject *value); /* whether it may have one */
+/* ---- dtypes.c: the dtypes of NumPy's values ---- */
+int view_known(PyObject *value, Py_buffer *view); /* as `view_host`, but runs no Python code */
+int is_host_data(PyObject *value); /* whether it may have a known dtype */
 
-/* ---- host_form.c: arrays of NumPy over memory of others ---- */
-PyObject *base_of(PyObject *host); /* of a NumPy array, a new reference; NULL, without exception */
+/* ---- host_form.c: NumPy arrays over existing memory ---- */
+/* base of a NumPy array, a new reference; NULL without an exception */
+PyObject *base_of(PyObject *host);
 
 #endif

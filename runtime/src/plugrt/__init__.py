@@ -23,9 +23,10 @@ _NAMES = {
     "assert_equal": "plugrt.execution.transfers.process_allgather",
     "backends": "plugrt.plugins.selection.backends",
     "block_until_ready": "plugrt.execution.transfers.transfer",
+    "copy_to_host_async": "plugrt.execution.transfers.transfer",
     "broadcast_one_to_all": "plugrt.execution.transfers.process_allgather",
     "clear_backends": "plugrt.plugins.selection.backends",
-    "clear_caches": "plugrt.execution.launches.caches",
+    "clear_caches": "plugrt.execution.launches.pipeline",
     "compile": "plugrt.programs",
     "config": "plugrt.settings.declarations",
     "debug_infs": "plugrt.transforms.setting_contexts",
@@ -55,6 +56,7 @@ _NAMES = {
     "make_array_from_process_local_data": "plugrt.execution.transfers.array_parts",
     "make_array_from_single_device_arrays": "plugrt.execution.transfers.array_parts",
     "make_mesh": "plugrt.execution.shardings.mesh",
+    "pjit": "plugrt.transforms.jit",
     "pmap": "plugrt.transforms.pmap",
     "process_allgather": "plugrt.execution.transfers.process_allgather",
     "process_count": "plugrt.plugins.selection.backends",
@@ -64,6 +66,7 @@ _NAMES = {
     "register_array_type": "plugrt.execution.arrays.array_types",
     "set_mesh": "plugrt.transforms.mesh_contexts",
     "shard_map": "plugrt.transforms.shard_map",
+    "smap": "plugrt.transforms.shard_map",
     "sync_global_devices": "plugrt.execution.transfers.process_allgather",
     "topology": "plugrt.transforms.topology",
     "transfer_guard": "plugrt.transforms.setting_contexts",
@@ -120,7 +123,7 @@ if TYPE_CHECKING:
     from plugrt.execution.arrays.array_types import register_array_type as register_array_type
     from plugrt.execution.arrays.live_arrays import live_arrays as live_arrays
     from plugrt.execution.executables.effects import effects_barrier as effects_barrier
-    from plugrt.execution.launches.caches import clear_caches as clear_caches
+    from plugrt.execution.launches.pipeline import clear_caches as clear_caches
     from plugrt.execution.shardings.mesh import make_mesh as make_mesh
     from plugrt.execution.transfers.array_parts import (
         make_array_from_callback as make_array_from_callback,
@@ -146,6 +149,7 @@ if TYPE_CHECKING:
         sync_global_devices as sync_global_devices,
     )
     from plugrt.execution.transfers.transfer import block_until_ready as block_until_ready
+    from plugrt.execution.transfers.transfer import copy_to_host_async as copy_to_host_async
     from plugrt.execution.transfers.transfer import device_get as device_get
     from plugrt.execution.transfers.transfer import device_put as device_put
     from plugrt.execution.trees.pytrees import PyTreeSpec as PyTreeSpec
@@ -176,6 +180,7 @@ if TYPE_CHECKING:
     )
     from plugrt.transforms.from_jax import from_jax as from_jax
     from plugrt.transforms.jit import jit as jit
+    from plugrt.transforms.jit import pjit as pjit
     from plugrt.transforms.mesh_contexts import set_mesh as set_mesh
     from plugrt.transforms.pmap import pmap as pmap
     from plugrt.transforms.setting_contexts import debug_infs as debug_infs
@@ -196,6 +201,7 @@ if TYPE_CHECKING:
     from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct as ShapeDtypeStruct
     from plugrt.transforms.shape_dtype_struct import typeof as typeof
     from plugrt.transforms.shard_map import shard_map as shard_map
+    from plugrt.transforms.shard_map import smap as smap
     from plugrt.transforms.topology import topology as topology
     from plugrt.transforms.xla_computation import xla_computation as xla_computation
 
@@ -210,6 +216,8 @@ if not TYPE_CHECKING:  # a type checker reports a missing name as an error
     __getattr__ = names_from(__name__, _NAMES | _MODULES, _missing)
 
 
+if "einops" in sys.modules:
+    import_module("plugrt.array_api")  # which offers einops a backend
 # Arrays get their operators when one is first used.
 method_source.set_loader(lambda: import_module("plugrt.array_api.operators"))
 

@@ -326,6 +326,10 @@ class IntegerOverflow(ArgumentError, OverflowError):
     """A Python integer does not fit the dtype that it would have among arrays."""
 
 
+class ZeroWeights(ArgumentError, ZeroDivisionError):
+    """The weights of an average sum to 0."""
+
+
 class BufferUnavailable(ArgumentError, BufferError):
     """An array's memory cannot be shared as it is: through DLPack, or as host memory."""
 

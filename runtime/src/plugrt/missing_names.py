@@ -17,9 +17,9 @@ _HOMES = {
     "layout": ("Format", "Layout"),
     "memory": ("Space",),
     "sharding": (
-        "AUTO", "AbstractMesh", "AxisType", "GSPMDSharding", "Mesh", "NamedSharding",
-        "PartitionSpec", "PmapSharding", "PositionalSharding", "Sharding", "SingleDeviceSharding",
-        "auto_axes", "explicit_axes", "get_abstract_mesh", "get_mesh",
+        "AUTO", "AbstractMesh", "AxisType", "GSPMDSharding", "ManualAxisType", "Mesh",
+        "NamedSharding", "PartitionSpec", "PmapSharding", "PositionalSharding", "Sharding",
+        "SingleDeviceSharding", "auto_axes", "explicit_axes", "get_abstract_mesh", "get_mesh",
         "make_single_device_sharding", "reshard", "use_abstract_mesh", "use_mesh",
     ),
 }  # fmt: skip
@@ -35,7 +35,6 @@ INSTEAD = {
     "checkpoint_policies": "policies are for JAX's gradients: plugrt.from_jax(jax.grad(f)) heeds "
     "those of jax.checkpoint",
     "closure_convert": "functions may close over arrays and traced values as they are",
-    "copy_to_host_async": "it is a method of arrays: x.copy_to_host_async()",
     "core": "there is no jaxpr; plugrt.jit(f).lower(x).as_text() shows the StableHLO module",
     "custom_batching": _RULE.replace("differentiation", "batching").replace("jax.grad", "jax.vmap"),
     "custom_derivatives": _RULE,
@@ -67,7 +66,6 @@ INSTEAD = {
     "named_call": "programs carry the lines of the functions that they came of; "
     "plugrt.profiler.annotate names what a thread does in traces",
     "ops": "segment_sum is written x.at[indices].add(values); others with plugrt.lax",
-    "smap": "it is plugrt.shard_map, over one axis: axis_names=('x',)",
     "softmax_custom_jvp": _NO_SUCH_SETTING,
     "stages": "the stages are what plugrt.jit(f).trace(x), .lower(x) and .compile() return",
     "version": "it is plugrt.__version__",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh, AxisType
 from plugrt.execution.shardings.auto_sharding import AUTO
 from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
+from plugrt.execution.shardings.manual_types import ManualAxisType
 from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
@@ -38,6 +39,7 @@ __all__ = [
     "AbstractMesh",
     "AxisType",
     "GSPMDSharding",
+    "ManualAxisType",
     "Mesh",
     "NamedSharding",
     "PartitionSpec",
@@ -55,3 +57,7 @@ __all__ = [
     "use_abstract_mesh",
     "use_mesh",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import click
 
-from plugrt.cli.completion import complete_plugin
 from plugrt.cli.output import json_option
+from plugrt.cli.usage import complete_plugin
 from plugrt_sdk.duration_option import Duration
 
 PROFILE_NAMES = ("minimal", "jax", "torch_xla", "aot", "multi-device")
@@ -16,6 +17,19 @@ PROFILE_NAMES = ("minimal", "jax", "torch_xla", "aot", "multi-device")
 _PATH = click.Path(dir_okay=False, path_type=Path)
 _OUTPUT = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
 _REPORT = click.Path(dir_okay=False, exists=True, path_type=Path)
+
+
+def _read_shard(
+    context: click.Context, parameter: click.Parameter, text: str | None
+) -> tuple[int, int] | None:
+    """Returns the part and the number of parts of ``2/4``."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", text)
+    part, parts = map(int, match.groups()) if match else (1, 0)
+    if part > parts:
+        raise click.BadParameter(f"{text!r} is not I/N with 1 <= I <= N, such as 2/4")
+    return part, parts
 
 
 def _complete_check(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -57,6 +71,33 @@ def _complete_check(ctx: click.Context, param: click.Parameter, incomplete: str)
 )
 @click.option("--level", type=click.IntRange(0, 4), help="Run the checks up to this level.")
 @click.option("--quick", is_flag=True, help="Of checks that differ in the dtype alone, run one.")
+@click.option(
+    "--rerun-failed",
+    type=_REPORT,
+    metavar="REPORT",
+    help="Run the checks that failed, crashed or hung in this JSON report.",
+)
+@click.option(
+    "--shard",
+    callback=_read_shard,
+    metavar="I/N",
+    help="Run the Ith of N parts of the selected checks.",
+)
+@click.option(
+    "--resume",
+    type=_REPORT,
+    multiple=True,
+    metavar="REPORT",
+    help="Take the results of this JSON report, and run what it lacks. May be repeated.",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Run the checks N times, and report the worst verdict of each.",
+)
 @click.option(
     "-k",
     "words",
@@ -132,7 +173,8 @@ def command(name: str | None, **given: Any) -> int:
     Every check runs in a process of its own or with others in one; a crash or a hang of the plugin
     is the verdict of the check that was open. Exits with 1 for a FAIL, CRASH or TIMEOUT that is not
     waived, with 2 for wrong usage: an unknown check, a selection of nothing that could be run, a
-    waiver that is stale or expired. Ctrl-C ends it with 130 and a report of what had ended.
+    waiver that is stale or expired. Ctrl-C ends it with 130, SIGTERM with 143, and a report of what
+    had ended; --resume runs the rest.
     """
     from plugrt_sdk.conformance.invocation import invoke
 

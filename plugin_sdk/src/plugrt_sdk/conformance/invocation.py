@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import datetime
 import os
+import signal
 import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
 from plugrt.cli.output import get_width, print_json
-from plugrt.errors import ConfigError, InvalidArgument
-from plugrt_sdk.conformance import provenance, registry
+from plugrt.errors import ConfigError
+from plugrt_sdk.conformance import provenance
 from plugrt_sdk.conformance.check import Check
-from plugrt_sdk.conformance.profiles import checks_of, missing, sample
+from plugrt_sdk.conformance.profiles import missing
 from plugrt_sdk.conformance.progress import Progress
 from plugrt_sdk.conformance.reports.difference import difference, is_worse
 from plugrt_sdk.conformance.reports.findings import name_some
@@ -24,7 +28,9 @@ from plugrt_sdk.conformance.reports.outputs import Outputs
 from plugrt_sdk.conformance.reports.report import make_report
 from plugrt_sdk.conformance.reports.stored import read_report
 from plugrt_sdk.conformance.reports.terminal import print_report
+from plugrt_sdk.conformance.rounds import merge_rounds
 from plugrt_sdk.conformance.runner import Runner
+from plugrt_sdk.conformance.selection import Stored, select
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.target_options import read_target
 from plugrt_sdk.conformance.verdict import Result, Verdict
@@ -40,7 +46,7 @@ def invoke(name: str | None, given: Mapping[str, Any]) -> int:
     if given["diff"]:
         before, after = given["diff"]
         return _print_difference(before, after, given["as_json"])
-    checks = _select(given)
+    checks = select(given)
     if given["only_list"]:
         return _print_list(checks, given["as_json"])
     if not name:
@@ -53,16 +59,19 @@ def _conform(name: str, checks: Sequence[Check], given: Mapping[str, Any]) -> in
     (outputs := Outputs.of(given)).require()
     target = read_target(name, given)
     facts = _facts(target)
+    settings = {"seed": given["seed"], "tolerances_ulp": dict(waivers.tolerances)}
+    stored = Stored.read(given["resume"], facts["plugin"], settings)
+    rest = [check for check in checks if check.id not in stored.results]
     runner = Runner(
-        target, checks, given["seconds"], given["seed"], given["jobs"], waivers.tolerances,
-        Progress(len(checks), get_width(sys.stderr)),
+        target, rest, given["seconds"], given["seed"], given["jobs"], waivers.tolerances,
+        Progress(len(rest) * given["repeat"], get_width(sys.stderr)),
+        dict(stored.client), {note: note for note in stored.notes},
     )  # fmt: skip
-    begin, interrupted = time.perf_counter(), False
-    try:
-        found = runner.run()
-    except KeyboardInterrupt:
-        found, interrupted = runner.results(), True
-    seconds = round(time.perf_counter() - begin, 3)
+    begin = time.perf_counter()
+    rounds, ended_by = _run_rounds(runner, given["repeat"] if rest else 0)
+    found = {check.id: stored.results[check.id] for check in checks if check not in rest}
+    found |= merge_rounds(rounds)
+    seconds = round(stored.seconds + time.perf_counter() - begin, 3)
     results = {key: waivers.apply(key, result) for key, result in found.items()}
     facts["seconds"] = seconds
     report = make_report(runner, results, waivers, facts, every=False)
@@ -73,8 +82,8 @@ def _conform(name: str, checks: Sequence[Check], given: Mapping[str, Any]) -> in
         unwritten = [*outputs.write(make_report(runner, results, waivers, facts))]
     for line in unwritten:
         click.echo(f"error: {line}", err=True)
-    if interrupted:
-        _end_at_once()
+    if ended_by:
+        _end_at_once(128 + ended_by)
     for waiver in (stale := waivers.stale(found)):
         click.echo(f"stale waiver: {waiver.id} holds now; take it out of {waivers.path}", err=True)
     needed = missing(given["profile"], results) if given["profile"] else []
@@ -85,8 +94,23 @@ def _conform(name: str, checks: Sequence[Check], given: Mapping[str, Any]) -> in
     return 2 if stale or unwritten else code
 
 
+def _run_rounds(runner: Runner, count: int) -> tuple[list[dict[str, Result]], int]:
+    """Returns the results of each round, and the signal that ended the last: 0 if none did."""
+    rounds: list[dict[str, Result]] = []
+    running = runner
+    try:
+        with _interrupted_by_term():
+            for _ in range(count):
+                running = replace(runner, _results={})
+                rounds.append(running.run())
+    except KeyboardInterrupt as interrupt:
+        rounds.append(running.results())
+        return rounds, signal.SIGTERM if isinstance(interrupt, _Terminated) else signal.SIGINT
+    return rounds, 0
+
+
 def _exit_code(results: Mapping[str, Result], needed: Sequence[str]) -> int:
-    """Returns the exit code of results, of which a profile needs some that did not pass."""
+    """Returns the exit code of results; ``needed`` are checks of a profile that did not pass."""
     untried = (Verdict.NOT_RUN, Verdict.NO_HARDWARE)
     if all(result.verdict in untried for result in results.values()):
         click.echo("no check could be run here, which proves nothing", err=True)
@@ -94,27 +118,35 @@ def _exit_code(results: Mapping[str, Result], needed: Sequence[str]) -> int:
     return 1 if needed or any(r.verdict.is_bad for r in results.values()) else 0
 
 
-def _end_at_once() -> NoReturn:
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM came."""
+
+
+@contextmanager
+def _interrupted_by_term() -> Iterator[None]:
+    """Has SIGTERM, which cancels a CI job, raise as Ctrl-C does."""
+
+    def interrupt(*_: object) -> NoReturn:
+        raise _Terminated
+
+    if threading.current_thread() is not threading.main_thread():  # which alone gets signals
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
+
+
+def _end_at_once(code: int) -> NoReturn:
     """Ends this process, with which its child processes end.
 
     Threads that wait for child processes would be waited for.
     """
     click.echo("interrupted: the report is of the checks that had ended", err=True)
     sys.stdout.flush()
-    os._exit(130)
-
-
-def _select(given: Mapping[str, Any]) -> Sequence[Check]:
-    names = list(given["names"])
-    if given["profile"]:
-        names += [check.id for check in checks_of(given["profile"])]
-    if given["profile"] and given["quick"]:
-        raise click.UsageError("--quick leaves out checks that a profile needs: drop one of them")
-    try:
-        checks = registry.select(names, given["level"], given["words"])
-    except InvalidArgument as error:
-        raise click.UsageError(error.message) from error
-    return sample(checks) if given["quick"] else checks
+    os._exit(code)
 
 
 def _read_waivers(path: Path | None) -> Waivers:

@@ -40,6 +40,7 @@ def describe_target(target: Target) -> dict[str, Any]:
     """Returns what is tested: distribution and version, or the library with its hash."""
     found: dict[str, Any] = {
         "kind": target.kind, "name": target.name, "options": dict(target.options),
+        "topology": target.topology, "topology_options": dict(target.topology_options),
         "distribution": "", "version": "", "entry_point": "", "library": "", "library_sha256": "",
         "api_version": "", "hardware": "",
     }  # fmt: skip

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from plugrt.cli.completion import complete_plugin
-from plugrt.cli.usage import usage_errors
+from plugrt.cli.usage import complete_plugin, usage_errors
 from plugrt.errors import InvalidArgument, UnknownPlatform
 from plugrt_sdk.duration_option import Duration
 
@@ -24,8 +23,9 @@ if TYPE_CHECKING:
 FORMATS = ("text", "json", "chrome")
 LONGEST_DELAY = 3_600_000
 """In milliseconds: an hour."""
-NOTHING_CHECKED = 2
-"""The exit code of ``--check`` if the program, which ended with 0, called no PJRT library."""
+NOTHING_TRIED = 2
+"""The exit code where the program, which ended with 0, gave ``--check`` no call of a PJRT library,
+or made no call that ``--fail`` was to fail."""
 
 
 @click.command(
@@ -53,7 +53,7 @@ NOTHING_CHECKED = 2
 @click.option("--summary", "brief", is_flag=True, help="Count and time calls, and show none.")
 @click.option(
     "--fail", "failures", multiple=True, metavar="FUNCTION[:N][=CODE]",
-    help="Fail the Nth call (1; * for all) with CODE (INTERNAL).",
+    help="Fail the Nth call (1; * for all) with CODE (INTERNAL); exit with 2 if there was none.",
 )  # fmt: skip
 @click.option(
     "--delay-events", type=Duration(0, LONGEST_DELAY), default=0.0, metavar="MS",
@@ -87,7 +87,8 @@ def trace(
 
     PROGRAM is any host: Python with plugrt or JAX, torch_xla, a C++ program. Write -- before it. A
     summary follows on stderr. The exit code is the program's; with --check 1 if something was
-    found, and 2 if a program that ended with 0 made no call to check.
+    found, and 2 if a program that ended with 0 made no call to check; with --fail 2 if it ended
+    with 0 and did not make the call that was to fail.
 
     \b
     plugrt trace -- python train.py
@@ -103,8 +104,9 @@ def trace(
     if form != "text" and output is None:
         raise click.UsageError(f"--format {form} needs -o FILE (- is stdout)")
     with usage_errors(InvalidArgument):
+        ordered = {fault_options.read_failure(text): text for text in failures}
         settings = environment.Settings(
-            check, not brief, tuple(map(fault_options.read_failure, failures)), delay_events,
+            check, not brief, tuple(ordered), delay_events,
             tuple(map(fault_options.read_extension, hidden)), report_minor, forward,
         )  # fmt: skip
     with ExitStack() as stack, usage_errors(InvalidArgument, UnknownPlatform):
@@ -119,7 +121,8 @@ def trace(
         environ = environment.trace_environment(environ, folder, settings)
         code, processes = running.run(program, environ, folder, showing.add)
         showing.finish(processes, {"command": list(program), "exit_code": code, "checked": check})
-        return _conclude(code, processes, check)
+        unmet = [text for fault, text in ordered.items() if not _is_met(fault, processes)]
+        return _conclude(code, processes, check, unmet)
 
 
 def _open(output: str | None, stack: ExitStack) -> TextIO:
@@ -133,7 +136,17 @@ def _open(output: str | None, stack: ExitStack) -> TextIO:
         raise InvalidArgument(f"-o {output}: cannot be written: {error.strerror}") from error
 
 
-def _conclude(code: int, processes: Sequence[Process], check: bool) -> int:
+def _is_met(fault: str, processes: Sequence[Process]) -> bool:
+    """Whether a process made the call that a fault, as `read_failure` writes it, is of."""
+    function, _, rest = fault.partition(":")
+    nth = int(rest.partition("=")[0]) or 1
+    counts = [p.functions[function].calls for p in processes if function in p.functions]
+    return max(counts, default=0) >= nth
+
+
+def _conclude(
+    code: int, processes: Sequence[Process], check: bool, unmet: Sequence[str] = ()
+) -> int:
     from plugrt.cli.output import print_line
 
     called = any(process.functions for process in processes)
@@ -148,7 +161,10 @@ def _conclude(code: int, processes: Sequence[Process], check: bool) -> int:
         )
     if check and any(process.findings for process in processes):
         return 1
-    if check and not called:
+    if nothing := check and not called:
         print_line("plugrt trace: --check has checked nothing.", err=True)
-        return code or NOTHING_CHECKED
-    return code
+    for text in unmet:
+        print_line(
+            f"plugrt trace: --fail {text} was not reached: no process made that call.", err=True
+        )
+    return code or (NOTHING_TRIED if nothing or unmet else 0)

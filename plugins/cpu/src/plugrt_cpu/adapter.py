@@ -406,6 +406,16 @@ def _capsule(address: int) -> object:
     return made
 
 
+def address_in(capsule: object) -> int:
+    """Returns the address that a PyCapsule of jaxlib's has."""
+    name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    name_of.restype, pointer_of.restype = ctypes.c_char_p, ctypes.c_void_p
+    name_of.argtypes = (ctypes.py_object,)
+    pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
+    address: int = pointer_of(capsule, name_of(capsule))
+    return address
+
+
 divide_custom_call: Callable[[str], None] = _jax.register_custom_call_as_batch_partitionable
 """Lets XLA divide a custom call that states how many dimensions are a stack, ``num_batch_dims``."""
 

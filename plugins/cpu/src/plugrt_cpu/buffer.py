@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from plugrt.base.aligned_arrays import LARGE_BYTES, copy_aligned
 from plugrt.errors import DeletedBuffer, InvalidArgument, PjrtError, Unimplemented
@@ -16,7 +15,10 @@ from plugrt_cpu.device import ClientBase, CpuDevice, CpuMemory, Place, require_d
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate_use
 from plugrt_cpu.event import CpuEvent
 from plugrt_cpu.tracebacks import collecting, stop_recording
-from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES, SUB_BYTE_DTYPES, array_type, layout_of
+from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES, array_type, is_sub_byte, layout_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 class CpuBuffer(Buffer):
@@ -92,7 +94,7 @@ class CpuBuffer(Buffer):
         return self._copy(memory.place)
 
     def unsafe_pointer(self) -> int:
-        if self.type.dtype in SUB_BYTE_DTYPES or self.type.layout is not None:
+        if is_sub_byte(self.type.dtype) or self.type.layout is not None:
             try:
                 return adapter.address(self.raw)
             except JAXLIB_ERRORS as error:
@@ -109,7 +111,7 @@ class CpuBuffer(Buffer):
         if self.type.layout is not None:
             raise Unimplemented(f"DLPack of {self.type} is not implemented by plugrt-cpu")
         host = self.to_host()
-        if self.type.dtype in SUB_BYTE_DTYPES:
+        if is_sub_byte(self.type.dtype):
             raise Unimplemented(f"DLPack of {self.type.dtype} is not implemented by plugrt-cpu")
         return dlpack.export(host)
 
@@ -168,7 +170,7 @@ def read(raw: Any, tensor_type: TensorType) -> npt.NDArray[Any]:
                 adapter.wait_unless_forked(raw)
             with adapter.memory_lock:  # not acquire() and try, between which an interrupt may come
                 return np.asarray(memoryview(raw))
-        if dtype in SUB_BYTE_DTYPES or tensor_type.layout is not None:
+        if is_sub_byte(dtype) or tensor_type.layout is not None:
             if collecting:
                 stop_recording()
             adapter.wait_unless_forked(raw)
@@ -194,7 +196,7 @@ def _copy_large(raw: Any, tensor_type: TensorType, place: Place) -> Any | None:
     dtype = tensor_type.dtype
     if tensor_type.nbytes < LARGE_BYTES:
         return None
-    if tensor_type.layout is not None or dtype in SUB_BYTE_DTYPES:
+    if tensor_type.layout is not None or is_sub_byte(dtype):
         return None  # whose contents jaxlib converts when they are read
     if not raw.is_ready() or not place.devices[0].is_addressable:
         return None

@@ -7,7 +7,7 @@ from typing import Any
 
 from plugrt.interface import Capabilities
 from plugrt.lifetime.uninterrupted_imports import import_native
-from plugrt_cpu.types import DTYPES
+from plugrt_cpu.types import collect_dtypes
 
 
 @cache
@@ -65,5 +65,5 @@ def capabilities(
         program_formats=("mlir", "hlo"),
         stablehlo_current_version=newest,
         stablehlo_minimum_version=oldest,
-        dtypes=frozenset(dtype.name for dtype in DTYPES),
+        dtypes=frozenset(dtype.name for dtype in collect_dtypes()[0]),
     )

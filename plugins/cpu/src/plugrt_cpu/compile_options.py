@@ -9,7 +9,7 @@ import numpy as np
 from plugrt.capi.abi.proto_wire import assignment_in
 from plugrt.errors import InvalidArgument
 from plugrt.interface import CompileOptions, DeviceAssignment
-from plugrt.interface.checks import require_auto_partitioning
+from plugrt.interface.checks import EFFORTS, require_auto_partitioning
 from plugrt.wire.protobuf import fields
 from plugrt_cpu import adapter
 
@@ -29,8 +29,10 @@ def to_jaxlib(options: CompileOptions, assignment: DeviceAssignment) -> Any:
             build.allow_spmd_sharding_propagation_to_parameters = [*allowed]
         if allowed := options.allow_spmd_sharding_propagation_to_output:
             build.allow_spmd_sharding_propagation_to_output = [*allowed]
-        if options.env_overrides:
-            raw.env_option_overrides = list(options.env_overrides.items())
+        overrides = dict(options.env_overrides)
+        for name in EFFORTS.keys() & overrides:
+            setattr(build, name, overrides.pop(name))
+        raw.env_option_overrides = list(overrides.items())
     return place(raw, assignment)
 
 

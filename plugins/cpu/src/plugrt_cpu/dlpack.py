@@ -7,36 +7,48 @@ The layout is DLPack's public C ABI (``dlpack.h``): a ``DLManagedTensor`` begins
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 
 from plugrt.errors import InvalidArgument, UnsupportedDtype
+from plugrt.lifetime.uninterrupted_imports import import_native
 from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 CPU = 1
 """``kDLCPU``."""
 _KINDS = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
-_DTYPES: dict[tuple[int, int], np.dtype[Any]] = {
-    (_KINDS[dtype.kind], 8 * dtype.itemsize): dtype for dtype in BUFFER_PROTOCOL_DTYPES
-} | {
-    (code, 8 * np.dtype(dtype).itemsize): np.dtype(dtype)
-    for code, dtype in (
-        (4, ml_dtypes.bfloat16),
-        (7, ml_dtypes.float8_e3m4),
-        (8, ml_dtypes.float8_e4m3),
-        (9, ml_dtypes.float8_e4m3b11fnuz),
-        (10, ml_dtypes.float8_e4m3fn),
-        (11, ml_dtypes.float8_e4m3fnuz),
-        (12, ml_dtypes.float8_e5m2),
-        (13, ml_dtypes.float8_e5m2fnuz),
-        (14, ml_dtypes.float8_e8m0fnu),
-    )
-}
-"""DLPack's (type code, bits) to dtype."""
-_CODES = {dtype: code for code, dtype in _DTYPES.items()}
+
+
+@cache
+def _dtypes() -> dict[tuple[int, int], np.dtype[Any]]:
+    """Returns the dtype of each of DLPack's pairs of type code and bits."""
+    [ml_dtypes] = import_native("ml_dtypes")
+    plain = {(_KINDS[dtype.kind], 8 * dtype.itemsize): dtype for dtype in BUFFER_PROTOCOL_DTYPES}
+    return plain | {
+        (code, 8 * np.dtype(dtype).itemsize): np.dtype(dtype)
+        for code, dtype in (
+            (4, ml_dtypes.bfloat16),
+            (7, ml_dtypes.float8_e3m4),
+            (8, ml_dtypes.float8_e4m3),
+            (9, ml_dtypes.float8_e4m3b11fnuz),
+            (10, ml_dtypes.float8_e4m3fn),
+            (11, ml_dtypes.float8_e4m3fnuz),
+            (12, ml_dtypes.float8_e5m2),
+            (13, ml_dtypes.float8_e5m2fnuz),
+            (14, ml_dtypes.float8_e8m0fnu),
+        )
+    }
+
+
+@cache
+def _codes() -> dict[np.dtype[Any], tuple[int, int]]:
+    return {dtype: code for code, dtype in _dtypes().items()}
+
 
 _get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _get_pointer.restype = ctypes.c_void_p
@@ -90,14 +102,14 @@ def view(
 
 
 def export(array: npt.NDArray[Any]) -> Any:
-    """Returns a ``dltensor`` capsule over the memory of a row-major array of `_DTYPES`.
+    """Returns a ``dltensor`` capsule over the memory of a row-major array of `_dtypes`.
 
     NumPy makes it, because jaxlib 0.10 aborts the process when an array that it has exported is
     deleted. NumPy exports integers of the same size, and the true type is written into the capsule
     afterwards. Consumers must not write to the memory: unversioned DLPack has no read-only flag,
     and NumPy would refuse to export a read-only array.
     """
-    code, bits = _CODES[array.dtype]
+    code, bits = _codes()[array.dtype]
     pointer: int = array.__array_interface__["data"][0]
     typestr = f"<u{array.itemsize}" if array.itemsize <= 8 else f"<c{array.itemsize}"
     interface = _interface(pointer, array.shape, typestr, False)
@@ -141,7 +153,7 @@ def describe(capsule: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
         raise InvalidArgument(
             f"the DLPack capsule is memory of device type {tensor.device_type}, not of a CPU"
         )
-    dtype = _DTYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
+    dtype = _dtypes().get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
     if dtype is None:
         raise UnsupportedDtype(
             f"DLPack type (code {tensor.code}, {tensor.bits} bits, {tensor.lanes} lanes) is "

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from plugrt.base.aligned_arrays import LARGE_BYTES, copy_aligned
 from plugrt.errors import InvalidArgument
@@ -20,11 +19,14 @@ from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.shards import CpuShards
 from plugrt_cpu.types import (
     BUFFER_PROTOCOL_DTYPES,
-    DTYPES,
-    SUB_BYTE_DTYPES,
     array_type,
+    is_dtype,
+    is_sub_byte,
     to_plain_array,
 )
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _SEMANTICS = {
     HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL: adapter.ONLY_DURING_CALL,
@@ -94,7 +96,7 @@ class PuttingClient(ClientBase):
         """
         target = require_device(self, device)
         tensor_type, aval = array_type(shape, dtype)
-        if tensor_type.nbytes >= LARGE_BYTES or dtype in SUB_BYTE_DTYPES:
+        if tensor_type.nbytes >= LARGE_BYTES or is_sub_byte(dtype):
             return None
         sharding, raw_device, put = target.place.sharding, target.raw, adapter.put
         how = adapter.ONLY_DURING_CALL
@@ -150,7 +152,7 @@ class PuttingClient(ClientBase):
         the copy. jaxlib never writes to what it borrows: a launch that takes it as a donation
         copies it, and leaves it to whoever still looks at it.
         """
-        if type(array) is not np.ndarray or array.dtype not in DTYPES:
+        if type(array) is not np.ndarray or not is_dtype(array.dtype):
             array = to_plain_array(array)
         if self._raw is None:
             self.require_open()
@@ -158,7 +160,7 @@ class PuttingClient(ClientBase):
         if (
             array.nbytes >= LARGE_BYTES
             and semantics is adapter.ONLY_DURING_CALL
-            and array.dtype not in SUB_BYTE_DTYPES  # these jaxlib packs
+            and not is_sub_byte(array.dtype)  # these jaxlib packs
         ):
             adapter.collect_garbage()  # the memory of arrays that have ended, before more is taken
             array, semantics = copy_aligned(array), adapter.ZERO_COPY

@@ -21,16 +21,17 @@ def jaxlib_version() -> str:
     return distributions.version("jaxlib") or "none"
 
 
-def jaxlib_minor() -> tuple[int, ...]:
-    """Returns the first two numbers of the version; (0, 0) when there is no jaxlib."""
-    version = jaxlib_version()
+def jaxlib_minor(version: str | None = None) -> tuple[int, ...]:
+    """Returns the first two numbers of jaxlib's version; (0, 0) when there is no jaxlib."""
+    version = version or jaxlib_version()
     return (0, 0) if version == "none" else tuple(map(int, version.split(".")[:2]))
 
 
-def import_jaxlib() -> tuple[Any, Any]:
+def import_jaxlib(version: str | None = None) -> tuple[Any, Any]:
     """Returns the modules ``jaxlib._jax`` and the one that holds XLA's HLO classes.
 
-    The latter is ``jaxlib._hlo`` since 0.10, and ``jaxlib._jax`` too before.
+    The latter is ``jaxlib._hlo`` since 0.10, and ``jaxlib._jax`` too before. ``version`` is the
+    installed one by default.
 
     XLA reads TF_CPP_MIN_LOG_LEVEL while jaxlib is imported and never again. Unless the user has set
     it, it is 1 (no INFO lines, as in JAX) during the import only.
@@ -38,8 +39,8 @@ def import_jaxlib() -> tuple[Any, Any]:
     Raises `PluginIncompatible` when jaxlib is absent, too old, or lacks one of the modules, and
     `FailedPrecondition` where it would end the process.
     """
-    version = jaxlib_version()
-    if version != "none" and jaxlib_minor() < MINIMUM_JAXLIB:
+    version = version or jaxlib_version()
+    if version != "none" and jaxlib_minor(version) < MINIMUM_JAXLIB:
         raise PluginIncompatible(_describe_misfit(version))
     try:
         is_new = "jaxlib._jax" not in sys.modules

@@ -25,11 +25,22 @@ def register_if_called(code: bytes) -> None:
         _register()
 
 
-@functools.cache  # jaxlib, which keeps handlers as long as the process, takes each once or anew
-def _register() -> None:
+def handler_addresses() -> dict[str, int]:
+    """Returns the addresses of the handlers, by the targets of custom calls."""
+    return {target: adapter.address_in(capsule) for target, capsule in _registrations()}
+
+
+@functools.cache
+def _registrations() -> list[tuple[str, object]]:
     [lapack] = import_native("jaxlib.lapack")
     lapack.prepare_lapack_call("potrf_ffi", np.dtype(np.float32))  # finds SciPy's functions
-    for target, capsule, _ in lapack.registrations()["cpu"]:
+    return [(target, capsule) for target, capsule, _ in lapack.registrations()["cpu"]]
+
+
+@functools.cache  # jaxlib, which keeps handlers as long as the process, takes each once or anew
+def _register() -> None:
+    for target, capsule in _registrations():
         adapter.register_custom_call(target, capsule)
+    [lapack] = import_native("jaxlib.lapack")
     for target in lapack.batch_partitionable_targets():
         adapter.divide_custom_call(target)

@@ -21,7 +21,7 @@ from plugrt.interface import MakeScratch, TensorType
 from plugrt_cpu import adapter
 from plugrt_cpu.buffer import read
 from plugrt_cpu.device import CpuDevice
-from plugrt_cpu.types import SUB_BYTE_DTYPES, array_type
+from plugrt_cpu.types import array_type, is_sub_byte
 
 _MAX_BYTES = 1 << 18
 """Of one launch: a program keeps four times that at most, 1 MB; in the core, of late ones, 2 MB."""
@@ -60,7 +60,7 @@ def _make_scratch(wanted_type: TensorType, device: CpuDevice) -> tuple[Any, Any]
 def fits_scratch(wanted: Sequence[TensorType]) -> bool:
     """Whether arguments of these types are few bytes, laid out alike by NumPy and XLA."""
     plain = all(
-        wanted_type.dtype not in SUB_BYTE_DTYPES
+        not is_sub_byte(wanted_type.dtype)
         and wanted_type.layout is None
         and 0 not in wanted_type.shape
         for wanted_type in wanted

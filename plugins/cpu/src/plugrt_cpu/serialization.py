@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from plugrt.errors import FailedPrecondition
-from plugrt.execution.compilation import cpu_features
+from plugrt.execution.compilation import cache_key
 from plugrt.interface import DeviceAssignment
 from plugrt.wire.checked_fields import Count, built
 from plugrt.wire.sealed_bytes import SealedFormat
@@ -45,7 +45,7 @@ def pack(payload: bytes, name: str, assignment: DeviceAssignment, options: bytes
     """Returns the envelope with jaxlib's serialised executable in it."""
     header = _Header(
         jaxlib=jaxlib_version(),
-        machine=cpu_features.features(),
+        machine=cache_key.cpu_features(),
         name=name,
         devices=assignment.device_ids,
         options=options,
@@ -62,7 +62,7 @@ def unpack(data: bytes) -> Packed:
     header, payload = SEALED.read(data)
     for what, stated, here in (
         ("jaxlib", header.jaxlib, jaxlib_version()),
-        ("machine", header.machine, cpu_features.features()),
+        ("machine", header.machine, cache_key.cpu_features()),
     ):
         if stated != here:
             raise FailedPrecondition(

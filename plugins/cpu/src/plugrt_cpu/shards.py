@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, overload
-
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, overload
 
 from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.interface import Buffer, TensorType
@@ -17,6 +15,9 @@ from plugrt_cpu.errors import JAXLIB_ERRORS, translate_use
 from plugrt_cpu.event import CpuEvent
 from plugrt_cpu.shards_wait import wait_for_class
 from plugrt_cpu.types import array_type
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 class CpuShards(Sequence[Buffer]):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 
 from plugrt.errors import NotAnArray, UnsupportedDtype
 from plugrt.interface import Layout, TensorType
+from plugrt.lifetime.uninterrupted_imports import import_native
 from plugrt_cpu import adapter
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _BUFFER_PROTOCOL = (
     "bool",
@@ -27,14 +29,31 @@ _SUB_BYTE = ("int2", "int4", "uint2", "uint4", "float4_e2m1fn")
 
 BUFFER_PROTOCOL_DTYPES = frozenset(map(np.dtype, _BUFFER_PROTOCOL))
 """dtypes that jaxlib gives through Python's buffer protocol; NumPy has them all."""
-SUB_BYTE_DTYPES = frozenset(np.dtype(getattr(ml_dtypes, n)) for n in _SUB_BYTE)
-"""dtypes of less than a byte; ml_dtypes stores one element a byte, XLA packs them."""
-DTYPES = (
-    BUFFER_PROTOCOL_DTYPES
-    | SUB_BYTE_DTYPES
-    | frozenset(np.dtype(getattr(ml_dtypes, n)) for n in _WHOLE_BYTES)
-)
-"""All dtypes that a buffer can have."""
+_NUMPY_NUMBERS = 256
+"""Those of NumPy's own dtypes are below."""
+
+
+@cache
+def collect_dtypes() -> tuple[frozenset[np.dtype[Any]], frozenset[np.dtype[Any]]]:
+    """Returns all dtypes that a buffer can have, and which are of less than a byte.
+
+    ml_dtypes stores one element of these a byte, XLA packs them. The first call imports it, not a
+    start: the import is 4 % of one.
+    """
+    [ml_dtypes] = import_native("ml_dtypes")
+    less = frozenset(np.dtype(getattr(ml_dtypes, name)) for name in _SUB_BYTE)
+    whole = frozenset(np.dtype(getattr(ml_dtypes, name)) for name in _WHOLE_BYTES)
+    return BUFFER_PROTOCOL_DTYPES | whole | less, less
+
+
+def is_dtype(dtype: np.dtype[Any]) -> bool:
+    """Whether a buffer can have a dtype."""
+    return dtype in BUFFER_PROTOCOL_DTYPES or dtype in collect_dtypes()[0]
+
+
+def is_sub_byte(dtype: np.dtype[Any]) -> bool:
+    """Whether an element is less than a byte."""
+    return dtype.num >= _NUMPY_NUMBERS and dtype in collect_dtypes()[1]
 
 
 @lru_cache(maxsize=8192)
@@ -61,11 +80,11 @@ def layout_of(tensor_type: TensorType) -> Layout:
 def require_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Returns the native-endian dtype for one that a buffer can have; raises `UnsupportedDtype`."""
     native = dtype.newbyteorder("=")
-    if native in DTYPES:
+    if is_dtype(native):
         return native
     raise UnsupportedDtype(
         f"XLA's CPU backend has no element type for dtype {dtype.name!r}; it has "
-        f"{', '.join(sorted(d.name for d in DTYPES))}"
+        f"{', '.join(sorted(d.name for d in collect_dtypes()[0]))}"
     )
 
 

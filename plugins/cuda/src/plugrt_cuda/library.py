@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from plugrt.errors import PluginBroken
 from plugrt.plugins.library import named_library
@@ -40,19 +41,19 @@ class Found:
     cuda: int | None
 
 
-def installed() -> list[Found]:
+def installed(root: str | Path = "/") -> list[Found]:
     """Returns the libraries of the wheels that are installed, the preferred one first.
 
     Where the driver is too old for CUDA 13, libraries that need CUDA 13 come last.
     """
     found = [library for wheel in WHEELS if (library := _find_library_in(wheel)) is not None]
-    branch = hardware.driver_branch()
+    branch = hardware.driver_branch(root)
     if branch is not None and branch < DRIVER_OF_CUDA_13:
         found.sort(key=lambda library: library.cuda or 0)
     return found
 
 
-def find_library() -> Found:
+def find_library(root: str | Path = "/") -> Found:
     """Returns the library of PLUGRT_CUDA_LIBRARY_PATH, else the preferred one that is installed.
 
     Raises `PluginBroken` when what was named is no file, and when there is none.
@@ -60,7 +61,7 @@ def find_library() -> Found:
     named = named_library("cuda_library_path")
     if named:
         return Found(named, "PLUGRT_CUDA_LIBRARY_PATH", None)
-    found = installed()
+    found = installed(root)
     if not found:
         names = ", ".join(wheel.distribution for wheel in WHEELS)
         raise PluginBroken(f"no PJRT library for CUDA is installed (none of {names}); {CURE}")

@@ -7,6 +7,7 @@ what `probe` needs; functions import the rest.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from plugrt.errors import FailedPrecondition, PluginBroken
@@ -41,8 +42,9 @@ class CudaPlugin(LibraryPlugin):
     topology_names = ("h100", "a100:8")
     waits_for = "the driver starts the GPUs, which takes long for many, or without persistence mode"
 
-    def __init__(self) -> None:
+    def __init__(self, root: str | Path = "/") -> None:
         super().__init__("cuda", "xla_cuda_plugin.so", priority=500)
+        self._root = root
         self.components: dict[str, Loaded] = {}
         """NVIDIA's libraries by name: those loaded for the last client, and why others were not."""
 
@@ -52,13 +54,13 @@ class CudaPlugin(LibraryPlugin):
         Raises `PluginBroken` where PLUGRT_CUDA_LIBRARY_PATH names no file.
         """
         named_library("cuda_library_path")
-        return hardware.detect()
+        return hardware.detect(self._root)
 
     def library(self) -> str:
         """Returns the path of the PJRT library: `plugrt_cuda.library.find_library`."""
         from plugrt_cuda import library
 
-        return library.find_library().path
+        return library.find_library(self._root).path
 
     def client_options(self, config: Config) -> dict[str, OptionValue]:
         """Returns the create options that JAX passes, and those that the configuration adds."""
@@ -89,7 +91,7 @@ class CudaPlugin(LibraryPlugin):
         from plugrt_cuda import create_options, library
 
         check_options(options, create_options.OPTION_TYPES, self.name)
-        found = library.find_library()
+        found = library.find_library(self._root)
         self._prepare(found.cuda or _read_cuda_version(self), found.who, options)
         try:
             return super().create_client(options, distributed)
@@ -115,7 +117,7 @@ class CudaPlugin(LibraryPlugin):
         tried = super().try_in_child(config, seconds, options=options, start=start, trial=trial)
         if _NO_GPU not in tried.reason:
             return tried
-        reason = _explain_no_gpu(library.find_library().who, tried.reason)
+        reason = _explain_no_gpu(library.find_library(self._root).who, tried.reason)
         return replace(tried, state="broken", reason=reason)
 
     def _prepare(self, cuda: int, who: str, options: Options) -> None:

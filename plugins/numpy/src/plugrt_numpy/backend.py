@@ -18,6 +18,7 @@ from plugrt.interface import (
     Program,
     TensorType,
 )
+from plugrt.interface.checks import EFFORTS
 from plugrt.stablehlo.entry_shardings import main_shardings
 from plugrt.stablehlo.modules import current_version
 from plugrt.stablehlo.passes import legalize_chlo
@@ -30,6 +31,7 @@ from plugrt_numpy.functions import ModuleCompiler
 from plugrt_numpy.held_memory import HeldMemory
 from plugrt_numpy.launches import compile_launch, local_types
 from plugrt_numpy.operations.collectives import JOINT
+from plugrt_numpy.partitions import drop_constraints
 from plugrt_sdk import Compiled, Launch, SavesPrograms, read_aliases, read_layouts, read_module
 
 _KIND = "NumPy"
@@ -145,9 +147,10 @@ class NumpyBackend(SavesPrograms):
         )
 
     def optimized_program(self, compiled: Compiled) -> Program:
-        """Returns the program without CHLO, as text."""
+        """Returns the program without CHLO and operations that divide values, as text."""
         module = read_module(compiled.program)
         legalize_chlo(module)
+        drop_constraints(module)  # which cannot be written as HLO
         text = str(module)
         if "sdy.manual_computation" in text:  # an error for hosts that make HLO of it, as JAX does
             raise Unimplemented("a program with an sdy.manual_computation has no form as HLO")
@@ -181,7 +184,7 @@ def _check_names(overrides: Iterable[str]) -> None:
     """Refuses compile options that nobody has; XLA's, which programs are run with anywhere, say
     how it optimises and are of no account here."""
     for name in overrides:
-        if not name.startswith("xla_"):
+        if not name.startswith("xla_") and name not in EFFORTS:
             raise InvalidArgument(
                 f"No such compile option: {name!r}; the NumPy backend has none, and passes over "
                 "those of XLA, whose names begin with xla_"

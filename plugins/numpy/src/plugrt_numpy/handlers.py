@@ -15,7 +15,7 @@ from plugrt_numpy.operation import Operation
 from plugrt_sdk import instantiate
 
 _TYPED_FFI, _ORIGINAL = 4, 1
-_OF_JAX = "mhlo.backend_config"
+OF_JAX = "mhlo.backend_config"
 """Where JAX writes the attributes of its typed calls, whose api_version is 1 then, and XLA reads
 them (``custom_call`` in ``jax._src.interpreters.mlir`` says why)."""
 _ARRAYS: dict[Any, Any] = {
@@ -33,11 +33,12 @@ _ARRAYS: dict[Any, Any] = {
 def lower_call(op: Operation, handler: Handler) -> Function:
     """Returns the function of a custom call that a registered handler runs.
 
-    Tokens are not handed over; one that is asked for as a result is None.
+    Tokens are not handed over; one that is asked for as a result is None. As in XLA, an array in a
+    layout that the call names has its shape, and its elements in the order of the memory.
     """
     version = op.integer("api_version", _ORIGINAL)
-    name = "backend_config" if version == _TYPED_FFI else _OF_JAX
-    if version != _TYPED_FFI and not op.has(_OF_JAX):
+    name = "backend_config" if version == _TYPED_FFI else OF_JAX
+    if version != _TYPED_FFI and not op.has(OF_JAX):
         op.refuse(f"registered handlers have api_version {_TYPED_FFI}; the call has {version}")
     config = op.attribute(name) if op.has(name) else None
     attributes = {} if config is None else read_attributes(op, config)
@@ -48,14 +49,33 @@ def lower_call(op: Operation, handler: Handler) -> Function:
 
     run = instantiate(handler, attributes)
     arrays = [i for i, operand in enumerate(op.ir.operands) if not _is_token(operand)]
+    taken, returned = _layouts(op, "operand_layouts"), _layouts(op, "result_layouts")
 
     def call(*operands: Any) -> Any:
-        given = [_view(operands[i]) for i in arrays]
+        given = [_view(_in_memory_order(operands[i], taken.get(i))) for i in arrays]
         results = [None if kind is None else np.zeros(kind.shape, kind.dtype) for kind in kinds]
         run(given, [result for result in results if result is not None], attributes)
+        for i, order in returned.items():
+            results[i] = _from_memory_order(results[i], order)
         return results[0] if len(results) == 1 else tuple(results)
 
     return call
+
+
+def _layouts(op: Operation, name: str) -> dict[int, list[int]]:
+    """Returns the dimensions, from the slowest to the fastest, of arrays that are not row-major."""
+    stated = op.attribute(name) if op.has(name) else []
+    orders = [[*ir.DenseIntElementsAttr(each)][::-1] for each in stated]
+    return {i: order for i, order in enumerate(orders) if order != sorted(order)}
+
+
+def _in_memory_order(array: Array, order: list[int] | None) -> Array:
+    return array if order is None else array.transpose(order).reshape(array.shape)
+
+
+def _from_memory_order(array: Any, order: list[int]) -> Array:
+    lying: Array = array.reshape([array.shape[i] for i in order])
+    return lying.transpose(np.argsort(order))
 
 
 def _is_token(value: Any) -> bool:

@@ -220,3 +220,19 @@ JOINT_PARTS: dict[str, Lowering] = {
     MANUAL_COMPUTATION: lambda op: unpack_single(op, _joint_manual_computation(op)),
 }
 """The joint forms, of several replicas."""
+
+
+def drop_constraints(module: ir.Module) -> None:
+    """Removes Shardy's operations that leave values as they are."""
+    found: list[ir.Operation] = []
+
+    def note(operation: ir.Operation) -> ir.WalkResult:
+        if operation.name in OPERATIONS and operation.name != MANUAL_COMPUTATION:
+            found.append(operation)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(note)
+    for operation in found:
+        for result in operation.results:
+            result.replace_all_uses_with(operation.operands[0])
+        operation.erase()

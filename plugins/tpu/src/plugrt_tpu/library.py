@@ -36,16 +36,16 @@ def find_library() -> str:
     )
 
 
-def explain(error: PjrtError, proc: str | Path = "/proc") -> Exception:
+def explain(error: PjrtError, root: str | Path = "/") -> Exception:
     """Returns a start-up error of libtpu in words for its user, and any other error unchanged."""
-    if isinstance(error, NotFound) and hardware.detect().is_tpu_machine:
+    if isinstance(error, NotFound) and hardware.detect(root).is_tpu_machine:
         return PluginBroken(
             f"this machine has TPU chips but libtpu finds none ({error.message}): they belong to "
             "another container or user, or their device files (/dev/accel*, /dev/vfio) are absent"
         )
     if not isinstance(error, Aborted) or _LOCK not in error.message:
         return error
-    holders = processes_with_libtpu(Path(proc))
+    holders = processes_with_libtpu(Path(root, "proc"))
     who = f"; libtpu is loaded in {'; '.join(holders)}" if holders else ""
     return PluginBroken(
         f"libtpu runs in one process of a machine at a time, and another one has it{who}. End that "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from plugrt.errors import InvalidArgument, PjrtError
 from plugrt.interface import OptionValue, Topology
@@ -30,8 +31,9 @@ class TpuPlugin(LibraryPlugin):
         "Google's cloud for its metadata server; TPU_STDERR_LOG_LEVEL=0 shows what it does"
     )
 
-    def __init__(self) -> None:
+    def __init__(self, root: str | Path = "/") -> None:
         super().__init__("tpu", "libtpu.so", priority=300)
+        self._root = root
 
     def probe(self) -> Availability:
         """Available if chips or accelerator files of a Google machine are seen.
@@ -40,7 +42,7 @@ class TpuPlugin(LibraryPlugin):
         `PluginBroken` where TPU_LIBRARY_PATH names no file, whatever the machine has.
         """
         named_library("tpu_library_path")
-        seen = hardware.detect()
+        seen = hardware.detect(self._root)
         if seen.is_tpu_machine:
             return Availability.yes(str(seen))
         if config.force_tpu_init:
@@ -62,11 +64,11 @@ class TpuPlugin(LibraryPlugin):
         """Sets the variables that libtpu needs, and explains its errors."""
         from plugrt_tpu import environment, library
 
-        with environment.set_libtpu_variables(hardware.detect()):
+        with environment.set_libtpu_variables(hardware.detect(self._root)):
             try:
                 yield
             except PjrtError as error:
-                explained = library.explain(error)
+                explained = library.explain(error, self._root)
                 if explained is error:
                     raise
                 raise explained from error

@@ -8,6 +8,9 @@ of NumPy (`numpy_functions`). Its functions need jaxlib's MLIR bindings (``pip i
 "plugrt[trace]"``).
 """
 
+import sys
+from importlib import import_module
+
 from plugrt.lifetime.uninterrupted_imports import homes_of, names_from
 
 _HOMES = homes_of(
@@ -15,8 +18,8 @@ _HOMES = homes_of(
         "plugrt.array_api.array_conversion": "asarray",
         "plugrt.array_api.creation": "empty empty_like full full_like meshgrid ones ones_like "
         "zeros zeros_like",
-        "plugrt.array_api.data_types": "astype can_cast e finfo iinfo inf isdtype nan newaxis pi "
-        "result_type",
+        "plugrt.array_api.data_types": "__array_namespace_info__ astype can_cast e finfo iinfo "
+        "inf isdtype nan newaxis pi result_type",
         "plugrt.array_api.diagonals": "eye tril triu",
         "plugrt.array_api.dlpack": "from_dlpack",
         "plugrt.array_api.dtypes": "bfloat16 bool complex64 complex128 float8_e3m4 float8_e4m3 "
@@ -42,7 +45,6 @@ _HOMES = homes_of(
         "plugrt.array_api.evenly_spaced": "arange linspace",
         "plugrt.array_api.fft": "fft",
         "plugrt.array_api.indexing.functions": "take take_along_axis",
-        "plugrt.array_api.info": "__array_namespace_info__",
         "plugrt.array_api.linalg": "linalg",
         "plugrt.array_api.manipulation": "broadcast_arrays broadcast_to concat expand_dims flip "
         "moveaxis permute_dims ravel reshape squeeze stack swapaxes unstack",
@@ -71,6 +73,8 @@ def _missing(name: str) -> str:
 
 
 __getattr__ = names_from(__name__, _HOMES, _missing)
+if "einops" in sys.modules:
+    import_module("plugrt.array_api.einops_backend")
 
 
 def __dir__() -> list[str]:

@@ -19,6 +19,7 @@ from plugrt.array_api.creation import ones as ones
 from plugrt.array_api.creation import ones_like as ones_like
 from plugrt.array_api.creation import zeros as zeros
 from plugrt.array_api.creation import zeros_like as zeros_like
+from plugrt.array_api.data_types import __array_namespace_info__ as __array_namespace_info__
 from plugrt.array_api.data_types import astype as astype
 from plugrt.array_api.data_types import can_cast as can_cast
 from plugrt.array_api.data_types import e as e
@@ -60,13 +61,13 @@ from plugrt.array_api.dtypes import uint64 as uint64
 from plugrt.array_api.elementwise.power import pow as pow
 from plugrt.array_api.evenly_spaced import arange as arange
 from plugrt.array_api.evenly_spaced import linspace as linspace
-from plugrt.array_api.info import __array_namespace_info__ as __array_namespace_info__
 from plugrt.array_api.numpy_functions import allclose as allclose
 from plugrt.array_api.numpy_functions import array as array
 from plugrt.array_api.numpy_functions import column_stack as column_stack
 from plugrt.array_api.numpy_functions import concatenate as concatenate
 from plugrt.array_api.numpy_functions import dstack as dstack
 from plugrt.array_api.numpy_functions import hstack as hstack
+from plugrt.array_api.numpy_functions import isclose as isclose
 from plugrt.array_api.numpy_functions import split as split
 from plugrt.array_api.numpy_functions import vstack as vstack
 from plugrt.array_api.repetition import repeat as repeat
@@ -195,13 +196,6 @@ def greater(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def greater_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def imag(x: ArrayLike, /) -> Array: ...
-def isclose(
-    a: ArrayLike,
-    b: ArrayLike,
-    rtol: float = 1e-05,
-    atol: float = 1e-08,
-    equal_nan: builtins.bool = False,
-) -> Array: ...
 def isfinite(x: ArrayLike, /) -> Array: ...
 def isinf(x: ArrayLike, /) -> Array: ...
 def isnan(x: ArrayLike, /) -> Array: ...
@@ -258,6 +252,7 @@ def reshape(
     shape: int | Sequence[int],
     *,
     copy: builtins.bool | None = None,
+    order: str = "C",
     out_sharding: OutSharding = None,
 ) -> Array: ...
 def roll(x: ArrayLike, /, shift: int | Sequence[int], axis: Axes = None) -> Array: ...
@@ -286,7 +281,13 @@ def square(x: ArrayLike, /) -> Array: ...
 def squeeze(x: ArrayLike, /, axis: Axes = None) -> Array: ...
 def stack(arrays: Sequence[ArrayLike], /, axis: int = 0) -> Array: ...
 def std(
-    x: ArrayLike, /, axis: Axes = None, *, correction: float = 0.0, keepdims: builtins.bool = False
+    x: ArrayLike,
+    /,
+    axis: Axes = None,
+    *,
+    correction: float = 0.0,
+    keepdims: builtins.bool = False,
+    ddof: float | None = None,
 ) -> Array: ...
 def subtract(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def sum(
@@ -333,7 +334,13 @@ def triu(x: ArrayLike, /, k: int = 0) -> Array: ...
 def trunc(x: ArrayLike, /) -> Array: ...
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]: ...
 def var(
-    x: ArrayLike, /, axis: Axes = None, *, correction: float = 0.0, keepdims: builtins.bool = False
+    x: ArrayLike,
+    /,
+    axis: Axes = None,
+    *,
+    correction: float = 0.0,
+    keepdims: builtins.bool = False,
+    ddof: float | None = None,
 ) -> Array: ...
 def vecdot(
     x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, out_sharding: OutSharding = None

@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.array_api.data_types import convert_dtype, is_weak
-from plugrt.array_api.device_argument import copy_array, place, to_device
+from plugrt.array_api.device_argument import copy_array, name_each, place, to_device
 from plugrt.array_api.dlpack import from_dlpack
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentError, IntegerOverflow, NotAnArray, ShapeError
 from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.array_types import is_registered, represent
 from plugrt.execution.arrays.casting import cast
 from plugrt.execution.arrays.host_data import host_array, scalar_dtype
 from plugrt.execution.transfers.transfer import device_put
@@ -82,6 +83,9 @@ def asarray(
                     return _convert_scalar(obj)  # type: ignore[arg-type]
                 dtype = scalar_dtype(obj) if target is None else target  # type: ignore[arg-type]
                 host = _cast_checked(obj, dtype)
+            elif is_registered(obj):
+                stated = represent(obj, "the argument of asarray")
+                return asarray(stated, target, device=device, copy=copy)
             elif hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray | np.generic):
                 lent = from_dlpack(obj, device=device, copy=copy)  # type: ignore[arg-type]
                 return _convert_array(lent, target, device, None)
@@ -116,7 +120,8 @@ def _put(obj: Any, host: npt.NDArray[np.generic], device: Any, copy: bool | None
     _refuse(copy is False and not np.may_share_memory(host, obj), "the data are converted")
     if current_trace() is not None:
         return place(as_tracer(host), device)  # type: ignore[arg-type]
-    result: Array = device_put(host, device, may_alias=True if copy is False else None)
+    where = device if device is None else name_each(device, host.ndim)
+    result: Array = device_put(host, where, may_alias=True if copy is False else None)
     if copy is False:
         shares = result.unsafe_buffer_pointer() == host.ctypes.data
         _refuse(not shares, f"{result.device!r} cannot use memory like this")
@@ -203,7 +208,7 @@ def _find_shape(x: Any) -> tuple[int, ...]:
     return (len(x), *(shapes[0] if shapes else ()))
 
 
-@operation(static=("shape",), weak_by="none", title="asarray")
+@operation(static=("shape",), weak_by="none", title="asarray", keys="each")
 def _join(*leaves: Tracer, shape: tuple[int, ...]) -> Tracer:
     dtype = result_dtype([(x.dtype, x.weak) for x in leaves])
     rows = [reshape(convert(x, dtype), (math.prod(x.shape),)) for x in leaves]

@@ -7,18 +7,27 @@ from typing import Any, Literal
 import numpy as np
 
 from plugrt.array_api.data_types import is_weak
-from plugrt.array_api.device_argument import make_on_device, shard_like, to_device
+from plugrt.array_api.device_argument import (
+    is_struct,
+    make_on_device,
+    place_of_struct,
+    shard_like,
+    to_device,
+)
 from plugrt.array_api.dtypes import as_dtype
+from plugrt.array_api.elementwise.operands import broadcast_shapes
 from plugrt.errors import ArgumentError, NotAnArray, ShapeError
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.casting import cast
 from plugrt.execution.arrays.host_data import scalar_dtype
 from plugrt.execution.transfers.host_values import as_array
 from plugrt.frames.argument_errors import with_argument_errors
+from plugrt.native.known_dtypes import is_key_dtype
 from plugrt.tracing import emit
 from plugrt.tracing.argument_checks import normalize_shape
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import convert, with_weakness
+from plugrt.tracing.key_words import by_words, is_key
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float
 from plugrt.tracing.trace import current_trace
@@ -33,28 +42,44 @@ def _splat(*, shape: tuple[int, ...], value: object, dtype: Dtype, weak: bool = 
     return with_weakness(emit.full(shape, value, dtype), weak)
 
 
-@operation(static=("shape", "value", "dtype", "weak"), weak_by="body")
+@operation(static=("shape", "value", "dtype", "weak"), weak_by="body", keys="body")
 def _splat_like(
     x: Tracer, *, shape: tuple[int, ...], value: object, dtype: Dtype, weak: bool
 ) -> Tracer:
     return _divided_like(with_weakness(emit.full(shape, value, dtype), weak), x)  # and where it is
 
 
-@operation(static=("shape", "dtype", "weak"), weak_by="body")
+def _broadcast(value: Tracer, dtype: Dtype, shape: tuple[int, ...]) -> Tracer:
+    if is_key(value) and value.dtype == dtype:
+        made: Tracer = by_words("each", emit.broadcast_to, value, shape)
+        return made
+    if is_key_dtype(dtype):
+        words = convert(value, np.dtype(np.uint32))
+        if words.ndim:
+            words = emit.reshape(words, (*words.shape, 1))
+        return emit.keys_of(emit.broadcast_to(words, (*shape, dtype.words)), dtype)
+    return emit.broadcast_to(convert(value, dtype), shape)
+
+
+@operation(static=("shape", "dtype", "weak"), weak_by="body", title="full", keys="body")
 def _emit_full(value: Tracer, *, shape: tuple[int, ...], dtype: Dtype, weak: bool) -> Tracer:
-    return with_weakness(emit.broadcast_to(convert(value, dtype), shape), weak)
+    return with_weakness(_broadcast(value, dtype, shape), weak)
 
 
-@operation(static=("shape", "dtype", "weak"), weak_by="body")
+@operation(static=("shape", "dtype", "weak"), weak_by="body", title="full_like", keys="body")
 def _emit_full_like(
     x: Tracer, value: Tracer, *, shape: tuple[int, ...], dtype: Dtype, weak: bool
 ) -> Tracer:
-    filled = with_weakness(emit.broadcast_to(convert(value, dtype), shape), weak)
+    filled = with_weakness(_broadcast(value, dtype, shape), weak)
     return _divided_like(filled, x)
 
 
 def _divided_like(made: Tracer, x: Tracer) -> Tracer:
-    """Returns an array of the shape of ``x`` with its type over Explicit axes."""
+    """Returns an array with the type of ``x`` along Manual axes, and along Explicit ones.
+
+    The latter if it has the shape of ``x``.
+    """
+    made = emit.with_manual_type(made, made.mat.moved(x.mat.varying, "varying"))
     sharding = x.sharding_type
     if sharding is None or not sharding.spec.axis_names or made.shape != x.shape:
         return made
@@ -132,15 +157,16 @@ def full(
 ) -> Array:
     """Returns an array filled with a scalar, in the scalar's dtype unless another is given.
 
-    As in jax.numpy, the dtype yields to that of other arrays where a Python scalar's would. Raises
-    `ShapeError` for a ``fill_value`` that is no scalar, `NotAnArray`, and as `zeros`.
+    As in jax.numpy, the dtype yields to that of other arrays where a Python scalar's would, an
+    array as ``fill_value`` is repeated by NumPy's rule, and a number for keys is each of their
+    words. Raises `ShapeError` for an array that does not fit, `NotAnArray`, and as `zeros`.
 
     >>> xp.full((2, 2), 7)
     Array([[7, 7],
            [7, 7]], dtype=int32)
     """
     wanted = normalize_shape("full", shape)
-    value, target = _read_fill_value("full", fill_value, dtype)
+    value, target = _read_fill_value("full", fill_value, dtype, wanted)
     weak = dtype is None and is_weak(fill_value)
     device = to_device("full", device, out_sharding)
     return make_on_device(device, _emit_full, value, shape=wanted, dtype=target, weak=weak)
@@ -207,47 +233,54 @@ def full_like(
     device: DeviceLike | None = None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Returns an array of the shape, dtype and device of ``x`` filled with a scalar.
+    """Returns an array of the shape, dtype and device of ``x`` filled as `full` does.
 
-    Raises `ShapeError` for a ``fill_value`` that is no scalar, `NotAnArray` or `UnsupportedDtype`.
+    Raises `ShapeError` for a ``fill_value`` that does not fit, `NotAnArray` or `UnsupportedDtype`.
     """
     device = to_device("full_like", device, out_sharding)
     model = _require_model(x)
+    device = device or (place_of_struct(model) if is_struct(model) else None)
     value, target = _read_fill_value(
-        "full_like", fill_value, model.dtype if dtype is None else dtype
+        "full_like", fill_value, model.dtype if dtype is None else dtype, model.shape
     )
     options = {"shape": model.shape, "dtype": target, "weak": dtype is None and is_weak(model)}
-    if device is not None:
+    if device is not None or is_struct(model):
         return make_on_device(device, _emit_full, value, **options)
     return shard_like(_emit_full_like(model, value, **options), model)
 
 
 def _like(x: ArrayLike, value: int, dtype: object, device: object) -> Array:
     model = _require_model(x)
+    device = device or (place_of_struct(model) if is_struct(model) else None)
     target = model.dtype if dtype is None else as_dtype(dtype)
     weak = dtype is None and is_weak(model)
     options = {"shape": model.shape, "value": value, "dtype": target, "weak": weak}
-    if device is not None:
+    if device is not None or is_struct(model):
         return make_on_device(device, _splat, **options)
     return shard_like(_splat_like(model, **options), model)
 
 
 def _require_model(x: object) -> Any:
-    """Returns an array or scalar to be like; `NotAnArray` for what is neither."""
-    if type(x) in (Array, Tracer):
+    """Returns an array, a scalar or a struct to be like; raises `NotAnArray`."""
+    if type(x) in (Array, Tracer) or is_struct(x):
         return x
     return as_array(x, "x") if current_trace() is None else as_tracer(x, "x")
 
 
-def _read_fill_value(function: str, value: object, dtype: object) -> tuple[object, Dtype]:
+def _read_fill_value(
+    function: str, value: object, dtype: object, shape: tuple[int, ...]
+) -> tuple[object, Dtype]:
     # Python scalars are converted here: on a device a float has passed through float32.
     if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
         target = scalar_dtype(value) if dtype is None else as_dtype(dtype)
-        return cast(np.asarray(value), target), target
+        held = np.dtype(np.uint32) if is_key_dtype(target) else target
+        return cast(np.asarray(value), held), target
     if not isinstance(value, Array | Tracer | np.ndarray | np.generic):
         raise NotAnArray(f"fill_value of {function} is {value!r:.60}; it takes a scalar")
-    if np.shape(value):
-        raise ShapeError(f"fill_value of {function} has shape {np.shape(value)}; it is a scalar")
+    if np.shape(value) and broadcast_shapes((np.shape(value), shape)) != shape:
+        raise ShapeError(
+            f"fill_value of {function} has shape {np.shape(value)}, which does not fit {shape}"
+        )
     return value, value.dtype if dtype is None else as_dtype(dtype)
 
 

@@ -1,4 +1,4 @@
-"""Data type functions: `astype`, `can_cast`, `result_type`, `finfo`, `iinfo`, `isdtype`."""
+"""Data type functions: `astype`, `result_type`, `finfo` and others, `__array_namespace_info__`."""
 
 from __future__ import annotations
 
@@ -14,17 +14,21 @@ import numpy.typing as npt
 from plugrt.array_api import dtypes
 from plugrt.array_api.device_argument import copy_array, place
 from plugrt.array_api.dtypes import as_dtype
-from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, NotAnArray
+from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, NotAnArray, ShapeError
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.host_data import python_scalar
+from plugrt.execution.placement.default_device import default_device
 from plugrt.frames.argument_errors import with_argument_errors
-from plugrt.tracing.emit import convert
+from plugrt.interface import Device, TensorType
+from plugrt.plugins.selection import backends
+from plugrt.tracing.emit import concatenate, convert, emit, hlo, reshape, slice_
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import (
     default_complex,
     default_float,
     default_int,
     dtype_kind,
+    itemsize_bits,
     promote_dtypes,
     result_dtype,
 )
@@ -34,10 +38,55 @@ from plugrt.typing import ArrayLike, DeviceLike, DTypeLike
 Dtype = np.dtype[Any]
 
 
-@operation(static=("dtype",), weak_by="none")
+@operation(static=("dtype",), weak_by="none", title="astype")
 def convert_dtype(x: Tracer, *, dtype: Dtype) -> Tracer:
     """Returns ``x`` in another dtype: `astype` without its options."""
     return convert(x, dtype)
+
+
+@operation(static=("dtype",), weak_by="none")
+def view(x: Tracer, dtype: DTypeLike) -> Tracer:
+    """Returns the bits of ``x`` as elements of another dtype: the method of arrays.
+
+    The last axis gets longer or shorter. A bool is a byte, a complex number two floats. Raises
+    `ShapeError` where the bits of the last axis are no whole number of elements.
+    """
+    target = as_dtype(dtype)
+    made = _split_parts(x if x.ndim else reshape(x, (1,)))
+    kind = dtype_kind(target)
+    held = np.dtype({"b": "u1", "c": f"f{target.itemsize // 2}"}.get(kind, target))
+    old, new, lead, size = itemsize_bits(made.dtype), itemsize_bits(held), *_last(made)
+    if size * old % (new * (2 if kind == "c" else 1)):
+        raise ShapeError(f"view of {TensorType(x.shape, x.dtype)} as {target.name} does not fit")
+    if old < new:
+        made = reshape(made, (*lead, size * old // new, new // old))
+    shape = (*lead, size * old // new) if old <= new else (*lead, size, old // new)
+    if made.dtype != held:
+        made = emit(hlo.bitcast_convert, made, result=TensorType(shape, held))
+    made = reshape(made, (*lead, size * old // new))
+    if kind == "c":
+        made = emit(hlo.complex, *(_every_second(made, i) for i in (0, 1)))
+    made = convert(made, target)
+    return reshape(made, ()) if not x.ndim and made.size == 1 else made
+
+
+def _last(x: Tracer) -> tuple[tuple[int, ...], int]:
+    return x.shape[:-1], x.shape[-1]
+
+
+def _every_second(x: Tracer, first: int) -> Tracer:
+    shape = (*x.shape[:-1], x.shape[-1] // 2)
+    start, ones = [*[0] * x.ndim, first], [1] * (x.ndim + 1)
+    return reshape(slice_(reshape(x, (*shape, 2)), start, [*shape, first + 1], ones), shape)
+
+
+def _split_parts(x: Tracer) -> Tracer:
+    """Returns complex numbers as pairs of floats along the last axis, and booleans as bytes."""
+    if dtype_kind(x.dtype) == "c":
+        lead, size = _last(x)
+        parts = [reshape(emit(part, x), (*x.shape, 1)) for part in (hlo.real, hlo.imag)]
+        return reshape(concatenate(parts, x.ndim), (*lead, 2 * size))
+    return convert(x, np.dtype(np.uint8)) if x.dtype == np.bool_ else x
 
 
 @with_argument_errors
@@ -111,7 +160,7 @@ def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike) -> Dtype:
             operands.append((_SCALARS[type(x)](), True))
         else:
             operands.append((_read_dtype(x), type(x) in (Array, Tracer) and is_weak(x)))
-    if all(weak for _, weak in operands):
+    if all(type(x) in _SCALARS for x in arrays_and_dtypes):
         raise ArgumentTypeError(
             "result_type takes at least one array or dtype beside Python scalars; got "
             f"{arrays_and_dtypes!r}"
@@ -231,3 +280,57 @@ nan = math.nan
 pi = math.pi
 newaxis = None
 """Inserts a dimension when used in an index: ``x[:, newaxis]``."""
+
+
+_NAMES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float32", "float64", "complex64", "complex128",
+)  # fmt: skip
+
+
+class Info:
+    """The inspection API: capabilities, devices, dtypes and defaults."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """Returns support of boolean indexing and data-dependent shapes, and the most dimensions.
+
+        Both work on arrays and are refused while tracing. Arrays are read through NumPy, which
+        has at most 64 dimensions.
+        """
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> Device:
+        """Returns the device of arrays created without ``device``."""
+        return default_device()
+
+    def default_dtypes(self, *, device: Device | None = None) -> dict[str, np.dtype[Any]]:
+        """Returns the default dtypes; ``config.enable_x64`` decides their width, not the device."""
+        return {
+            "real floating": default_float(),
+            "complex floating": default_complex(),
+            "integral": default_int(),
+            "indexing": default_int(),
+        }
+
+    def dtypes(
+        self, *, device: Device | None = None, kind: str | tuple[str, ...] | None = None
+    ) -> dict[str, np.dtype[Any]]:
+        """Returns the standard's dtypes by name; only of ``kind``, as in `isdtype`, if given.
+
+        64-bit ones are left out where ``config.enable_x64`` is False.
+        """
+        found = {name: getattr(dtypes, name) for name in _NAMES}
+        return {
+            name: dtype
+            for name, dtype in found.items()
+            if dtypes.as_dtype(dtype) == dtype and (kind is None or isdtype(dtype, kind))
+        }
+
+    def devices(self) -> list[Device]:
+        """Returns the devices of the default backend that this process can use."""
+        return list(backends.get_backend().addressable_devices())
+
+
+def __array_namespace_info__() -> Info:
+    """Returns the inspection API of the namespace."""
+    return Info()

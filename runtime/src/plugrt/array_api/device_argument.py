@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import numpy as np
+
 from plugrt.errors import ArgumentError, InvalidArgument
 from plugrt.execution.arrays.array import Array, duplicate
-from plugrt.execution.shardings.named_sharding import NamedSharding, explicit_part
+from plugrt.execution.arrays.array_types import has_protocol
+from plugrt.execution.shardings.mesh import Mesh
+from plugrt.execution.shardings.named_sharding import NamedSharding, explicit_part, is_abstract
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.interface import Device
 from plugrt.settings.declarations import config
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import active_trace, hlo, with_weakness, wrap_one
-from plugrt.tracing.explicit_axes import read_sharding
+from plugrt.tracing.explicit_axes import mesh_around, read_sharding
 from plugrt.tracing.operation import Operation
 from plugrt.tracing.trace import current_trace
 from plugrt.typing import DeviceLike, OutSharding
@@ -38,16 +42,24 @@ def place(x: Array, device: Any) -> Array:
     if device is None:
         return x
     if current_trace() is None:
-        if isinstance(device, NamedSharding) and device.mesh.explicit_axes:
-            spec = explicit_part(device.mesh, device.spec, x.ndim).spec
-            device = NamedSharding(device.mesh, spec, memory_kind=device.memory_kind)
-        result: Array = device_put(x, device)
+        result: Array = device_put(x, name_each(device, x.ndim))
         return result
     sharding = SingleDeviceSharding(device) if isinstance(device, Device) else device
     if not isinstance(sharding, Sharding):
         raise _make_device_error(device)
     placed: Any = as_tracer(x).constrained(sharding, "device=")
     return cast(Array, placed.in_memory(sharding.memory_kind))
+
+
+def name_each(device: Any, ndim: int) -> Any:
+    """Returns a sharding over Explicit axes with an entry for each dimension, others as they are.
+
+    Results of operations have such shardings, as in JAX.
+    """
+    if not (isinstance(device, NamedSharding) and device.mesh.explicit_axes):
+        return device
+    spec = explicit_part(device.mesh, device.spec, ndim).spec
+    return NamedSharding(device.mesh, spec, memory_kind=device.memory_kind)
 
 
 def make_on_device(
@@ -68,6 +80,27 @@ def _make_device_error(device: object) -> InvalidArgument:
     return InvalidArgument(
         f"device is {device!r}; it takes a device (plugrt.devices() lists them) or a sharding"
     )
+
+
+def is_struct(x: object) -> bool:
+    """Whether it has the shape and dtype of an array, and is none: a `ShapeDtypeStruct`."""
+    if isinstance(x, Array | np.ndarray | np.generic) or has_protocol(x):
+        return False
+    return hasattr(x, "shape") and hasattr(x, "dtype")
+
+
+def place_of_struct(x: Any) -> Sharding | None:
+    """Returns where an array like a struct is: as the struct says, over the mesh in the context."""
+    stated: Sharding | None = getattr(x, "sharding", None)
+    if not is_abstract(stated):
+        return stated
+    trace = current_trace()
+    around = mesh_around(trace)
+    if around is None or around.abstract_mesh != stated.mesh:
+        return None
+    if trace is None and not isinstance(around, Mesh):
+        return None
+    return NamedSharding(around, stated.spec, memory_kind=stated.memory_kind)
 
 
 def shard_like(x: Array, model: Array) -> Array:

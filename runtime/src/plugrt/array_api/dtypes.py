@@ -10,6 +10,7 @@ import numpy as np
 
 from plugrt.errors import UnsupportedDtype
 from plugrt.execution.arrays.host_data import check_dtype
+from plugrt.native.known_dtypes import is_key_dtype
 from plugrt.settings.declarations import config
 from plugrt.tracing.promotion import default_complex, default_float, default_int
 
@@ -60,6 +61,8 @@ def as_dtype(dtype: Any) -> np.dtype[Any]:
     Python's ``int``, ``float`` and ``complex`` mean the default dtype of their kind. 64 bits
     become 32 where ``config.enable_x64`` is False. Raises `UnsupportedDtype`.
     """
+    if is_key_dtype(dtype):
+        return dtype  # type: ignore[return-value]
     default = _PYTHON.get(dtype) if isinstance(dtype, type) else None
     if default is not None:
         return default()

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from plugrt.array_api.array_conversion import asarray
-from plugrt.array_api.data_types import is_weak
+from plugrt.array_api.data_types import astype, is_weak
 from plugrt.array_api.device_argument import make_on_device, to_device
 from plugrt.array_api.dtypes import as_dtype
-from plugrt.array_api.elementwise.operands import FLOATING, REAL, admit, default_dtype
+from plugrt.array_api.elementwise.operands import NUMERIC, REAL, admit, default_dtype
+from plugrt.array_api.elementwise.rounding import floor
 from plugrt.errors import ArgumentError, DtypeError, NotAnArray, ShapeError
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.host_data import python_scalar, scalar_dtype
@@ -32,7 +33,6 @@ _ON_HOST = 1 << 16
 @with_argument_errors
 def arange(
     start: ArrayLike,
-    /,
     stop: ArrayLike | None = None,
     step: ArrayLike = 1,
     dtype: DTypeLike | None = None,
@@ -79,10 +79,11 @@ def linspace(
     device: DeviceLike | None = None,
     endpoint: bool = True,
 ) -> Array:
-    """Returns ``num`` numbers at equal distances from ``start`` to ``stop``. Floating dtypes.
+    """Returns ``num`` numbers at equal distances from ``start`` to ``stop``. Numeric dtypes.
 
     With ``endpoint`` the last is ``stop`` itself. Without ``dtype`` it is that of the bounds, as
-    floats; of Python scalars the default one of floats, or of complex numbers where one is. Raises
+    floats; of Python scalars the default one of floats, or of complex numbers where one is. Of
+    integers they are rounded down, as in NumPy and JAX. Raises
     `ShapeError` for a negative ``num``, `NotAnArray` for bounds that are no scalars, `DtypeError`.
 
     >>> xp.linspace(0, 1, 5)
@@ -95,9 +96,12 @@ def linspace(
         raise ShapeError(f"num of linspace is {num}; it takes a number of elements from 0")
     is_complex = isinstance(first + last, complex)
     target = inexact(target) if dtype is None else as_dtype(dtype)
-    admit("linspace", "the dtype argument", target, FLOATING)
+    admit("linspace", "the dtype argument", target, NUMERIC)
     if is_complex and dtype_kind(target) != "c":
         raise DtypeError(f"linspace got a complex bound, and the dtype {target.name} is real")
+    if dtype_kind(target) in "iu":
+        exact = linspace(start, stop, num, device=device, endpoint=endpoint)
+        return astype(floor(exact), target)
     steps = count - 1 if endpoint else count
     step = (last - first) / steps if steps > 0 else 0.0
     return _space_evenly(

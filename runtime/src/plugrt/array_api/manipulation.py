@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from plugrt.array_api.elementwise.operands import ANY, common_dtype, common_shape, require_array
-from plugrt.errors import AxisError, ShapeError
+from plugrt.errors import ArgumentError, AxisError, ShapeError
 from plugrt.tracing import emit
 from plugrt.tracing.argument_checks import normalize_axes, normalize_axis, normalize_shape
 from plugrt.tracing.emit import (
@@ -25,7 +25,7 @@ from plugrt.tracing.tracer import Tracer
 from plugrt.typing import Axes
 
 
-@operation(weak_by="body")
+@operation(weak_by="body", keys="each")
 def broadcast_arrays(*arrays: Tracer) -> list[Tracer]:
     """Returns the arrays broadcast to their common shape, each in its own dtype.
 
@@ -37,7 +37,7 @@ def broadcast_arrays(*arrays: Tracer) -> list[Tracer]:
     return [emit.with_weakness(emit.broadcast_to(x, shape), x.weak) for x in arrays]
 
 
-@operation(static=("shape",), shards=True)
+@operation(static=("shape",), shards=True, keys="each")
 def broadcast_to(x: Tracer, /, shape: Sequence[int]) -> Tracer:
     """Returns ``x`` broadcast to ``shape``; `ShapeError` where it does not broadcast to it.
 
@@ -56,7 +56,7 @@ def broadcast_to(x: Tracer, /, shape: Sequence[int]) -> Tracer:
     return emit.broadcast_to(x, wanted)
 
 
-@operation(static=("axis",))
+@operation(static=("axis",), keys="each")
 def concat(arrays: Sequence[Tracer], /, axis: int | None = 0) -> Tracer:
     """Returns the arrays joined along an existing axis; None joins them flattened.
 
@@ -85,7 +85,7 @@ def concat(arrays: Sequence[Tracer], /, axis: int | None = 0) -> Tracer:
     return concatenate(parts, along)
 
 
-@operation(static=("axis",))
+@operation(static=("axis",), keys="each")
 def stack(arrays: Sequence[Tracer], /, axis: int = 0) -> Tracer:
     """Returns arrays of one shape joined along a new axis, in their common dtype.
 
@@ -109,7 +109,7 @@ def stack(arrays: Sequence[Tracer], /, axis: int = 0) -> Tracer:
     return concatenate([emit.reshape(convert(x, dtype), new) for x in arrays], at)
 
 
-@operation(static=("axis",))
+@operation(static=("axis",), keys="each")
 def unstack(x: Tracer, /, *, axis: int = 0) -> tuple[Tracer, ...]:
     """Returns the arrays that ``x`` consists of along ``axis``, without that axis.
 
@@ -123,7 +123,7 @@ def unstack(x: Tracer, /, *, axis: int = 0) -> tuple[Tracer, ...]:
     return tuple(emit.reshape(slice_along(x, along, i, i + 1), rest) for i in range(x.shape[along]))
 
 
-@operation(static=("axis",))
+@operation(static=("axis",), keys="each")
 def expand_dims(x: Tracer, /, axis: int | Sequence[int] = 0) -> Tracer:
     """Returns ``x`` with new axes of size 1 at the positions ``axis`` of the result.
 
@@ -140,7 +140,7 @@ def expand_dims(x: Tracer, /, axis: int | Sequence[int] = 0) -> Tracer:
     return emit.reshape(x, [1 if i in axes else next(sizes) for i in range(x.ndim + count)])
 
 
-@operation(static=("axis",))
+@operation(static=("axis",), keys="each")
 def squeeze(x: Tracer, /, axis: Axes = None) -> Tracer:
     """Returns ``x`` without the axes named, which must be of size 1; None takes all such axes.
 
@@ -158,7 +158,7 @@ def squeeze(x: Tracer, /, axis: Axes = None) -> Tracer:
     return emit.reshape(x, [n for i, n in enumerate(x.shape) if i not in axes])
 
 
-@operation(static=("axis",))
+@operation(static=("axis",), keys="each")
 def flip(x: Tracer, /, axis: Axes = None) -> Tracer:
     """Returns ``x`` with the order of its elements reversed along ``axis``; None means all.
 
@@ -168,7 +168,7 @@ def flip(x: Tracer, /, axis: Axes = None) -> Tracer:
     return reverse(x, axes)
 
 
-@operation(static=("axes",))
+@operation(static=("axes",), keys="each")
 def permute_dims(x: Tracer, /, axes: Sequence[int]) -> Tracer:
     """Returns ``x`` whose axis i is axis ``axes[i]`` of the argument.
 
@@ -186,7 +186,7 @@ def permute_dims(x: Tracer, /, axes: Sequence[int]) -> Tracer:
     return transpose(x, order)
 
 
-@operation(static=("source", "destination"))
+@operation(static=("source", "destination"), keys="each")
 def moveaxis(x: Tracer, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tracer:
     """Returns ``x`` with axes ``source`` at ``destination``; the others keep their order.
 
@@ -207,7 +207,7 @@ def moveaxis(x: Tracer, source: int | Sequence[int], destination: int | Sequence
     return transpose(x, order)
 
 
-@operation(static=("axis1", "axis2"))
+@operation(static=("axis1", "axis2"), keys="each")
 def swapaxes(x: Tracer, axis1: int, axis2: int, /) -> Tracer:
     """Returns ``x`` with two axes exchanged (NumPy's; not in the standard).
 
@@ -220,13 +220,16 @@ def swapaxes(x: Tracer, axis1: int, axis2: int, /) -> Tracer:
     return transpose(x, order)
 
 
-@operation(static=("shape", "copy"), shards=True)
-def reshape(x: Tracer, /, shape: int | Sequence[int], *, copy: bool | None = None) -> Tracer:
+@operation(static=("shape", "copy", "order"), shards=True, keys="each")
+def reshape(
+    x: Tracer, /, shape: int | Sequence[int], *, copy: bool | None = None, order: str = "C"
+) -> Tracer:
     """Returns the elements of ``x``, in row-major order, in another shape.
 
-    One size may be -1, which stands for what is left. ``copy`` False is refused with `ShapeError`
-    where the shape changes, since a launch writes its result to new memory; True makes a copy even
-    where it does not. Any dtype. Raises `ShapeError` where the sizes do not fit.
+    One size may be -1, which stands for what is left. With ``order`` "F" the order is column-major,
+    as in NumPy. ``copy`` False is refused with `ShapeError` where the shape changes, since a launch
+    writes its result to new memory; True makes a copy even where it does not. Any dtype. Raises
+    `ShapeError` where the sizes do not fit, `ArgumentError` for another order.
 
     >>> xp.reshape(xp.arange(6), (2, -1))
     Array([[0, 1, 2],
@@ -240,10 +243,15 @@ def reshape(x: Tracer, /, shape: int | Sequence[int], *, copy: bool | None = Non
             f"reshape of x of shape {x.shape} to {wanted} with copy=False: arrays are immutable "
             "and a new shape is new memory; leave copy out"
         )
+    if order not in ("C", "F"):
+        raise ArgumentError(f"order of reshape is {order!r}; it is 'C' or 'F'")
+    if order == "F":
+        turned = emit.reshape(transpose(x, range(x.ndim)[::-1]), wanted[::-1])
+        return transpose(turned, range(len(wanted))[::-1])
     return emit.reshape(x, wanted)
 
 
-@operation(shards=True)
+@operation(shards=True, keys="each")
 def ravel(x: Tracer, /) -> Tracer:
     """Returns the elements in row-major order as an array of one dimension (NumPy's).
 

@@ -58,9 +58,9 @@ def astype(self: Any, dtype: Any, *, copy: bool = True) -> Any:
     return data_types.astype(self, dtype, copy=copy)
 
 
-def reshape(self: object, *shape: object) -> Any:
+def reshape(self: object, *shape: object, **options: object) -> Any:
     """Returns the elements in another shape, given as integers or as one tuple."""
-    return manipulation.reshape(self, shape[0] if len(shape) == 1 else shape)
+    return manipulation.reshape(self, shape[0] if len(shape) == 1 else shape, **options)
 
 
 def transpose(self: Any, *axes: Any) -> Any:
@@ -155,6 +155,11 @@ def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
     return asarray(self, device=device)
 
 
+def view(self: Any, dtype: Any) -> Any:
+    """Returns the bits of the array as elements of another dtype, in memory of their own."""
+    return data_types.view(self, dtype)
+
+
 METHODS: dict[str, Callable[..., object]] = {
     **REDUCTION_METHODS,
     "sort": _sort_method("sort", sorting.sort),
@@ -179,6 +184,7 @@ METHODS: dict[str, Callable[..., object]] = {
     "take": take,
     "to_device": to_device,
     "transpose": transpose,
+    "view": view,
 }
 
 PROPERTIES: dict[str, Callable[[Any], object]] = {

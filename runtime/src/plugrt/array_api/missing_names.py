@@ -64,11 +64,6 @@ def standard_name(name: str) -> str:
     return RENAMED.get(name, name)
 
 
-def written_instead(name: str) -> str:
-    """Returns what to write for a NumPy name, as the end of a sentence; nothing for the others."""
-    return f"; on the device, for example, {WRITTEN[name]}" if name in WRITTEN else ""
-
-
 def missing_name(name: str) -> str:
     """Returns what the AttributeError says about a name that the namespace lacks."""
     text = f"module 'plugrt.array_api' has no attribute {name!r}"

@@ -7,25 +7,43 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.array_api import fft, linalg, numpy_linalg
+from plugrt.array_api import (
+    fft,
+    linalg,
+    numpy_distributions,
+    numpy_linalg,
+    numpy_numerics,
+    numpy_shapes,
+    numpy_signals,
+    numpy_statistics,
+)
 from plugrt.array_api.array_conversion import asarray
 from plugrt.array_api.data_types import astype
 from plugrt.array_api.elementwise import float_properties
-from plugrt.array_api.manipulation import moveaxis, permute_dims, stack
+from plugrt.array_api.manipulation import moveaxis, stack
 from plugrt.array_api.manipulation import reshape as reshape_
 from plugrt.array_api.methods import METHODS
 from plugrt.array_api.numpy_functions import concatenate, hstack, vstack
+from plugrt.array_api.numpy_options import is_known
 from plugrt.array_api.searching import nonzero
 from plugrt.array_api.searching import where as where_
-from plugrt.errors import ArgumentError
+from plugrt.errors import ArgumentError, InvalidIndex
 
 
 def clip(
-    a: object, a_min: object = None, a_max: object = None, *, min: object = None, max: object = None
+    a: Any, a_min: object = None, a_max: object = None, *, min: object = None, max: object = None
 ) -> Any:
     """Returns an array kept within two bounds, by either of their names."""
     lower, upper = (b if a is None else a for a, b in ((a_min, min), (a_max, max)))
-    return float_properties.clip(a, lower, upper)
+    a = asarray(a)
+    return float_properties.clip(a, _keep_in_range(lower, a), _keep_in_range(upper, a))
+
+
+def _keep_in_range(bound: object, a: Any) -> object:
+    """Returns a bound that the dtype of integers has, as NumPy makes of any Python integer."""
+    if type(bound) is not int or np.dtype(a.dtype).kind not in "iu":
+        return bound
+    return int(np.clip(bound, np.iinfo(a.dtype).min, np.iinfo(a.dtype).max))
 
 
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
@@ -40,12 +58,7 @@ def size(a: Any, axis: Any = None) -> int:
 
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Any:
     """Returns the elements in another shape, read and put in the order of rows or of columns."""
-    if order in ("C", "A"):
-        return reshape_(a, shape, copy=copy)
-    if order != "F":
-        raise ArgumentError(f"order of numpy.reshape is {order!r}; it takes 'C', 'F' and 'A'")
-    sizes = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
-    return _reverse(reshape_(_reverse(a), sizes[::-1], copy=copy))
+    return reshape_(a, shape, copy=copy, order="C" if order == "A" else order)
 
 
 def ravel(a: object, order: str = "C") -> Any:
@@ -53,12 +66,11 @@ def ravel(a: object, order: str = "C") -> Any:
     return reshape(a, -1, "C" if order == "K" else order)
 
 
-def _reverse(x: Any) -> object:
-    return permute_dims(x, tuple(range(x.ndim))[::-1])
-
-
 def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Any:
-    """Returns elements along an axis; of indices beyond the ends what ``mode`` says."""
+    """Returns elements along an axis; of indices beyond the ends what ``mode`` says.
+
+    In a trace "raise" gives the nearest element.
+    """
     a, positions = asarray(a), asarray(indices)
     n = a.size if axis is None else a.shape[axis]
     if mode == "clip":
@@ -67,6 +79,8 @@ def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> 
         positions = positions % n
     elif mode != "raise":
         raise ArgumentError(f"mode of numpy.take is {mode!r}; it takes 'raise', 'wrap' and 'clip'")
+    elif is_known(positions) and ((positions < -n) | (positions >= n)).any():
+        raise InvalidIndex(f"indices of numpy.take go beyond the {n} elements along the axis")
     return METHODS["take"](a, positions, axis=axis)
 
 
@@ -127,6 +141,11 @@ COUNTERPARTS: dict[str, dict[str, Callable[..., object]]] = {
         "trace": trace,
         "vstack": _wrap_joined(vstack),
         "where": where,
+        **numpy_distributions.FUNCTIONS,
+        **numpy_numerics.FUNCTIONS,
+        **numpy_shapes.FUNCTIONS,
+        **numpy_signals.FUNCTIONS,
+        **numpy_statistics.FUNCTIONS,
     },
     "linalg": numpy_linalg.FUNCTIONS,
     "fft": {

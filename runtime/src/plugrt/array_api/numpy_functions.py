@@ -14,6 +14,7 @@ from plugrt.array_api.elementwise.arithmetic import abs
 from plugrt.array_api.elementwise.float_properties import isfinite, isnan
 from plugrt.array_api.elementwise.operands import ANY, FLOATING, binary, unary
 from plugrt.array_api.fold import count_reduced
+from plugrt.array_api.indexing.functions import take
 from plugrt.array_api.manipulation import concat, permute_dims
 from plugrt.array_api.matrix_products import tensordot
 from plugrt.array_api.searching import where
@@ -26,18 +27,26 @@ from plugrt.tracing.argument_checks import normalize_axes, normalize_axis
 from plugrt.tracing.emit import constant, convert, emit, full, hlo, iota, reshape, with_weakness
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
-from plugrt.typing import ArrayLike, Axes, DTypeLike
+from plugrt.typing import ArrayLike, Axes, DeviceLike, DTypeLike, OutSharding
 
 _INDEX = np.dtype(np.int32)
 
 
 @with_argument_errors
-def array(object: Any, dtype: DTypeLike | None = None, copy: bool = True) -> Array:
+def array(
+    object: Any,
+    dtype: DTypeLike | None = None,
+    copy: bool = True,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: OutSharding = None,
+) -> Array:
     """Returns `asarray` of ``object`` in memory of its own, unless ``copy`` is False.
 
     Raises as `asarray`.
     """
-    return asarray(object, dtype=dtype, copy=True if copy else None)
+    wanted = True if copy else None
+    return asarray(object, dtype=dtype, device=device, copy=wanted, out_sharding=out_sharding)
 
 
 @with_argument_errors
@@ -170,20 +179,41 @@ def diag(v: Tracer, k: int = 0) -> Tracer:
     return along
 
 
-@operation(static=("rtol", "atol", "equal_nan"), weak_by="none")
+@with_argument_errors
 def isclose(
-    a: Tracer, b: Tracer, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
-) -> Tracer:
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-05,
+    atol: ArrayLike = 1e-08,
+    equal_nan: bool = False,
+) -> Array:
     """Returns where ``|a - b| <= atol + rtol * |b|``, as bool; infinities are close to themselves.
 
     Any dtype, promoted; the shapes broadcast. NaN is close to NaN with ``equal_nan`` only.
     Raises `ShapeError` for shapes that do not broadcast.
     """
+    numbers = {
+        name: x if isinstance(x, float | int) else None
+        for name, x in (("rtol", rtol), ("atol", atol))
+    }
+    arrays = [x for x, number in zip((rtol, atol), numbers.values(), strict=True) if number is None]
+    close: Array = _isclose(a, b, *arrays, **numbers, equal_nan=equal_nan)
+    return close
+
+
+@operation(static=("rtol", "atol", "equal_nan"), weak_by="none", title="isclose")
+def _isclose(
+    a: Tracer, b: Tracer, *arrays: Tracer, rtol: float | None, atol: float | None, equal_nan: bool
+) -> Tracer:
+    """Returns what `isclose` does; tolerances that are None are in ``arrays``."""
     a, b = binary("isclose", a, b, ANY, ("a", "b"))
     if a.dtype.kind in "biu":
         a, b = (unary("isclose", x, FLOATING) for x in (a, b))
+    size = abs(b)
+    given = iter([convert(x, size.dtype) for x in arrays])
+    relative, absolute = (next(given) if x is None else x for x in (rtol, atol))
     finite = isfinite(a) & isfinite(b)
-    near = finite & (abs(a - b) <= atol + rtol * abs(b))
+    near = finite & (abs(a - b) <= absolute + relative * size)
     close: Tracer = near | (a == b)
     if equal_nan:
         close = close | (isnan(a) & isnan(b))
@@ -194,8 +224,8 @@ def isclose(
 def allclose(
     a: ArrayLike,
     b: ArrayLike,
-    rtol: float = 1e-05,
-    atol: float = 1e-08,
+    rtol: ArrayLike = 1e-05,
+    atol: ArrayLike = 1e-08,
     equal_nan: bool = False,
 ) -> Array:
     """Returns whether `isclose` holds everywhere, as a 0-d array of bool. Raises as `isclose`."""
@@ -235,14 +265,17 @@ def pad(
     """Returns an array with more elements before and after, ``constant_values`` of them.
 
     ``pad_width`` is a number for both ends of each axis, a pair (before, after), or such a pair
-    for each axis. Any dtype. Of NumPy's modes there is "constant"; `ArgumentError` for others,
-    and for widths that do not fit.
+    for each axis. Any dtype. Of NumPy's modes there are "constant", and "edge", "reflect",
+    "symmetric" and "wrap", which repeat elements; `ArgumentError` for others, and for widths that
+    do not fit.
 
     >>> xp.pad(xp.asarray([1, 2]), (0, 2))
     Array([1, 2, 0, 0], dtype=int32)
     """
-    if mode != "constant":
-        raise ArgumentError(f"mode of pad is {mode!r}; plugrt has 'constant'")
+    if mode not in ("constant", *_REPEATING):
+        raise ArgumentError(
+            f"mode of pad is {mode!r}; plugrt has 'constant', {', '.join(map(repr, _REPEATING))}"
+        )
     try:
         widths = np.broadcast_to(np.asarray(pad_width, np.int64), (array.ndim, 2))
     except ValueError as error:
@@ -253,8 +286,29 @@ def pad(
     if (widths < 0).any():
         raise ArgumentError(f"pad_width of pad is {pad_width}; it takes 0 or more")
     value: object = constant_values
+    if mode != "constant":
+        if type(value) is Tracer or value != 0:
+            raise ArgumentError(
+                f"pad has constant_values and mode {mode!r}, which repeats elements"
+            )
+        return _repeat_ends(array, widths, mode)
     filled = convert(value, array.dtype) if type(value) is Tracer else constant(value, array.dtype)
     return _pad(array, filled, widths)
+
+
+_REPEATING = ("edge", "reflect", "symmetric", "wrap")
+"""Modes of `pad` that repeat elements of the array."""
+
+
+def _repeat_ends(x: Tracer, widths: Any, mode: Any) -> Tracer:
+    for axis, (before, after) in enumerate(widths.tolist()):
+        if not (before or after):
+            continue
+        if not x.shape[axis]:
+            raise ArgumentError(f"pad of shape {x.shape} with mode {mode!r}: axis {axis} is empty")
+        numbers = np.pad(np.arange(x.shape[axis], dtype=_INDEX), (before, after), mode)
+        x = take(x, constant(numbers, _INDEX), axis=axis, mode="clip")
+    return x
 
 
 def _pad(x: Tracer, value: Tracer, widths: Any) -> Tracer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
@@ -14,7 +15,7 @@ from plugrt.array_api.manipulation import expand_dims, moveaxis, ravel, reshape
 from plugrt.array_api.matrix_products import matmul, matrix_transpose
 from plugrt.array_api.searching import where
 from plugrt.array_api.statistics import sum
-from plugrt.errors import ArgumentError
+from plugrt.errors import ArgumentError, ShapeError
 from plugrt.tracing.argument_checks import normalize_axes
 
 
@@ -54,13 +55,15 @@ def cond(x: Any, p: Any = None) -> Any:
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, Any]:
     """Returns the x of the least ``|b - a x|``, the residuals' squares, the rank, singular values.
 
-    The squares are there also for ranks that are not full, as in JAX (NumPy: an empty array).
+    The squares are there also for ranks that are not full, as in JAX (NumPy: an empty array). There
+    are none where there are no more rows than columns.
     """
     a, b = asarray(a), asarray(b)
     columns = b if b.ndim > 1 else b[:, None]
     x = matmul(linalg.pinv(a, rtol=rcond), columns)
     remaining = columns - matmul(a, x)
     squares = sum((remaining * conj(remaining)).real, axis=0)
+    squares = squares if a.shape[0] > a.shape[1] else squares[:0]
     rank = linalg.matrix_rank(a, rtol=rcond)
     return x if b.ndim > 1 else x[:, 0], squares, rank, linalg.svdvals(a)
 
@@ -97,6 +100,26 @@ def matrix_rank(a: Any, tol: Any = None, hermitian: bool = False, rtol: Any = No
     return (linalg.svdvals(a) > asarray(tol)[..., None]).sum(axis=-1)
 
 
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+    """Returns the x of ``tensordot(a, x, x.ndim) == b``, with some axes of ``a`` moved last."""
+    a, b = asarray(a), asarray(b)
+    if axes is not None:
+        a = moveaxis(a, tuple(axes), tuple(range(a.ndim - len(axes), a.ndim)))
+    shape = a.shape[b.ndim :]
+    if b.size != math.prod(shape):
+        raise ShapeError(f"numpy.linalg.tensorsolve got shape {a.shape}, which is not square")
+    return reshape(linalg.solve(reshape(a, (b.size, b.size)), ravel(b)), shape)
+
+
+def tensorinv(a: Any, ind: int = 2) -> Any:
+    """Returns the inverse for ``tensordot`` over the first ``ind`` axes."""
+    a = asarray(a)
+    n, m = math.prod(a.shape[:ind]), math.prod(a.shape[ind:])
+    if ind < 1 or n != m:
+        raise ShapeError(f"numpy.linalg.tensorinv got shape {a.shape} and ind {ind}: not square")
+    return reshape(linalg.inv(reshape(a, (n, n))), a.shape[ind:] + a.shape[:ind])
+
+
 def _wrap_triangle(function: Callable[[Any], object]) -> Callable[..., object]:
     def of_triangle(a: Any, UPLO: str = "L") -> Any:
         if UPLO.upper() not in ("L", "U"):
@@ -119,5 +142,7 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "pinv": pinv,
     "qr": qr,
     "svd": svd,
+    "tensorinv": tensorinv,
+    "tensorsolve": tensorsolve,
 }
 """By NumPy's names, with NumPy's parameters; the others are those of `linalg`."""

@@ -6,15 +6,24 @@ difference where they are about memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from plugrt.array_api.data_types import astype, result_type
 from plugrt.array_api.dtypes import as_dtype
-from plugrt.errors import ArgumentError, ArgumentTypeError
+from plugrt.array_api.manipulation import broadcast_arrays
+from plugrt.array_api.searching import where as choose
+from plugrt.errors import ArgumentError, ArgumentTypeError, ShapeError
 from plugrt.execution.arrays.array import Array
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import inexact
 from plugrt.tracing.tracer import Tracer
+
+Traced: TypeAlias = Any
+"""An array that a `counterpart` gets as a tracer; a list is one array."""
 
 _SORTS = ("quicksort", "heapsort", "mergesort", "stable")
 _CASTINGS = ("no", "equiv", "safe", "same_kind", "same_value", "unsafe")
@@ -26,8 +35,40 @@ _PLAIN: dict[str, tuple[object, ...]] = {
 
 Sorting is stable always. ``casting`` is looked at where there is a ``dtype`` (`in_dtype`).
 """
-_MEANT = {("reshape", "order"), ("ravel", "order"), ("sort", "order"), ("argsort", "order")}
+_MEANT = {
+    ("reshape", "order"), ("ravel", "order"), ("sort", "order"), ("argsort", "order"),
+    ("partition", "order"), ("argpartition", "order"), ("partition", "kind"),
+    ("argpartition", "kind"), ("copyto", "casting"), ("isin", "kind"),
+    ("ravel_multi_index", "order"), ("unravel_index", "order"),
+}  # fmt: skip
 """Where such a keyword does change the result: to `sort` it names fields, which we do not have."""
+
+
+def counterpart(body: Callable[..., Any], title: str = "") -> Callable[..., Any]:
+    """Decorator: makes an `operation` of a function that has a NumPy function's parameters.
+
+    The parameters whose annotations have `Traced` are arrays, the others are static.
+    """
+    parameters = inspect.signature(body).parameters.values()
+    static = [p.name for p in parameters if "Traced" not in str(p.annotation)]
+    return operation(static=static, weak_by="none", title=title)(body)
+
+
+def as_floats(*arrays: Any) -> list[Any]:
+    """Returns arrays in their common floating dtype."""
+    dtype = inexact(result_type(*arrays))
+    return [astype(x, dtype) for x in arrays]
+
+
+def promote(*arrays: Any) -> list[Any]:
+    """Returns arrays in their common dtype and shape."""
+    dtype = result_type(*arrays)
+    return list(broadcast_arrays(*(astype(x, dtype) for x in arrays)))
+
+
+def is_known(x: object) -> bool:
+    """Whether an array has values to check; in a trace it has none."""
+    return not isinstance(x, Tracer)
 
 
 def drop_plain(title: str, options: dict[str, object]) -> None:
@@ -80,12 +121,30 @@ def take_where(title: str, options: dict[str, Any], out: object) -> Any:
     return np.asarray(where)
 
 
-def fill(out: object, found: object, where: object = None) -> Any:
-    """Returns NumPy's own arrays ``out`` with the results in them: ``host += x``."""
+def fill(title: str, out: object, found: object, where: object = None) -> Any:
+    """Returns the arrays ``out`` with the results in them: ``host += x``.
+
+    Arrays of plugrt are assigned to.
+    """
     targets = out if isinstance(out, tuple) else (out,)
     results = found if isinstance(found, tuple) else (found,)
     mask = True if where is None else where
     for target, result in zip(targets, results, strict=True):
-        if target is not None:
+        if isinstance(target, Array | Tracer):
+            _assign(title, target, result, mask)
+        elif target is not None:
             np.copyto(target, np.asarray(result), casting="same_kind", where=mask)
     return out if isinstance(found, tuple) else targets[0]
+
+
+def _assign(title: str, target: Any, result: Any, mask: Any) -> None:
+    if target.shape != result.shape:
+        raise ShapeError(
+            f"{title} has a result of shape {result.shape} for out of shape {target.shape}"
+        )
+    if not np.can_cast(result.dtype, target.dtype, "same_kind"):
+        raise ArgumentTypeError(
+            f"{title} has a result of {result.dtype.name}, which out of {target.dtype.name} does "
+            "not hold; convert it with astype"
+        )
+    target[...] = result if mask is True else choose(mask, result, target)

@@ -21,11 +21,12 @@ from plugrt.array_api.array_conversion import asarray
 from plugrt.array_api.data_types import astype
 from plugrt.array_api.elementwise import arithmetic
 from plugrt.array_api.methods import METHODS
-from plugrt.array_api.missing_names import standard_name, written_instead
+from plugrt.array_api.missing_names import standard_name
 from plugrt.array_api.numpy_options import drop_plain, fill, in_dtype, take_where
-from plugrt.errors import ArgumentTypeError, Unimplemented
+from plugrt.array_api.sets import put_like, require_concrete
+from plugrt.errors import ArgumentTypeError
 from plugrt.execution.arrays.array import Array
-from plugrt.tracing.promotion import inexact
+from plugrt.tracing.promotion import default_int, inexact
 from plugrt.tracing.tracer import Tracer
 
 _OURS = (Array, Tracer)
@@ -37,9 +38,21 @@ _BY_METHOD = frozenset(METHODS) & {
 """Functions that NumPy itself answers by a method of the same name and parameters."""
 _ON_HOST = frozenset({
     "allclose", "array2string", "array_equal", "array_equiv", "array_repr", "array_str", "copyto",
-    "may_share_memory", "save", "savetxt", "savez", "savez_compressed", "shares_memory",
+    "may_share_memory", "min_scalar_type", "save", "savetxt", "savez", "savez_compressed",
+    "shares_memory",
 })  # fmt: skip
 """Functions whose results are Python's, files or NumPy arrays that were passed to be filled."""
+_BY_DATA = frozenset({
+    "intersect1d", "real_if_close", "setdiff1d", "setxor1d", "trim_zeros", "union1d", "unique",
+})  # fmt: skip
+"""Functions whose results' shapes or dtypes depend on data: NumPy's own, on the host."""
+_BY_SHAPE = frozenset({"common_type", "einsum_path"})
+"""Functions of shapes and dtypes alone, whose results are Python's."""
+_IN_PARTS = frozenset({
+    "array_split", "dsplit", "hsplit", "isneginf", "isposinf", "isreal", "polyadd", "polysub",
+    "put_along_axis", "resize", "rollaxis", "vsplit",
+})  # fmt: skip
+"""Functions that NumPy itself writes with others, without copies to the host."""
 _REDUCTIONS = {
     "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
     "logical_or": "any",
@@ -51,7 +64,15 @@ _OPERATORS = {
     np.left_shift: "lshift", np.right_shift: "rshift",
 }  # fmt: skip
 """Ufuncs that are operators: NumPy's arrays and scalars call them for ``host + x``."""
+_NOTHING = np.empty(0)
 _ACCUMULATIONS = {"add": "cumsum", "multiply": "cumprod"}
+_WRITTEN = {
+    "numpy.add.at": "x.at[i].add(y)", "numpy.multiply.at": "x.at[i].multiply(y)",
+    "numpy.maximum.accumulate": "lax.cummax(x)", "numpy.minimum.accumulate": "lax.cummin(x)",
+    "numpy.linalg.eig": "numpy.linalg.eigh(x) of a symmetric x",
+    "numpy.linalg.eigvals": "numpy.linalg.eigvalsh(x) of a symmetric x",
+}  # fmt: skip
+"""What to write for names that are refused."""
 _OF_FLOATS = frozenset({"fabs", "rint"})
 """Ufuncs that give floats for integers too, where the standard's functions give integers."""
 
@@ -72,7 +93,6 @@ def make_protocols(namespace: ModuleType) -> dict[str, Callable[..., Any]]:
             return NotImplemented
         title = f"numpy.{ufunc.__name__}"
         out = options.pop("out", None)
-        _refuse_ours(title, out)
         function, defaults = _find_ufunc(namespace, ufunc, method)
         drop_plain(title, options)
         operands: list[object] = list(map(_convert_operand, inputs))
@@ -82,7 +102,7 @@ def make_protocols(namespace: ModuleType) -> dict[str, Callable[..., Any]]:
             where = take_where(title, options, out)
         _check_options(title, function, options)
         found = function(*operands, **{**defaults, **options})
-        return found if out is None else fill(out, found, where)
+        return found if out is None else fill(title, out, found, where)
 
     def __array_function__(
         self: object,
@@ -94,15 +114,22 @@ def make_protocols(namespace: ModuleType) -> dict[str, Callable[..., Any]]:
     ) -> Any:
         if not all(issubclass(t, (*_OURS, np.ndarray)) for t in types):
             return NotImplemented
-        if func.__name__ in _ON_HOST:
+        owner, name = func.__module__.rpartition(".")[2], func.__name__
+        title = f"{func.__module__}.{name}"
+        if owner == "numpy" and name in _IN_PARTS:
+            return np.ndarray.__array_function__(_NOTHING, func, (), args, kwargs)
+        bound = _bind(func, args, kwargs)
+        given = bound.arguments
+        if owner == "numpy" and name in _ON_HOST and not isinstance(given.get("dst"), _OURS):
             return func(*map(_read, args), **{name: _read(x) for name, x in kwargs.items()})
-        title = f"{func.__module__}.{func.__name__}"
-        given = _bind(func, args, kwargs)
+        if owner == "numpy" and name in _BY_SHAPE:
+            return func(*map(_stand_in, args), **kwargs)
+        if owner == "numpy" and name in _BY_DATA:
+            return _call_on_host(func, bound)
         out = given.pop("out", None)
-        _refuse_ours(title, out)
         drop_plain(title, given)
-        found = _call(namespace, func, title, given)
-        return found if out is None else fill(out, found)
+        found = _call(namespace, func, title, bound)
+        return found if out is None else fill(title, out, found)
 
     return {"__array_ufunc__": __array_ufunc__, "__array_function__": __array_function__}
 
@@ -118,13 +145,17 @@ def _find_ufunc(
     name = ufunc.__name__
     if method == "__call__":
         function = arithmetic.divmod if name == "divmod" else _find(namespace, name)
+        if function is None:
+            from plugrt.array_api.numpy_ufuncs import UFUNCS  # which loads linalg
+
+            function = UFUNCS.get(name)
         if name in _OF_FLOATS and function is not None:
             return lambda x: function(astype(x, inexact(x.dtype))), {}
-        return function or _refuse_name(f"numpy.{name}", name), {}
+        return function or _refuse_name(f"numpy.{name}"), {}
     if method == "outer" and (binary := _find(namespace, name)):
         return lambda a, b: binary(_add_axes(a, b), b), {}
     known = {"reduce": _REDUCTIONS, "accumulate": _ACCUMULATIONS}.get(method, {}).get(name)
-    return METHODS[known] if known else _refuse_name(f"numpy.{name}.{method}", name), {"axis": 0}
+    return METHODS[known] if known else _refuse_name(f"numpy.{name}.{method}"), {"axis": 0}
 
 
 def _add_axes(a: Any, b: Any) -> object:
@@ -138,6 +169,8 @@ def _check_options(
     if not options:
         return
     taken = _signature(function).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in taken.values()):
+        return
     wrong = sorted(option for option in options if option not in taken)
     if wrong:
         raise ArgumentTypeError(
@@ -150,19 +183,11 @@ def _convert_operand(x: object) -> object:
     return asarray(x) if isinstance(x, list | tuple) else x
 
 
-def _refuse_ours(title: str, out: object) -> None:
-    for x in out if isinstance(out, tuple) else (out,):
-        if isinstance(x, _OURS):
-            raise Unimplemented(
-                f"{title} cannot write into out: arrays do not change; use what it returns"
-            )
-
-
 # --- other functions -----------------------------------------------------------------------------
 
 
 def _call(
-    namespace: ModuleType, func: Callable[..., object], title: str, given: Mapping[str, Any]
+    namespace: ModuleType, func: Callable[..., object], title: str, bound: inspect.BoundArguments
 ) -> object:
     """Returns what the counterpart of ``func`` gives for NumPy's own arguments."""
     name = func.__name__
@@ -170,36 +195,70 @@ def _call(
     from plugrt.array_api.numpy_counterparts import COUNTERPARTS  # which loads linalg and fft
 
     if written := COUNTERPARTS.get(owner, {}).get(name):
-        first, *options = given.items()
-        _check_options(title, written, dict(options))
-        return written(first[1], **dict(options))
+        arrays = _name_arrays(written)
+        for parameter in arrays & bound.arguments.keys():
+            value: Any = bound.arguments[parameter]
+            if isinstance(value, list | tuple):
+                bound.arguments[parameter] = asarray(value)
+        options = bound.kwargs
+        _check_options(title, written, options)
+        return written(*bound.args, **options)
+    given: dict[str, Any] = _flatten_keywords(bound)
     if owner == "numpy" and name in _BY_METHOD:
-        (_, x), *options = given.items()
+        (_, x), *rest = given.items()
         method = getattr(asarray(x), name)
-        _check_options(title, method, dict(options))
-        return method(**dict(options))
+        _check_options(title, method, dict(rest))
+        return method(**dict(rest))
     function = _find(namespace, name, "" if owner == "numpy" else owner)
-    return _call_by_name(title, function or _refuse_name(title, name), given)
+    return _call_by_name(title, function or _refuse_name(title), given)
+
+
+@cache
+def _name_arrays(function: Callable[..., object]) -> frozenset[str]:
+    """Returns the parameters that are arrays, and no sequences of arrays."""
+    return frozenset(
+        p.name for p in _signature(function).parameters.values() if p.annotation == "Traced"
+    )
+
+
+def _call_on_host(func: Callable[..., object], bound: inspect.BoundArguments) -> object:
+    """Returns what NumPy's function gives on the host, put where the first array of ours is."""
+    ours = [
+        (name, require_concrete(func.__name__, x, "Its shape depends on values", name))
+        for name, x in bound.arguments.items()
+        if isinstance(x, _OURS)
+    ]
+    bound.arguments.update({name: np.asarray(x) for name, x in ours})
+    found = func(*bound.args, **bound.kwargs)
+    beside = ours[0][1]
+    put = [
+        put_like(beside, x if x.dtype == beside.dtype or x.dtype != np.intp else
+                 x.astype(default_int()))
+        for x in map(np.asarray, found if isinstance(found, tuple) else (found,))
+    ]  # fmt: skip
+    return tuple(put) if isinstance(found, tuple) else put[0]
 
 
 def _bind(
     func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
-) -> dict[str, object]:
+) -> inspect.BoundArguments:
     """Returns the arguments by NumPy's names, without those that are NumPy's defaults."""
     signature = _signature(func)
-    bound = signature.bind(*args, **kwargs).arguments
-    for name, parameter in signature.parameters.items():
+    bound = signature.bind(*args, **kwargs)
+    for name, value in list(bound.arguments.items()):
+        default = signature.parameters[name].default
+        if value is default or (type(value) is type(default) and value == default):
+            del bound.arguments[name]
+    return bound
+
+
+def _flatten_keywords(bound: inspect.BoundArguments) -> dict[str, object]:
+    """Returns the arguments by name, with each of ``**kwargs`` under its name."""
+    given = dict(bound.arguments)
+    for name, parameter in bound.signature.parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
-            bound.update(bound.pop(name, {}))
-    return {
-        name: value
-        for name, value in bound.items()
-        if name not in signature.parameters
-        or (
-            value is not (default := signature.parameters[name].default)
-            and not (type(value) is type(default) and value == default)
-        )
-    }
+            given.update(given.pop(name, {}))
+    return given
 
 
 _signature = cache(inspect.signature)
@@ -231,10 +290,11 @@ def _find(namespace: ModuleType, name: str, extension: str = "") -> Callable[...
     return getattr(owner, known) if known in getattr(owner, "__all__", ()) else None
 
 
-def _refuse_name(title: str, name: str) -> NoReturn:
+def _refuse_name(title: str) -> NoReturn:
+    written = f"; on the device, for example, {_WRITTEN[title]}" if title in _WRITTEN else ""
     raise ArgumentTypeError(
         f"{title} has no counterpart in plugrt.array_api, and NumPy would compute it on a copy on "
-        f"the host: write {title}(numpy.asarray(x)) for that{written_instead(name)}"
+        f"the host: write {title}(numpy.asarray(x)) for that{written}"
     )
 
 
@@ -243,3 +303,9 @@ def _read(x: object) -> object:
     if isinstance(x, list | tuple):
         return type(x)(map(_read, x))
     return np.asarray(x) if isinstance(x, _OURS) else x
+
+
+def _stand_in(x: object) -> object:
+    """Returns a NumPy array without elements of its own in place of one of ours."""
+    known: Any = x
+    return np.broadcast_to(np.empty((), known.dtype), known.shape) if isinstance(x, _OURS) else x

@@ -20,11 +20,11 @@ from plugrt.errors import ArgumentError, NotAnArray
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_methods import install
 from plugrt.execution.arrays.array_types import is_registered
+from plugrt.execution.arrays.sharers import trace_state
 from plugrt.execution.transfers.host_values import scalar_operand
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.frames.traceback_filter import filter_traceback, with_user_frames
 from plugrt.tracing.operation import Operation
-from plugrt.tracing.trace import _state
 from plugrt.tracing.tracer import Tracer
 
 BINARY: dict[str, Operation[Any, Any]] = {
@@ -87,7 +87,7 @@ def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable
     def apply_mixed(self: Any, other: Any, swap: bool) -> Any:
         plain = type(other) in _PLAIN and (other or type(other) is not float)  # -0.0 is not 0.0
         known = plain or isinstance(other, np.generic)
-        if known and _state.trace is None and type(self) is Array:
+        if known and trace_state.trace is None and type(self) is Array:
             scalar = scalar_operand(other, self)
             return function(scalar, self) if swap else function(self, scalar)
         if not known and not isinstance(other, _OPERANDS) and not is_registered(other):
@@ -142,7 +142,7 @@ def _make_powers(forward: Any, reflected: Any) -> tuple[Any, Any]:
     @with_user_frames
     def compute_power(self: Any, other: Any, /) -> Any:
         power.check_exponent(self, other)
-        if power.is_weak_base(self, other):
+        if power.is_known_exponent(self, other):
             return power.known_power(self, exponent=other)
         return forward(self, other)
 

@@ -76,7 +76,7 @@ def repeat(
     return result
 
 
-@operation(static=("times", "axis"), shards=True)
+@operation(static=("times", "axis"), shards=True, keys="each")
 def repeat_each(x: Tracer, *, times: int, axis: int | None) -> Tracer:
     """Returns ``x`` with every element, or place of ``axis``, ``times`` times: `repeat` of one."""
     x, along = _flatten("repeat", x, axis)
@@ -87,7 +87,7 @@ def repeat_each(x: Tracer, *, times: int, axis: int | None) -> Tracer:
     return emit.reshape(emit.broadcast_in_dim(x, wide, kept), result)
 
 
-@operation(static=("total", "axis"), weak_by=("x",), shards=True)
+@operation(static=("total", "axis"), weak_by=("x",), shards=True, keys="each")
 def repeat_by(x: Tracer, repeats: Tracer, *, total: int, axis: int | None) -> Tracer:
     """Returns ``x`` with each element as often as ``repeats`` says, ``total`` in all: `repeat`."""
     admit("repeat", "repeats", repeats.dtype, INTEGER)
@@ -109,7 +109,7 @@ def repeat_by(x: Tracer, repeats: Tracer, *, total: int, axis: int | None) -> Tr
     return gather(x, [(along, source)], (total,), along)
 
 
-@operation(static=("repetitions",))
+@operation(static=("repetitions",), keys="each")
 def tile(x: Tracer, repetitions: Sequence[int], /) -> Tracer:
     """Returns ``x`` repeated ``repetitions[i]`` times along axis i, as a block.
 
@@ -129,7 +129,7 @@ def tile(x: Tracer, repetitions: Sequence[int], /) -> Tracer:
     return emit.reshape(blocks, [n * c for n, c in zip(shape, counts, strict=True)])
 
 
-@operation(static=("axis",))
+@operation(static=("axis",), keys="each", keyed=("x",))
 def roll(x: Tracer, /, shift: int | Sequence[int], axis: Axes = None) -> Tracer:
     """Returns ``x`` with its elements moved ``shift`` places along ``axis``, round the end.
 

@@ -49,7 +49,7 @@ from plugrt.tracing.tracer import Tracer
 from plugrt.typing import ArrayLike, Axes
 
 
-@operation(weak_by=("x1", "x2"))
+@operation(weak_by=("x1", "x2"), keys="each")
 def where(condition: Tracer, x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns ``x1`` where ``condition`` holds, else ``x2``; the three broadcast.
 

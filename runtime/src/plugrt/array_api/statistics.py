@@ -143,34 +143,50 @@ def mean(x: Tracer, /, axis: Axes = None, *, keepdims: bool = False) -> Tracer:
     return convert(_mean(x, normalize_axes("mean", axis, x.ndim), keepdims), result)
 
 
-@operation(static=("axis", "correction", "keepdims"), weak_by="none")
+@operation(static=("axis", "correction", "keepdims", "ddof"), weak_by="none")
 def var(
-    x: Tracer, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False
+    x: Tracer,
+    /,
+    axis: Axes = None,
+    *,
+    correction: float = 0.0,
+    keepdims: bool = False,
+    ddof: float | None = None,
 ) -> Tracer:
     """Returns the variance over ``axis``: squared distances from the mean over N - ``correction``.
 
+    ``ddof`` is NumPy's name of ``correction``, and comes first.
     NaN where there are no elements; where N <= ``correction``, what NumPy gives (division by zero).
     Complex ``x`` gives the variance of the distances, which is real. Dtypes as `mean`. Raises
     `AxisError`.
     """
     x, result = _prepare_mean("var", x)
-    variance = _variance(x, normalize_axes("var", axis, x.ndim), correction, keepdims)
+    less = correction if ddof is None else ddof
+    variance = _variance(x, normalize_axes("var", axis, x.ndim), less, keepdims)
     return convert(variance, _find_real_dtype(result))
 
 
-@operation(static=("axis", "correction", "keepdims"), weak_by="none")
+@operation(static=("axis", "correction", "keepdims", "ddof"), weak_by="none")
 def std(
-    x: Tracer, /, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False
+    x: Tracer,
+    /,
+    axis: Axes = None,
+    *,
+    correction: float = 0.0,
+    keepdims: bool = False,
+    ddof: float | None = None,
 ) -> Tracer:
     """Returns the standard deviation over ``axis``: the square root of `var`.
 
-    Dtypes as `mean`. Raises `AxisError`.
+    ``ddof`` is NumPy's name of ``correction``, and comes first. Dtypes as `mean`. Raises
+    `AxisError`.
 
     >>> xp.std(xp.asarray([1.0, 3.0]), correction=1)
     Array(1.4142135, dtype=float32)
     """
     x, result = _prepare_mean("std", x)
-    variance = _variance(x, normalize_axes("std", axis, x.ndim), correction, keepdims)
+    less = correction if ddof is None else ddof
+    variance = _variance(x, normalize_axes("std", axis, x.ndim), less, keepdims)
     return convert(emit(hlo.sqrt, variance), _find_real_dtype(result))
 
 

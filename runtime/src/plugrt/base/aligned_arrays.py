@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from plugrt.errors import ResourceExhausted
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 ALIGNMENT = 64
 """What XLA's CPU client asks, in bytes, of memory that it takes without a copy."""

@@ -1,1 +1,1 @@
-"""Python functions that programs call, and the launches that call them."""
+"""Python functions that programs call, and the launches of such programs."""

@@ -1,10 +1,9 @@
-"""The Python functions that programs call while they run, and the numbers that stand for them."""
+"""The Python functions that programs call while they run, and the functions' numbers."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-import logging
 import threading
 import traceback
 import weakref
@@ -16,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from plugrt.base.logger import get_logger
 from plugrt.callbacks.launch_watch import WatchedFunction
 from plugrt.errors import Internal, PjrtError, Unimplemented
 from plugrt.frames.traceback_filter import filter_traceback
@@ -25,16 +25,16 @@ from plugrt.lifetime.forks import call_in_child
 
 T = TypeVar("T")
 
-logger = logging.getLogger("plugrt.callbacks")
+logger = get_logger("plugrt.callbacks")
 
-# Process-wide: numbers are unique in the process, as the interface says.
+# Process-wide: numbers are unique in the process, as the interface requires.
 _numbers = itertools.count(1)
-# Process-wide: failures of calls on a library's threads wait for any thread that can raise them.
+# Process-wide: any thread may raise the failure of a call on a library's thread.
 _failures: deque[tuple[int, PjrtError]] = deque(maxlen=64)
-"""The failures of callbacks with an effect, each with the thread that called."""
-# Process-wide: each thread's own calls, by its number; launches ask for other threads' calls.
+"""Failures of callbacks with an effect, each with the id of the calling thread."""
+# Process-wide: the calls of each thread, by its id; launches read other threads' calls.
 _calls: dict[int, tuple[object, ...]] = {}
-call_in_child(_failures.clear)  # the parent raises them
+call_in_child(_failures.clear)  # # the parent raises them
 
 
 class NumberedCallback(WatchedFunction):
@@ -104,7 +104,7 @@ class NumberedCallback(WatchedFunction):
     def _call(
         self, arguments: Sequence[npt.NDArray[np.generic]], *, is_watched: bool
     ) -> Sequence[npt.NDArray[np.generic]]:
-        """Calls the function. A failure that no launch is told of is kept for `take_failure`."""
+        """Calls the function. Keeps a failure for `take_failure` if no launch is watching."""
         try:
             return call_noted(self, self.function, *map(np.array, arguments))
         except BaseException as error:  # the user's function raised it in a launch
@@ -112,22 +112,22 @@ class NumberedCallback(WatchedFunction):
             if self.has_effect:
                 logger.error("%s", failure.message)
                 if not is_watched:
-                    # Another error, without the frames that the cause has.
+                    # A new error, without the frames that its cause has.
                     _failures.append((threading.get_ident(), Internal(failure.message)))
             raise failure from error
 
 
 def is_partitioned(callback: object) -> bool:
-    """Whether each device that a program is divided over calls a function with what it has."""
+    """Whether each device of a divided program calls a function with its own shards."""
     return isinstance(callback, NumberedCallback) and (
         callback.partitioned and not callback.of_parts
     )
 
 
 def refuse_partitioned(client: Client, program: Program, options: CompileOptions) -> None:
-    """Raises `Unimplemented` for ``partitioned`` calls of a program that is divided.
+    """Raises `Unimplemented` for ``partitioned`` calls of a divided program.
 
-    For backends whose compiler has no call that it leaves as its arguments are divided.
+    For backends whose compiler has no call that keeps the sharding of its arguments.
     """
     if options.num_partitions == 1:
         return
@@ -140,16 +140,16 @@ def refuse_partitioned(client: Client, program: Program, options: CompileOptions
 
 
 def call_noted(noted: object, function: Callable[..., T], *arguments: object) -> T:
-    """Calls a function, with a note on this thread that a program is calling ``noted``.
+    """Calls a function, and records meanwhile that a program is calling ``noted`` on this thread.
 
-    Not by a ``with``: an interrupt at the entry of an ``__exit__`` in Python would leave the note.
+    Not a ``with`` block: an interrupt at the entry of a Python ``__exit__`` would leave the record.
     """
     thread = threading.get_ident()
     before = _calls.get(thread, ())
     _calls[thread] = (*before, noted)
     try:
         return function(*arguments)
-    finally:  # without a call: an interrupt might come at its entry
+    finally:  # # no call here: an interrupt might come at its entry
         if before:
             _calls[thread] = before
         else:
@@ -162,12 +162,12 @@ def calls_under_way() -> tuple[object, ...]:
 
 
 def calls_of_thread(thread: int) -> tuple[object, ...]:
-    """As `calls_under_way`, of another thread."""
+    """The same as `calls_under_way` for another thread."""
     return _calls.get(thread, ())
 
 
 def take_failure() -> PjrtError | None:
-    """Returns the oldest failure of a callback with an effect, and forgets all of them."""
+    """Returns the oldest failure of a callback with an effect, and discards all failures."""
     try:
         _, failure = _failures.popleft()
     except IndexError:
@@ -177,19 +177,19 @@ def take_failure() -> PjrtError | None:
 
 
 def forget_failures() -> None:
-    """Forgets the failures on this thread: the launch that had them within its call raised them."""
+    """Discards the failures on this thread: the launch that called the callbacks raised them."""
     thread = threading.get_ident()
     for failure in [*_failures]:
         if failure[0] == thread:
-            with contextlib.suppress(ValueError):  # another thread took it
+            with contextlib.suppress(ValueError):  # # another thread removed it
                 _failures.remove(failure)
 
 
 class CallbackTable:
-    """The functions of compiled programs by number: the `Handler` of the target `HOST_CALLBACK`.
+    """The functions of compiled programs by number: the `Handler` for the target `HOST_CALLBACK`.
 
-    For backends that know custom calls by their names and not by `Program.callbacks`. The programs
-    keep the functions, as the interface says.
+    For backends that find custom calls by their names instead of by `Program.callbacks`. The
+    programs keep the functions alive, as the interface requires.
     """
 
     def __init__(self) -> None:
@@ -198,8 +198,8 @@ class CallbackTable:
     def add(self, callbacks: Mapping[int, HostCallback]) -> None:
         """Makes the functions of a program callable."""
         for number, callback in callbacks.items():
-            # Removed by a function in C: Python drops what a signal handler raises within one of
-            # its own, as `weakref.WeakValueDictionary` has it.
+            # A C function removes it: Python discards an exception of a signal handler within a
+            # Python function, as `weakref.WeakValueDictionary` has it.
             remove = partial(self._functions.pop, number)
             self._functions[number] = weakref.ref(callback, remove)
 
@@ -209,7 +209,7 @@ class CallbackTable:
         results: Sequence[npt.NDArray[np.generic]],
         attributes: Mapping[str, Any],
     ) -> None:
-        """Calls the function of the number ``index``."""
+        """Calls the function with the number ``index``."""
         reference = self._functions.get(int(attributes["index"]))
         callback = reference() if reference is not None else None
         if callback is None:
@@ -223,7 +223,7 @@ class CallbackTable:
 
 
 def _describe(error: BaseException) -> str:
-    """Returns an exception, and its traceback where the user's code raised it.
+    """Returns an exception's text, with its traceback if the user's code raised it.
 
     The frames are the user's, as elsewhere (`filter_traceback`).
     """

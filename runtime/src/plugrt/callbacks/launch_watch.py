@@ -1,8 +1,8 @@
-"""What a failure in one part of a launch on several devices does to the others: they end, too.
+"""Cancels the other parts of a launch on several devices when one part fails.
 
-A device whose part of a program ends early leaves the others waiting for it in a collective, until
-XLA ends the process. So a Python function that fails in such a launch gives zeros to the program,
-and the launch raises the failure when all parts have come to their end.
+If the part of one device ends early, the others wait for it in a collective, until XLA ends the
+process. So a Python function that fails in such a launch returns zeros to the program, and the
+launch raises the failure when all parts have ended.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from plugrt.errors import Internal, PjrtError
 T = TypeVar("T")
 
 FINISHES = 0.5
-"""Seconds after a failure in which the parts are left to come to their end with zeros."""
+"""Seconds that the parts may continue with zeros after a failure."""
 _SHORTEST, _LONGEST = 0.25, 4.0
 """How many seconds a part waits for the others; XLA ends a process that waits for 40."""
 
 
 class Watch:
-    """The first failure in one launch of as many ``parts``.
+    """The first failure in one launch with ``parts`` parts.
 
-    A loop may go on for as long as a function returns zeros. So `end_together` has the parts, after
-    a while, wait for each other in their calls of one function. When all are there none is in a
-    collective, and all are ended. If one does not come, since it does not call that function, they
-    go on as before.
+    A loop may continue for as long as a function returns zeros. So after a while `end_together`
+    makes the parts wait for each other in their calls of one function. When all have arrived, none
+    is in a collective, and all are ended. If one does not arrive, since it does not call that
+    function, they continue as before.
     """
 
     __slots__ = (
@@ -45,22 +45,22 @@ class Watch:
         self._since = 0.0
         self._patience = shortest
         self._calling: Counter[Hashable] = Counter()
-        # Not the condition's own `with`, which is in Python: an interrupt may leave it locked.
+        # Not the condition's own `with`, which is Python code: an interrupt may leave it locked.
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
 
     def note(self, failure: PjrtError) -> None:
-        """Notes a failure, unless there was one."""
+        """Records a failure, unless there was one."""
         with self._lock:
             if self.failure is None:
                 self._since = time.monotonic()
                 self.failure = failure
 
     def look(self) -> None:
-        """Notes what other processes told of a failure; here there are none."""
+        """Records a failure that another process reported; in one process there is none."""
 
     def seconds_since_failure(self) -> float:
-        """How long ago a function has failed; 0 if none has."""
+        """Seconds since a function failed; 0 if none has."""
         return time.monotonic() - self._since if self.failure is not None else 0.0
 
     def end_together(self, function: Hashable) -> None:
@@ -81,9 +81,9 @@ class Watch:
 
 
 class WatchedFunction:
-    """A Python function that programs call, of whose failures one launch at a time is told.
+    """A Python function that programs call, and that reports failures to one launch at a time.
 
-    ``turn`` is held by that launch.
+    ``turn`` is a lock held by that launch.
     """
 
     __slots__ = ("__weakref__", "turn", "watch")
@@ -93,9 +93,9 @@ class WatchedFunction:
         self.turn = threading.Lock()
 
     def call_watched(self, watch: Watch, call: Callable[[], T], blank: Callable[[], T]) -> T:
-        """Returns ``call()``, or ``blank()`` where a part of the launch has failed before or now.
+        """Returns ``call()``, or ``blank()`` if a part of the launch failed before or fails now.
 
-        ``call`` raises a `PjrtError` if it fails. After a failure nothing is called any more.
+        ``call`` raises a `PjrtError` if it fails. After a failure nothing more is called.
         """
         if watch.failure is None:
             try:

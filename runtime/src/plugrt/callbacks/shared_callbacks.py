@@ -1,9 +1,9 @@
-"""`SharedCallback`: a function that one device of a program that is divided calls for all of them.
+"""`SharedCallback`: a function that is called once for all devices of a divided program.
 
-Each device's part of the program calls; the first to come calls the function, and the others wait
-for what it returns. So an exception ends all parts, and no library has to know who calls. JAX has
-the first device call, and broadcasts the results. XLA ended a process in which the function raised,
-after 40 seconds in which the other devices waited for it in the broadcast.
+Each device's part of the program calls it. The first caller runs the function, and the others wait
+for its result. So an exception ends all parts, and no library has to choose the caller. In JAX the
+first device calls, and broadcasts the results. If the function raised, XLA ended the process after
+the other devices had waited for the broadcast for 40 seconds.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ class _Call:
 class SharedCallback(NumberedCallback):
     """A callback as the parts of a program call it: with the device's number, then its arguments.
 
-    The n-th calls of all devices in a launch are one. `begin` is called before each launch, when
-    the one before has ended: a launch that fails may leave calls that not all devices have made.
+    The n-th calls of all devices in a launch are one call. `begin` runs before each launch, after
+    the previous one has ended: a failed launch may leave calls that only some devices have made.
 
-    Over several processes ``here`` has the numbers of this one's devices. The process of the first
-    device calls, and its program sends the others what is returned; they give zeros.
+    In a run of several processes ``here`` has the numbers of this process's devices. The process of
+    the first device calls, and its program sends the results to the others, whose callbacks return
+    zeros.
     """
 
     __slots__ = ("_calls", "_devices", "_is_called_here", "_lock", "_made")
@@ -57,7 +58,7 @@ class SharedCallback(NumberedCallback):
         self.begin()
 
     def begin(self) -> None:
-        """Forgets the calls of the last launch."""
+        """Discards the calls of the last launch."""
         with self._lock:
             self._made: Counter[int] = Counter()
             self._calls: dict[int, _Call] = {}
@@ -83,7 +84,7 @@ class SharedCallback(NumberedCallback):
         return call.returned
 
     def _join(self, device: int) -> tuple[_Call, bool]:
-        """Returns the call that a device's next one is a part of, and whether it is the first."""
+        """Returns the call that a device's next call belongs to, and whether it is the first."""
         with self._lock:
             number = self._made[device]
             self._made[device] += 1
@@ -97,11 +98,11 @@ class SharedCallback(NumberedCallback):
 def share_callbacks(
     callbacks: Mapping[int, HostCallback], devices: int, here: Sequence[int] = ()
 ) -> tuple[dict[int, int], dict[int, HostCallback]]:
-    """Returns the callbacks of a program that is divided over as many devices, by number.
+    """Returns the callbacks of a program that is divided over that many devices, by number.
 
-    Those that are called once for all devices are shared; the first dict has their new numbers.
-    Where other processes have some of the devices, ``here`` has the numbers of this one's.
-    Those for ``one_device``, which no such program may have, are left.
+    Callbacks that are called once for all devices are shared; the first dict has their new numbers.
+    If other processes have some of the devices, ``here`` has the numbers of this process's.
+    Callbacks for ``one_device`` are returned unchanged: no divided program may have them.
     """
     renumbered: dict[int, int] = {}
     made: dict[int, HostCallback] = {}

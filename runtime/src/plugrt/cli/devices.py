@@ -6,10 +6,9 @@ from typing import Any
 
 import click
 
-from plugrt.cli.completion import complete_plugin
 from plugrt.cli.output import json_option, print_json, print_table
 from plugrt.cli.streams import keep_stdout
-from plugrt.cli.usage import usage_errors
+from plugrt.cli.usage import complete_plugin, usage_errors
 from plugrt.errors import UnknownPlatform
 from plugrt.interface import Device
 

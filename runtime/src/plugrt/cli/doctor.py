@@ -11,8 +11,7 @@ import click
 from plugrt.base import files
 from plugrt.cli.doctor_checks import Examination, describe_owner, examine
 from plugrt.cli.doctor_jax import describe_jax, explain_missing_jax
-from plugrt.cli.html import Element, element, join
-from plugrt.cli.html_page import html_page
+from plugrt.cli.html import Element, element, html_page, join
 from plugrt.cli.output import json_option, print_json, print_line, print_table
 from plugrt.errors import FileRefused
 from plugrt.plugins.record import State
@@ -43,14 +42,14 @@ def command(as_json: bool, html: str | None) -> int:
     if as_json:
         print_json(found.as_dict())
     elif path is None:
-        _print(found)
+        print_examination(found)
     else:
         print_line(f"{found.verdict} ({found.elapsed_s:.1f} s)")
         print_line(f"wrote {path}")
     return 1 if found.problems else 0
 
 
-def _print(found: Examination) -> None:
+def print_examination(found: Examination) -> None:
     print_line(", ".join(f"{name} {version}" for name, version in found.versions.items()))
     if found.core:
         print_line(f"core: {found.core}")

@@ -10,11 +10,10 @@ from typing import Any
 
 import click
 
-from plugrt.cli.completion import complete_plugin
 from plugrt.cli.inputs import READABLE, read_arrays, read_program_argument
 from plugrt.cli.output import get_width, json_option, print_json, print_line
 from plugrt.cli.streams import keep_stdout
-from plugrt.cli.usage import usage_errors
+from plugrt.cli.usage import complete_plugin, usage_errors
 from plugrt.errors import ArgumentMismatch, ProgramError, UnknownPlatform
 
 _LARGE = 1 << 30

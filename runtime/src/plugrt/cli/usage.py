@@ -1,4 +1,4 @@
-"""`usage_errors`: reports errors in command-line arguments as wrong usage."""
+"""Arguments on the command line: errors in them, and the names that a shell completes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
+from click.shell_completion import CompletionItem
 
 from plugrt.errors import PjrtError, PlugrtError, read_message
 
@@ -21,3 +22,19 @@ def usage_errors(*kinds: type[PlugrtError]) -> Iterator[None]:
     except kinds as error:
         message = error.message if isinstance(error, PjrtError) else read_message(error)
         raise click.UsageError(message) from error
+
+
+def complete_plugin(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Returns the names of plugins that begin with ``incomplete``; for a path, files."""
+    from plugrt.plugins.selection.backends import process_backends
+
+    if "/" in incomplete or incomplete.startswith("."):
+        return [CompletionItem(incomplete, type="file")]
+    names = {row.name: row.who for row in process_backends().table.rows}
+    return [
+        CompletionItem(name, help=who)
+        for name, who in sorted(names.items())
+        if name.startswith(incomplete)
+    ]

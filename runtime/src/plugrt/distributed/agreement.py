@@ -1,4 +1,4 @@
-"""What processes of a run tell each other: `require_agreement`, and `tell_each_other`."""
+"""Comparisons between the processes of a run: `require_agreement` and `tell_each_other`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _SHOWN = 4
 _VERDICT = "verdict"
 _FAILED = "failed"
 _BLOCK = 64
-"""How many comparisons are forgotten at once: each time is a message more."""
-# Process-wide: threads count the comparisons of the one run together.
+"""How many comparisons are deleted at once: each deletion is one more message."""
+# Process-wide: all threads count the comparisons of the same run.
 _lock = threading.Lock()
 
 
@@ -35,14 +35,14 @@ def require_agreement(
     perhaps: str = "",
     series: str = "equal",
 ) -> None:
-    """Raises `DistributedError` in all of these processes where one of them does something else.
+    """Raises `DistributedError` in all of these processes if they do not do the same.
 
-    ``what`` is done, with ``value``, which is text and short: a digest of what is long. All say
-    theirs in the same order; the first process compares, and tells the others what it found. Raises
-    `DeadlineExceeded`, naming the processes, where some do not come to it while
-    ``initialization_timeout`` passes. Nothing in a single process. ``note`` is said where they
-    differ, and may; ``perhaps`` why some do not come. Each ``series`` has an order of its own, for
-    what threads do beside each other.
+    ``what`` names the action and ``value`` its details, a short text: a digest if it is long. All
+    processes compare in the same order. The first process compares the values and sends the result
+    to the others. Raises `DeadlineExceeded`, naming the processes, if some do not arrive within
+    ``initialization_timeout``. Does nothing in a single process. ``note`` is added to the message
+    if the values differ, ``perhaps`` is a possible reason if processes are late. Each ``series``
+    has its own order, for threads that compare at the same time.
     """
     comparison = begin_comparison(processes, series)
     if comparison is None:
@@ -59,10 +59,11 @@ def require_agreement(
 def tell_each_other(
     what: str, value: str, processes: Iterable[int], *, series: str
 ) -> list[tuple[list[int], str]]:
-    """Returns what these processes say, the same in all: which of them, and the text.
+    """Returns the texts of these processes, equal in all: the processes with each text, and the
+    text.
 
-    ``what`` is why they do, the same in all. Raises as `require_agreement` does where some do not
-    come. In a single process it says all there is.
+    ``what`` is the reason of the exchange, equal in all. Raises as `require_agreement` if some
+    processes are late. In a single process it returns that process's text.
     """
     comparison = begin_comparison(processes, series)
     if comparison is None:
@@ -71,20 +72,20 @@ def tell_each_other(
 
 
 def begin_comparison(processes: Iterable[int], series: str) -> Comparison | None:
-    """Returns the next of these processes; None where there is nothing to compare."""
+    """Returns the next comparison of these processes; None if there is nothing to compare."""
     run, among = current_run(), tuple(sorted(set(processes)))
     if run is None or len(among) < 2 or run.connection.process_id not in among:
         return None
     with _lock:
-        # Of one run: the next one has another connection, and counts anew.
+        # Counts per run: the next run has another connection and begins at 1.
         number = run.comparisons[series, among] = run.comparisons.get((series, among), 0) + 1
     return Comparison(run.connection, among, number, series)
 
 
 Said = tuple[list[int], str, str, str]
-"""Which processes; what they do, with which value; and what is said where they differ."""
+"""Processes, their action, its value, and a note for the message if values differ."""
 _VERDICT_KIND = dict[str, list[int] | list[Said]]
-"""The first process's finding: ``said``, or who is ``late``."""
+"""The result of the first process: all ``said``, or the processes that are ``late``."""
 
 
 class Comparison:
@@ -105,9 +106,9 @@ class Comparison:
         self._does = self._perhaps = ""
 
     def make(self, what: str, value: str, note: str = "", perhaps: str = "") -> list[Said]:
-        """Says what this process does; returns what all do, those together that do the same.
+        """Sends the action of this process; returns the actions of all, grouped if equal.
 
-        Raises `DeadlineExceeded` where some do not say it.
+        Raises `DeadlineExceeded` if some processes do not send theirs.
         """
         me, first = self._me, self._among[0]
         self._does, self._perhaps = " ".join(filter(None, [what, value, note])), perhaps
@@ -123,24 +124,25 @@ class Comparison:
                 f"all processes must do the same, in the same order. {perhaps}".rstrip(". ")
             )
         if me.process_id == first and self._number % _BLOCK == 1 and self._number > 2 * _BLOCK:
-            # All have come to this one, and so are done with those long before it.
+            # All processes have reached this comparison, so that they are done with much older
+            # ones.
             me.delete(self._folder(self._number - 2 * _BLOCK))
         return [tuple(each) for each in found["said"]]
 
     def tell_failure(self, text: str) -> None:
-        """Tells the others that what all do has failed here; unless one told them before."""
+        """Tells the others that this process failed, unless another one has told of a failure."""
         with suppress(PjrtError):  # the coordinator is gone, too
             self._me.put(self._key(_FAILED), f"process {self._me.process_id}: {text}".encode())
 
     def hear_failure(self) -> str:
-        """Returns which of them told of a failure, and what; empty if none has."""
+        """Returns which process failed, and why; empty if none told of a failure."""
         told = None
         with suppress(PjrtError):
             told = self._me.try_get(self._key(_FAILED))
         return escape_controls(told.decode("utf-8", "replace")) if told else ""
 
     def _compare(self) -> dict[str, Any]:
-        """Returns who says what, or who has not come."""
+        """Returns the actions of all processes, or the processes that are late."""
         said: dict[tuple[str, str], list[int]] = {}
         notes: dict[tuple[str, str], str] = {}
         for index in self._among:
@@ -153,7 +155,7 @@ class Comparison:
         return {"said": [(who, *done, notes[done]) for done, who in said.items()]}
 
     def _hear(self) -> dict[str, object]:
-        """Returns what the first process found; who has not come, where that takes too long."""
+        """Returns the result of the first process, or the late processes after a timeout."""
         found = self._wait_for(_VERDICT)
         if found is None:
             return {"late": self._missing() or [self._among[0]]}

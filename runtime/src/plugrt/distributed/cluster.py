@@ -1,4 +1,4 @@
-"""`ClusterEnvironment`: how a process learns of the others from what started it."""
+"""`ClusterEnvironment`: how a process finds the other processes of its run."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _FIRST_PORT, _PORTS = 65535 - 2**12 + 1, 2**12
 
 
 class ClusterEnvironment(ABC):
-    """One way to find the processes of a run: a launcher's variables, or what it can be asked.
+    """One way to find the processes of a run: a launcher's variables, or a service.
 
     The methods are those of JAX's ``ClusterEnv``. Offer an instance by the hook
     ``plugrt_cluster_environments`` (docs/extending.md).
     """
 
     name: ClassVar[str] = ""
-    """What ``cluster_detection_method`` selects it by."""
+    """The name for ``cluster_detection_method``."""
     opt_in_only_method: ClassVar[bool] = False
-    """Whether it is used only where it is selected."""
+    """Whether it is used only if it is selected by name."""
 
     @abstractmethod
     def is_env_present(self) -> bool:
@@ -46,11 +46,11 @@ class ClusterEnvironment(ABC):
         return None
 
     def hold(self, num_processes: int | None, process_id: int | None) -> None:  # noqa: B027
-        """Is told first what the caller of ``initialize`` stated; most have no use for it."""
+        """Receives the arguments of ``initialize`` first; most environments ignore them."""
 
 
 def read_number(variable: str, launcher: str) -> int:
-    """Returns the number in a variable of a launcher; `DistributedError` where there is none."""
+    """Returns the number in a launcher's variable; raises `DistributedError` if there is none."""
     text = os.environ.get(variable)
     if text is None:
         raise DistributedError(f"{launcher} did not set {variable}, which says what is asked for")

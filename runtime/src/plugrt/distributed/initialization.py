@@ -46,7 +46,7 @@ _LOOPBACK = ("localhost", "::1")
 
 
 class Run:
-    """This process's part in a run of several, from `initialize` to `shutdown`."""
+    """The membership of this process in a run, from `initialize` to `shutdown`."""
 
     def __init__(
         self, connection: Connection, coordinator: Coordinator | None, backends: Backends
@@ -54,10 +54,10 @@ class Run:
         self.connection, self._coordinator, self._backends = connection, coordinator, backends
         self.watch = Watch(connection)
         self.comparisons: dict[tuple[str, tuple[int, ...]], int] = {}
-        """How often these processes have compared what they do."""
+        """The number of comparisons so far, by series and processes."""
 
     def disconnect(self, failure: str = "") -> None:
-        """Disconnects, once all processes want to; at once where this or another one failed."""
+        """Disconnects once all processes are ready; at once if this or another process failed."""
         connection = self.connection
         failed = bool(failure)
         if self.watch.coordinator_is_lost:
@@ -81,19 +81,19 @@ class Run:
         self._backends.distributed = None
         failed = failed or bool(self.watch.lost)
         if failed:
-            # What a lost process left unfinished may keep native code from ending.
+            # Native code may never end because a lost process left work unfinished.
             faulthandler.dump_traceback_later(_EXIT_SECONDS, exit=True)
         if self.watch.coordinator_is_lost:
-            return  # nobody answers, also not that this process wants to disconnect
+            return  # the coordinator is gone: there is nobody to notify
         connection.close()
         self.watch.await_end()
         if self._coordinator is not None:
             self._coordinator.close()
 
 
-# Process-wide: a process belongs to one run of several processes, as in JAX.
+# Process-wide: a process belongs to one run, as in JAX.
 _run: Run | None = None
-# Process-wide: guards `_run`: a process belongs to one run.
+# Process-wide: guards `_run`.
 _lock = threading.Lock()
 
 
@@ -116,7 +116,7 @@ def initialize(
 
     The arguments are ``jax.distributed.initialize``'s: process 0 starts a coordinator at
     ``coordinator_address`` (``host:port``), to which all ``num_processes`` connect, each with a
-    ``process_id`` of its own from 0. What is not given is taken from the settings
+    ``process_id`` of its own from 0. Missing arguments come from the settings
     (JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES, JAX_PROCESS_ID, JAX_LOCAL_DEVICE_IDS), then from
     what started the process: Open MPI, Slurm, Cloud TPU, Kubernetes, packages' own, or the
     ``cluster_detection_method`` that is named (also ``mpi4py`` and ``ray``; ``deactivate`` for
@@ -133,7 +133,7 @@ def initialize(
 
     Raises `DistributedError` if it was called before, if a backend has started, for a
     ``process_id`` that another process has, or another ``secret``; `ArgumentError` with the names
-    of what is missing; and `DeadlineExceeded` with the address if the coordinator, or another
+    of missing arguments; and `DeadlineExceeded` with the address if the coordinator, or another
     process, is not there after ``initialization_timeout`` seconds.
 
     >>> plugrt.distributed.is_initialized()
@@ -150,7 +150,7 @@ def initialize(
         ):
             if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
                 raise ArgumentError(f"{name} must be a number of seconds above 0; got {seconds!r}")
-        ids: Any = local_device_ids  # one, or several: what they are is looked at with the others
+        ids: Any = local_device_ids  # one or several; checked with the other arguments
         given = Parameters(coordinator_address, num_processes, process_id, ids)
         found = find_parameters(given, cluster_detection_method, initialization_timeout, own.table)
         config = own.config
@@ -187,7 +187,7 @@ def _require_fresh(own: Backends) -> None:
 
 
 def _join(membership: Membership, bind: str | None, own: Backends) -> Run:
-    """Starts the coordinator if this is process 0, connects, and tells the process's name."""
+    """Starts the coordinator if this is process 0, connects, and registers the process's name."""
     coordination = find_coordination(own.table)
     coordinator = None
     if membership.process_id == 0:
@@ -197,7 +197,7 @@ def _join(membership: Membership, bind: str | None, own: Backends) -> Run:
         coordinator = coordination.serve(address, membership)
     try:
         connection = _connect(coordination, membership)
-    except BaseException:  # an interrupt, too: the service would stay
+    except BaseException:  # also for an interrupt: the service is stopped
         if coordinator is not None:
             coordinator.kill()
         raise
@@ -218,10 +218,10 @@ def _default_bind_address(address: str) -> str:
 
 
 def _connect(coordination: Coordination, membership: Membership) -> Connection:
-    """Returns the connection; raises `DeadlineExceeded` where it does not come in time.
+    """Returns the connection; raises `DeadlineExceeded` if it is not there in time.
 
-    jaxlib ends the process when it cannot connect, so that it is asked only when there is
-    something that answers, in a thread that can be given up.
+    jaxlib ends the process if it cannot connect. So it is called only once something answers at the
+    address, in a thread that can be abandoned.
     """
     until = time.monotonic() + membership.initialization_timeout
     _await_listener(membership, until)
@@ -266,15 +266,15 @@ def is_initialized() -> bool:
 
 
 def current_run() -> Run | None:
-    """Returns this process's part in its run; None in a single process."""
+    """Returns the run of this process; None in a single process."""
     return _run
 
 
 def blame(error: PjrtError) -> PlugrtError:
-    """Returns the `ProcessLost` that explains why an exchange with others broke off.
+    """Returns the `ProcessLost` that explains a failed exchange with other processes.
 
-    The error itself where no process is lost. Waits until that is known, which may take as long as
-    heartbeats do. Backends call it with the errors of their collectives.
+    Returns the error itself if no process is lost. Waits until that is known, for up to the
+    heartbeat timeout. Backends call it with the errors of their collectives.
     """
     found = None if _run is None else _run.watch.explain(error)
     return error if found is None else found
@@ -290,7 +290,7 @@ def shutdown() -> None:
     """Leaves the run: waits until all processes do, and disconnects. Nothing without `initialize`.
 
     Called when the interpreter exits; where an exception ends the program it does not wait, and the
-    others are told of the exception.
+    others receive the exception.
 
     >>> plugrt.distributed.shutdown()
     """
@@ -309,7 +309,7 @@ def _disconnect(failed: str) -> Run | None:
 
 
 def _await_end(address: str) -> None:
-    """Waits until nothing listens there: who joins a next run must not find the old coordinator."""
+    """Waits until nothing listens there: the next run must not find the old coordinator."""
     until = time.monotonic() + _EXIT_SECONDS
     while time.monotonic() < until:
         try:

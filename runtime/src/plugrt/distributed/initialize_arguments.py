@@ -1,4 +1,4 @@
-"""The arguments of `initialize`, completed by settings and the cluster, and its service."""
+"""The arguments of `initialize`, completed from settings and the cluster, and its service."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _VARIABLES = {
 
 @dataclass
 class Parameters:
-    """Where the coordinator is and which process this is; None is what is not known yet."""
+    """The coordinator's address and this process's index; None if not known yet."""
 
     coordinator_address: str | None
     num_processes: int | None
@@ -44,16 +44,16 @@ class Parameters:
     local_device_ids: Sequence[int] | None
 
     def missing(self) -> list[str]:
-        """Returns the names of those that must be known and are not."""
+        """Returns the names of required parameters that are not known."""
         return [name for name in _VARIABLES if getattr(self, name) is None]
 
 
 def find_parameters(
     stated: Parameters, method: str | None, timeout: int, table: Table
 ) -> Parameters:
-    """Returns the parameters with what is not stated taken from settings, then the environment.
+    """Fills in missing parameters from the settings, then from the environment.
 
-    Raises `ArgumentError` with the names of what remains unknown.
+    Raises `ArgumentError` with the names of those that remain unknown.
     """
     config = table.config
     for name in (*_VARIABLES, "local_device_ids"):
@@ -100,7 +100,7 @@ def _explain_missing(
 
 
 def check_parameters(given: Parameters) -> None:
-    """Raises `WrongType` or `ArgumentError` for values that cannot be."""
+    """Raises `WrongType` or `ArgumentError` for invalid values."""
     for name in ("num_processes", "process_id"):
         value: object = getattr(given, name)
         if not isinstance(value, int) or isinstance(value, bool):
@@ -119,7 +119,7 @@ def check_parameters(given: Parameters) -> None:
 
 
 def find_secret(stated: object, configured: str | None) -> str | None:
-    """Returns the secret of the run, or None; refuses one that proves nothing, or is no text."""
+    """Returns the secret of the run, or None; refuses a weak secret, and one that is not text."""
     secret = configured if stated is None else stated
     if not isinstance(secret, str | None):
         raise WrongType(f"secret must be a text; got a {type(secret).__name__}")
@@ -130,7 +130,7 @@ def find_secret(stated: object, configured: str | None) -> str | None:
 
 
 def _read_device_ids(ids: Any) -> list[int]:
-    """Returns indices of devices; raises `WrongType` or `ArgumentError` for what are none."""
+    """Returns device indices; raises `WrongType` or `ArgumentError` for anything else."""
     listed = [*ids] if isinstance(ids, Iterable) and not isinstance(ids, str | bytes) else [ids]
     if any(isinstance(i, bool) or not isinstance(i, Integral) for i in listed):
         raise WrongType(
@@ -182,10 +182,10 @@ def environments(table: Table) -> tuple[ClusterEnvironment, ...]:
 
 
 def find_environment(table: Table, method: str | None) -> ClusterEnvironment | None:
-    """Returns the environment that ``method`` names; without one, the first that is present.
+    """Returns the environment named ``method``; without a name, the first that is present.
 
-    Raises `ArgumentError` for a name that there is not, and `DistributedError` where the named one
-    is not present. (JAX logs both and goes on.)
+    Raises `ArgumentError` for an unknown name, and `DistributedError` if the named one is not
+    present. (JAX logs both and continues.)
     """
     known = environments(table)
     if method is None:
@@ -217,9 +217,9 @@ _coordination = Kept("plugrt.coordination", "coordination service", _read_coordi
 
 
 def find_coordination(table: Table) -> Coordination:
-    """Returns the first coordination service that an installed package offers.
+    """Returns the first coordination service of the installed packages.
 
-    Raises `PluginUnavailable` where there is none.
+    Raises `PluginUnavailable` if there is none.
     """
     for offered in _coordination.get(table):
         return offered

@@ -14,18 +14,18 @@ from plugrt.distributed.cluster import ClusterEnvironment, read_number
 from plugrt.errors import DistributedError, describe
 
 _PORT = "55527"
-_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 JOB_SET = "jobset.sigs.k8s.io/jobset-name"
 
 
 class Kubernetes(ClusterEnvironment):
-    """The index of the pod is in JOB_COMPLETION_INDEX; the rest the cluster's API is asked for.
+    """Reads the pod's index from JOB_COMPLETION_INDEX, and the rest from the cluster's API.
 
-    That takes the package ``kubernetes`` and a service account that may read pods and jobs. A
-    manifest that sets JAX_COORDINATOR_ADDRESS and JAX_NUM_PROCESSES spares both.
+    The API needs the package ``kubernetes`` and a service account that may read pods and jobs. A
+    manifest that sets JAX_COORDINATOR_ADDRESS and JAX_NUM_PROCESSES needs neither.
     """
 
     name = "k8s"
+    namespace_file = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
     def is_env_present(self) -> bool:
         return "KUBERNETES_SERVICE_HOST" in os.environ and "JOB_COMPLETION_INDEX" in os.environ
@@ -42,7 +42,7 @@ class Kubernetes(ClusterEnvironment):
                 "(examples/clusters/kubernetes.yaml has both)"
             )
         host = f"{job.metadata.name}-0.{subdomain}"
-        _await_name(host, timeout_secs or 0)
+        self.await_name(host, timeout_secs or 0)
         return f"{host}:{override_coordinator_port or _PORT}"
 
     def get_process_count(self) -> int:
@@ -63,7 +63,7 @@ class Kubernetes(ClusterEnvironment):
 
     @cached_property
     def _namespace(self) -> str:
-        with open(_NAMESPACE, encoding="utf-8") as file:
+        with open(self.namespace_file, encoding="utf-8") as file:
             return file.read().strip()
 
     @cached_property
@@ -92,18 +92,18 @@ class Kubernetes(ClusterEnvironment):
                 f"{cure if error.status == 403 else ''}"
             ) from error
 
-
-def _await_name(host: str, seconds: float) -> None:
-    """Waits until the name of the first pod can be resolved, which is once it has started."""
-    until = time.monotonic() + seconds
-    while True:
-        try:
-            socket.getaddrinfo(host, None)
-            return
-        except socket.gaierror as error:
-            if time.monotonic() >= until:
-                raise DistributedError(
-                    f"the name {host} of the first pod is not known after {seconds} s: "
-                    f"{describe(error)}"
-                ) from error
-        time.sleep(min(1.0, max(0.0, until - time.monotonic())))
+    @staticmethod
+    def await_name(host: str, seconds: float) -> None:
+        """Waits until the first pod's name can be resolved, once the pod has started."""
+        until = time.monotonic() + seconds
+        while True:
+            try:
+                socket.getaddrinfo(host, None)
+                return
+            except socket.gaierror as error:
+                if time.monotonic() >= until:
+                    raise DistributedError(
+                        f"the name {host} of the first pod is not known after {seconds} s: "
+                        f"{describe(error)}"
+                    ) from error
+            time.sleep(min(1.0, max(0.0, until - time.monotonic())))

@@ -14,15 +14,15 @@ from plugrt.distributed.cluster import ClusterEnvironment, port_of_job, read_num
 from plugrt.errors import DistributedError
 
 _URIS = ("OMPI_MCA_orte_hnp_uri", "PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI21")
-"""Where the daemon that started the process is: Open MPI 4 sets the first, later ones PMIx's."""
+"""Variables with the daemon's address: Open MPI 4 sets the first, later versions set PMIx's."""
 _HOST = re.compile(r"tcp4?://([^,:]+)[,:]|tcp6://\[([^,\]]+)[,\]]")
 
 
 class OpenMpi(ClusterEnvironment):
-    """Reads the variables of Open MPI's ``mpirun``; nothing of MPI is loaded.
+    """Reads the variables of Open MPI's ``mpirun``; does not load MPI.
 
-    JAX knows those of Open MPI 4 alone; 5 has PMIx's instead, and states no job's number: its port
-    is made of the name of the job.
+    JAX reads the variables of Open MPI 4 only. Version 5 sets those of PMIx instead, and no job
+    number: the port is made from the job's name.
     """
 
     name = "ompi"
@@ -61,7 +61,7 @@ def _launcher_uri() -> str | None:
 
 
 class Mpi4py(ClusterEnvironment):
-    """Asks MPI itself, of any make, through the package ``mpi4py``."""
+    """Asks MPI itself, any implementation, through the package ``mpi4py``."""
 
     name = "mpi4py"
     opt_in_only_method = True

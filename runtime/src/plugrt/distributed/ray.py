@@ -1,8 +1,8 @@
-"""`Ray`: actors or tasks of a Ray cluster, of which each is one process of the run.
+"""`Ray`: actors or tasks of a Ray cluster; each is one process of the run.
 
-Ray has no ranks: they are what ``initialize`` is told, or what Ray Train says, or the order in
-which the actors of a placement group come. The address of process 0, a free port of its node, is
-passed on by an actor with a name.
+Ray has no ranks. They come from the arguments of ``initialize``, from Ray Train, or from the order
+in which the actors of a placement group arrive. A named actor passes on the address of process 0, a
+free port of its node.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NAMESPACE = "plugrt"
 
 
 class MeetingPoint:
-    """The actor that counts the processes of one run and knows where the first listens."""
+    """An actor that counts the processes of one run and stores the first one's address."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -37,7 +37,7 @@ class MeetingPoint:
         self._address = address
 
     def address(self) -> str | None:
-        """Returns that address, None as long as it is not known."""
+        """Returns that address, None until it is announced."""
         return self._address
 
 
@@ -50,7 +50,9 @@ class Ray(ClusterEnvironment):
     def __init__(self) -> None:
         self._id: int | None = None
         self._point: object = None
-        """The meeting point, which ends with the last reference of the process that made it."""
+        """The meeting point. Ray deletes the actor with the last reference of the process that made
+        it.
+        """
 
     def is_env_present(self) -> bool:
         if find_spec("ray") is None:
@@ -105,7 +107,7 @@ class Ray(ClusterEnvironment):
 
 
 def _train_context() -> Any:
-    """Returns the context of Ray Train, None where this is not one of its workers."""
+    """Returns the context of Ray Train, None outside of its workers."""
     if "ray.train" not in sys.modules:
         return None
     context = import_module("ray.train").get_context()

@@ -1,11 +1,10 @@
-"""`Watch`: notices that another process of the run, or its coordinator, is gone, and says which."""
+"""`Watch`: detects and names a lost process of the run, or a lost coordinator."""
 
 from __future__ import annotations
 
 import ctypes
 import dis
 import importlib
-import logging
 import os
 import sys
 import threading
@@ -14,30 +13,31 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any
 
+from plugrt.base.logger import get_logger
 from plugrt.errors import AlreadyExists, PjrtError, ProcessLost, describe, escape_controls
 from plugrt.lifetime.interruptions import scope
 from plugrt.plugins.coordination import Connection
 
-logger = logging.getLogger(__package__)
+logger = get_logger(__package__)
 _GRACE_SECONDS = 5.0
-"""How long the main thread may go on in native code, which no exception reaches."""
+"""How long native code may keep the main thread, where no exception can be raised."""
 _LAST_SECONDS = 15.0
-"""How long a process that leaves waits for the others, whose answer its last question awaits."""
+"""How long a process that leaves waits for an answer to its last request."""
 _ENDED = "plugrt/ended/{}"
 _FIRST_END = "plugrt/first-end"
-"""The index of the first process that told how it ends: all look at this one key."""
+"""The key with the index of the first process that reported its end; all processes read it."""
 _POLL_SECONDS = 0.05
 _LONGEST = 20_000
-"""Bytes of a process's report on itself that are shown."""
+"""Maximum number of bytes shown of a process's report on itself."""
 
 
 class Watch:
-    """Asks again and again, in threads, which processes of the run live, and the coordinator.
+    """Polls the processes of the run and the coordinator, in threads.
 
-    A process that does not is reported once: in the log, and as `ProcessLost` in the main thread,
-    wherever that is in Python code. If native code keeps it, as a collective does that waits for
-    the lost process, this process exits with status 1 after `_GRACE_SECONDS`. ``look_every`` is
-    the number of seconds between looks at who told its end, each one small request.
+    A lost process is reported once: in the log, and as `ProcessLost` in the main thread once that
+    runs Python code. If native code keeps the main thread, for example a collective that waits for
+    the lost process, this process exits with status 1 after `_GRACE_SECONDS`. ``look_every`` is the
+    number of seconds between checks for reported ends, each one small request.
     """
 
     def __init__(self, connection: Connection, look_every: float = 1.0) -> None:
@@ -50,9 +50,9 @@ class Watch:
         self._noticed = threading.Event()
         self._waiting = 0
         self.lost: tuple[int, ...] = ()
-        """The processes that are gone."""
+        """The lost processes."""
         self.coordinator_is_lost = False
-        """Then the connection must not be asked for anything: nobody answers."""
+        """If set, the connection must not be used: nobody answers."""
         self._reporting = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="plugrt-watch", daemon=True)
         self._end_thread = threading.Thread(
@@ -70,25 +70,26 @@ class Watch:
             self._coordinator_thread.start()
 
     def stop(self) -> None:
-        """Ends the watching; does not wait for it."""
+        """Stops watching; does not wait for the threads."""
         self._stopping.set()
 
     def await_end(self) -> None:
-        """Waits until nothing is watched, which it soon is: when the other processes leave too.
+        """Waits until the watching threads have ended, which is soon, as the other processes leave
+        too.
 
-        A thread that is in native code when the interpreter ends makes that abort the process:
-        "FATAL: exception not rethrown".
+        If a thread is in native code when the interpreter ends, the process aborts: "FATAL:
+        exception not rethrown".
         """
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(_LAST_SECONDS)
 
     def tell_of_end(self, how: str) -> None:
-        """Tells the other processes how this one ends: a verb, and why."""
+        """Reports to the other processes how this one ends: a verb and a reason."""
         me = self.connection
         try:
             me.put(_ENDED.format(me.process_id), how.encode("utf-8", "replace"))
             me.put(_FIRST_END, b"%d" % me.process_id)
-        except AlreadyExists:  # another one was the first
+        except AlreadyExists:  # another process was the first
             pass
         except PjrtError as error:  # the coordinator is gone as well
             logger.debug("the others were not told: %s", describe(error))
@@ -108,7 +109,7 @@ class Watch:
                 logger.debug("the coordinator was not reached: %s", describe(error))
 
     def _watch_ends(self) -> None:
-        """Reports a process that told how it ends, long before its heartbeats are missed."""
+        """Reports a process that has reported its end, long before its heartbeats are missed."""
         while not self._stopping.wait(self._look_every) and not self.coordinator_is_lost:
             try:
                 told = self.connection.try_get(_FIRST_END) is not None
@@ -130,8 +131,8 @@ class Watch:
             f"{me.membership.address} is gone: it was killed, or its host is gone ({reason})"
         )
         logger.error("%s", message)
-        # Also where `explain` waits: it asks the coordinator. And before the next heartbeat fails,
-        # at which jaxlib ends the process.
+        # Also if `explain` waits, as it calls the coordinator. It comes before the next heartbeat
+        # fails, when jaxlib would end the process.
         self._interrupt(message, min(_GRACE_SECONDS, me.membership.heartbeat_timeout / 10))
 
     def _report(self, lost: Sequence[int]) -> None:
@@ -169,9 +170,9 @@ class Watch:
     # --- explaining -------------------------------------------------------------------------
 
     def explain(self, error: PjrtError) -> ProcessLost | None:
-        """Returns which process is to blame for an exchange that broke off, once that is known.
+        """Returns the lost process that made an exchange fail, once it is known.
 
-        Waits for it as long as a lost process can be unnoticed.
+        Waits as long as a lost process can stay undetected.
         """
         self._waiting += 1
         try:
@@ -196,13 +197,13 @@ class Watch:
 
 
 def _read(text: bytes) -> str:
-    """Returns text that another process, or a stranger, has put into the key-value store."""
+    """Returns the text of another process, or of a stranger, in the key-value store."""
     return escape_controls(text[:_LONGEST].decode("utf-8", "replace"))
 
 
 _LOOK_SECONDS = 0.05
 _IMPORT_SECONDS = 60.0
-"""How long an import of native code is waited for."""
+"""How long to wait for an import in native code."""
 
 
 def interrupt_main_thread(
@@ -213,11 +214,11 @@ def interrupt_main_thread(
 ) -> bool:
     """Raises ``kind(*arguments)`` in the main thread, and waits until it was raised.
 
-    Raises it again where CPython drops it: in a function that the garbage collector calls, in a
-    ``__del__``, in the callback of a weak reference. Raises it later where native code imports a
-    module, since it may drop the error: jaxlib does that tries to import JAX.
+    Raises it again if CPython discards it: in a function that the garbage collector calls, in a
+    ``__del__``, in the callback of a weak reference. Raises it later if native code is importing a
+    module, since it may discard the error: jaxlib does so for its import of JAX.
 
-    Returns False if native code kept the main thread for ``seconds``, or was given up.
+    Returns False if native code kept the main thread for ``seconds``, or if the wait was abandoned.
     """
     raised, dropped = threading.Event(), threading.Event()
 

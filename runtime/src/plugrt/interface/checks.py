@@ -100,9 +100,21 @@ def device_id_rows(device_ids: Any) -> tuple[tuple[int, ...], ...]:
     return rows
 
 
+EFFORTS = {
+    "exec_time_optimization_effort": float,
+    "memory_fitting_effort": float,
+    "optimization_level": int,
+    "memory_fitting_level": int,
+}
+"""How hard a compiler tries: options that are no XLA flags, and the types of their values."""
+
+
 def check_overrides(env_overrides: Mapping[Any, Any], what: str = "env_overrides") -> None:
     """Raises `ArgumentTypeError` unless they are XLA's options, plain values by name."""
     for name, value in env_overrides.items():
+        kind = EFFORTS.get(name)
+        if kind is not None and (isinstance(value, bool) or not isinstance(value, int | kind)):
+            raise ArgumentTypeError(f"{name} of {what} is {value!r:.60}; expected {kind.__name__}")
         if not (isinstance(name, str) and isinstance(value, str | bool | int | float)):
             raise ArgumentTypeError(
                 f"{what} are XLA options by name, each a str, bool, int or float; got "

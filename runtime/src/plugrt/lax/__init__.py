@@ -26,7 +26,7 @@ _HOMES = homes_of(
         "plugrt.lax.convolution_forms": "conv conv_transpose conv_with_general_padding",
         "plugrt.lax.convolution_patches": "conv_general_dilated_local conv_general_dilated_patches",
         "plugrt.lax.custom_calls": "RandomAlgorithm custom_call optimization_barrier "
-        "rng_bit_generator",
+        "rng_bit_generator rng_uniform",
         "plugrt.lax.filled_arrays": "broadcasted_iota empty full full_like iota",
         "plugrt.lax.fourier": "FftType fft",
         "plugrt.lax.gathering": "GatherDimensionNumbers GatherScatterMode gather index_take",
@@ -65,7 +65,6 @@ _HOMES = homes_of(
         "atanh bessel_i1e bitwise_not cbrt ceil clz conj cos cosh digamma erf erf_inv erfc exp "
         "exp2 expm1 floor imag integer_pow is_finite lgamma log log1p logistic neg "
         "population_count real reciprocal round rsqrt sign sin sinh sqrt square tan tanh",
-        "plugrt.lax.uniform_numbers": "rng_uniform",
         "plugrt.lax.windowed_reductions": "reduce_window",
     }
 )

@@ -21,7 +21,7 @@ from plugrt.tracing.emit import (
     strong,
     with_weakness,
 )
-from plugrt.tracing.operation import operation
+from plugrt.tracing.operation import OfKeys, operation
 from plugrt.tracing.promotion import dtype_kind, itemsize_bits
 from plugrt.tracing.traceable import name_operation
 from plugrt.tracing.tracer import Tracer
@@ -31,7 +31,12 @@ Binary: TypeAlias = Callable[[Any, Any], Any]
 
 
 def _make_operation(
-    body: Callable[..., object], name: str, says: str, kinds: str, gives: str = "that dtype"
+    body: Callable[..., object],
+    name: str,
+    says: str,
+    kinds: str,
+    gives: str = "that dtype",
+    keys: OfKeys = "none",
 ) -> Binary:
     name_operation(
         body,
@@ -42,7 +47,7 @@ def _make_operation(
         "one shape (else `ShapeError`); scalars go with any. The result has that shape and "
         f"{gives}.",
     )
-    made: Binary = operation(body)
+    made: Binary = operation(keys=keys)(body)
     return made
 
 
@@ -63,12 +68,14 @@ def _make_choice(name: str, choose: Callable[[Tracer, Tracer], Tracer], says: st
     return _make_operation(body, name, says, "biufc")
 
 
-def _make_comparison(name: str, direction: str, kinds: str, says: str) -> Binary:
+def _make_comparison(
+    name: str, direction: str, kinds: str, says: str, keys: OfKeys = "none"
+) -> Binary:
     def body(x: Tracer, y: Tracer) -> Tracer:
         x, y = prepare_operands(name, x, y, kinds)
         return compare(x, y, direction)
 
-    return _make_operation(body, name, f"whether {says}", kinds, "dtype bool")
+    return _make_operation(body, name, f"whether {says}", kinds, "dtype bool", keys)
 
 
 def prepare_operands(
@@ -137,8 +144,8 @@ shift_right_arithmetic = _make_binary(
     "shift_right_arithmetic", hlo.shift_right_arithmetic, "iu", "x with its bits moved y down, "
     "the sign bit repeated above"
 )  # fmt: skip
-eq = _make_comparison("eq", "EQ", "biufc", "x = y")
-ne = _make_comparison("ne", "NE", "biufc", "x differs from y")
+eq = _make_comparison("eq", "EQ", "biufc", "x = y", "all")
+ne = _make_comparison("ne", "NE", "biufc", "x differs from y", "any")
 lt = _make_comparison("lt", "LT", "biuf", "x < y")
 le = _make_comparison("le", "LE", "biuf", "x <= y")
 gt = _make_comparison("gt", "GT", "biuf", "x > y")

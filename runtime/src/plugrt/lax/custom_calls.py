@@ -1,4 +1,4 @@
-"""`custom_call`, `optimization_barrier` and `rng_bit_generator`."""
+"""`custom_call`, `optimization_barrier`, `rng_bit_generator` and `rng_uniform`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Layout, TensorType
 from plugrt.lax.conversion import bitcast_convert_type
+from plugrt.lax.operand_checks import check_dtype_kind, same_dtype
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.divided_stacks import divide_stacks
 from plugrt.stablehlo.types import element_type, tensor_type
 from plugrt.tracing.emit import (
     active_trace,
+    constant,
     convert,
     emit,
     hlo,
@@ -220,7 +222,7 @@ def _aliases(aliases: dict[int, int], results: int) -> ir.Attribute:
     )
 
 
-@operation(weak_by="body")
+@operation(weak_by="body", keys="body")
 def optimization_barrier(operand: T, /) -> T:
     """Returns a pytree of arrays unchanged, across which compilers move nothing.
 
@@ -289,3 +291,25 @@ def rng_bit_generator(
 
 def _generator(types: list[ir.Type], state: ir.Value, *, algorithm: object, loc: object) -> object:
     return hlo.RngBitGeneratorOp(types[0], types[1], algorithm, state, loc=loc)
+
+
+@operation(static=("shape",), weak_by=("a", "b"))
+def rng_uniform(a: Tracer, b: Tracer, shape: Sequence[int]) -> Tracer:
+    """Returns numbers drawn uniformly from ``a`` up to ``b``, excluded, in an array of ``shape``.
+
+    Their state is the backend's: each call gives others, and which ones is not to be had again;
+    see `plugrt.random` for numbers by keys. ``a`` and ``b`` are scalars of one dtype, floats,
+    integers or booleans. Raises `ArgumentError` for arrays, `DtypeError` for different dtypes. As
+    ``jax.lax.rng_uniform``.
+    """
+    a, b = same_dtype("rng_uniform", ("a", "b"), [a, b])
+    check_dtype_kind("rng_uniform", "a", a.dtype, "biuf")
+    if a.shape or b.shape:
+        raise ArgumentError(
+            f"lax.rng_uniform takes scalars for a and b; got the shapes {a.shape} and {b.shape}"
+        )
+    sizes = constant(np.array([int(n) for n in shape], np.int64))
+    drawn: Tracer = emit(
+        hlo.rng, a, b, sizes, rng_distribution=hlo.RngDistributionAttr.get("UNIFORM")
+    )
+    return drawn

@@ -21,7 +21,8 @@ from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.control_flow.eager import launch
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.explicit_axes import call_with_types, mesh_around, read_sharding
-from plugrt.tracing.trace import current_trace
+from plugrt.tracing.trace import Trace, current_trace
+from plugrt.tracing.tracer import Tracer
 
 T = TypeVar("T")
 
@@ -38,7 +39,7 @@ def reshard(x: T, out_shardings: object) -> T:
     >>> from plugrt.sharding import AxisType, PartitionSpec as P
     >>> with plugrt.set_mesh(plugrt.make_mesh((4,), ("x",), (AxisType.Explicit,))):
     ...     plugrt.sharding.reshard(np.ones(8), P("x")).sharding.spec
-    PartitionSpec('x')
+    P('x',)
     """
     trace = current_trace()
     leaves, structure = pytrees.flatten(x)
@@ -47,11 +48,19 @@ def reshard(x: T, out_shardings: object) -> T:
     for leaf, one in zip(leaves, given, strict=True):
         sharding = read_sharding(one, "reshard", trace, any_mesh=True)
         if trace is not None:
-            made.append(as_tracer(leaf).constrained(sharding, "reshard"))
+            made.append(_retype(trace, as_tracer(leaf), sharding))
         else:
             made.append(device_put(leaf, _over_mesh(leaf, sharding)))
     resharded: T = pytrees.unflatten(structure, made)
     return resharded
+
+
+def _retype(trace: Trace, x: Tracer, sharding: NamedSharding) -> Tracer:
+    """Returns a traced value of a type; over Auto axes alone that leaves it to the compiler."""
+    if sharding.mesh.explicit_axes or trace.types is None:
+        return x.constrained(sharding, "reshard")
+    made = trace.types.constrained(x.value, sharding, sharding, trace.location())
+    return Tracer(made, trace, weak=x.weak, origin=x.origin)
 
 
 def _over_mesh(x: Any, sharding: NamedSharding) -> NamedSharding:
@@ -112,17 +121,23 @@ def use_abstract_mesh(mesh: AbstractMesh) -> Iterator[None]:
     """Context manager: sets the mesh of the calls within it, by its shape alone.
 
     In a traced function the types of new values are over it: `reshard` changes older ones. As
-    ``jax.sharding.use_abstract_mesh``. Raises `ArgumentTypeError` for another object than a mesh.
+    ``jax.sharding.use_abstract_mesh``. Raises `ArgumentTypeError` for another object than a
+    mesh, and `InvalidArgument` for one of another number of devices than the mesh around.
     """
     if not isinstance(mesh, AbstractMesh):
         raise ArgumentTypeError(f"use_abstract_mesh takes an AbstractMesh; got {mesh!r:.80}")
     mesh, trace = mesh.abstract_mesh, current_trace()
+    around = mesh_around(trace)
+    if around is not None and around.size and mesh.size and around.size != mesh.size:
+        raise InvalidArgument(
+            f"use_abstract_mesh cannot change the size of the mesh: it is {around!r}, got {mesh!r}"
+        )
     if trace is None:
         context = mesh_context.MeshContext(mesh, mesh)
         with mesh_context.surround(context):
             yield
         return
-    with trace.typed_over(mesh).within(mesh):
+    with trace.typed_over(around or mesh).within(mesh):
         yield
 
 
@@ -173,5 +188,7 @@ def _find_mesh(sharding: object, what: str) -> AbstractMesh | None:
         return around
     mesh = stated.pop()
     if around is not None and around.abstract_mesh != mesh.abstract_mesh:
-        raise InvalidArgument(f"{what} over {mesh!r}, where the mesh in the context is {around!r}")
+        raise InvalidArgument(
+            f"{what} over {mesh.brief}, where the mesh in the context is {around.brief}"
+        )
     return mesh if around is None else around

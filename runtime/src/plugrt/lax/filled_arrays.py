@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from plugrt.array_api.device_argument import make_on_device
+from plugrt.array_api.device_argument import is_struct, make_on_device, place_of_struct
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentTypeError, DtypeError, ShapeError
 from plugrt.execution.arrays.array import Array
-from plugrt.execution.arrays.array_types import has_protocol
-from plugrt.execution.shardings.named_sharding import is_abstract
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.dimension_arguments import normalize_dimension
+from plugrt.native.known_dtypes import is_key_dtype
 from plugrt.tracing import emit as e
 from plugrt.tracing.argument_checks import normalize_shape
+from plugrt.tracing.key_words import is_key
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
@@ -85,12 +83,19 @@ def full(
     return make_on_device(_read_sharding("full", sharding), _full, shape, fill_value, dtype)
 
 
-@operation(static=("shape", "dtype"), weak_by="body", title="full")
+@operation(
+    static=("shape", "dtype"), weak_by="body", title="full", keys="each", keyed=("fill_value",)
+)
 def _full(shape: Sequence[int], fill_value: Tracer, dtype: DTypeLike | None = None) -> Tracer:
     if fill_value.shape:
         raise ShapeError(f"fill_value of lax.full must be a scalar; found {fill_value.shape}")
+    sizes = tuple(int(n) for n in shape)
+    if is_key_dtype(dtype):
+        return e.keys_of(
+            e.broadcast_to(e.convert(fill_value, "uint32"), (*sizes, dtype.words)), dtype
+        )
     result_dtype = fill_value.dtype if dtype is None else as_dtype(dtype)
-    filled = e.broadcast_to(e.convert(fill_value, result_dtype), tuple(int(n) for n in shape))
+    filled = e.broadcast_to(e.convert(fill_value, result_dtype), sizes)
     return e.with_weakness(filled, dtype is None and fill_value.weak)
 
 
@@ -109,24 +114,24 @@ def full_like(
     that is no scalar. As ``jax.lax.full_like``.
     """
     where = _read_sharding("full_like", sharding)
-    is_struct = not isinstance(x, Array | np.ndarray | np.generic) and not has_protocol(x)
-    if not (is_struct and hasattr(x, "shape") and hasattr(x, "dtype")):
+    if not is_struct(x):
         return make_on_device(where, _full_like, x, fill_value, dtype, shape)
-    stated = getattr(x, "sharding", None)
-    if where is None and shape is None and stated is not None and not is_abstract(stated):
-        where = stated
+    if where is None and shape is None:
+        where = place_of_struct(x)
     sizes = x.shape if shape is None else shape
     return make_on_device(where, _full, sizes, fill_value, x.dtype if dtype is None else dtype)
 
 
-@operation(static=("dtype", "shape"), weak_by="body", title="full_like")
+@operation(static=("dtype", "shape"), weak_by="body", title="full_like", keys="body")
 def _full_like(
     x: Tracer,
     fill_value: Tracer,
     dtype: DTypeLike | None = None,
     shape: Sequence[int] | None = None,
 ) -> Tracer:
-    result_dtype = x.dtype if dtype is None else as_dtype(dtype)
+    result_dtype: Any = x.dtype if dtype is None else as_dtype(dtype)
+    if is_key(fill_value) and result_dtype == fill_value.dtype:
+        result_dtype = None
     result: Tracer = _full(x.shape if shape is None else shape, fill_value, result_dtype)
     return e.with_weakness(result, dtype is None and x.weak)
 

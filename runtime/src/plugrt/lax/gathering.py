@@ -89,6 +89,7 @@ def parse_mode(function: str, mode: object) -> GatherScatterMode:
         "fill_value",
     ),
     weak_by=("operand",),
+    keys="each",
 )
 def gather(
     operand: Tracer,
@@ -180,7 +181,7 @@ def take_rows(x: Tracer, indices: Tracer, axis: int) -> Tracer:
     return found
 
 
-@operation(static=("axes",))
+@operation(static=("axes",), keys="each", keyed=("src",))
 def index_take(src: Tracer, idxs: Sequence[Tracer], axes: Sequence[int]) -> Tracer:
     """Returns the parts of ``src`` at places along ``axes``, one after another.
 

@@ -8,7 +8,9 @@ from plugrt.errors import ArgumentError, ArgumentTypeError, NotAnArray, Unimplem
 from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import require_flag, with_argument_errors
 from plugrt.lax.custom_calls import custom_call
-from plugrt.lax.parallel.replica_groups import AxisName, group_size
+from plugrt.lax.parallel.replica_groups import AxisName, group_size, names_of, state_along
+from plugrt.tracing.captures import as_tracer
+from plugrt.tracing.emit import with_manual_type
 from plugrt.tracing.operation import ARRAYS, operation
 from plugrt.tracing.trace import current_trace
 from plugrt.tracing.tracer import Tracer
@@ -57,28 +59,50 @@ def dce_sink(val: object, *, prevent_mlir_dce: bool = False) -> None:
 
 @with_argument_errors
 def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
-    """Returns ``x``, a pytree of arrays, as it is: ``to`` is a type that values have in JAX alone.
+    """Returns ``x``, a pytree of arrays, with a type that says something else along mapped axes.
 
-    There 'varying' says that the devices along mapped axes may differ in a value. `shard_map` here
-    finds that out of what a value is computed of, so that it needs no saying. Raises `UnboundAxis`,
-    `NotAnArray`, `ArgumentError` for an unknown ``to``, and `Unimplemented` for 'reduced' and
-    'unreduced', which JAX takes over axes of the type ``Explicit``. As ``jax.lax.pcast``, but that
-    a value which varies already may be cast again.
+    The values stay. Within `shard_map`, what is 'invarying', the same on all devices along the
+    axes, becomes 'varying' or 'reduced', what is 'varying' becomes 'unreduced', terms of a sum, and
+    what is 'reduced' becomes 'varying'. Elsewhere, and with ``check_vma=False``, types do not say
+    it. Raises `UnboundAxis`, `NotAnArray`, and `ArgumentError` for an unknown ``to`` and for
+    another way than these. As ``jax.lax.pcast``.
     """
     if isinstance(axis_name, set | frozenset):
         raise ArgumentTypeError(f"axis_name of pcast is a name or a tuple of them; got {axis_name}")
     if to not in ("varying", "reduced", "unreduced"):
         raise ArgumentError(f"to of pcast is 'varying', 'reduced' or 'unreduced'; got {to!r:.60}")
     _check_arrays("pcast", x)
-    if axis_name == ():
+    trace = current_trace()
+    if axis_name == () or (trace is None and to == "varying"):
         return x
-    if current_trace() is not None:
-        group_size(axis_name)
-    if to != "varying":
-        raise Unimplemented(
-            f"pcast to {to!r}, which JAX has over Explicit axes: types here say no partial sums"
-        )
-    return x
+    group_size(axis_name)  # which also raises where nothing is traced
+    if trace is None or trace.types is None or not trace.types.checks:
+        return x
+
+    def leaf(v: object) -> Tracer:
+        found = as_tracer(v)
+        state = state_along("pcast", found, axis_name)
+        if (state, to) not in _CASTS:
+            raise ArgumentError(
+                f"pcast over {axis_name!r} to {to!r} of a value that is {state}, of type "
+                f"{found.mat}: the casts are {', '.join(f'{a} to {b}' for a, b in _CASTS)}"
+            )
+        if to != "varying" and trace.mesh is not None and len(trace.axes) < len(trace.mesh.shape):
+            raise Unimplemented(
+                f"pcast to {to!r} in a shard_map over some of the axes of {trace.mesh.brief}"
+            )
+        return with_manual_type(found, found.mat.moved(names_of(axis_name), to))
+
+    result: T = pytrees.map(leaf, x)
+    return result
+
+
+_CASTS = (
+    ("invarying", "varying"),
+    ("invarying", "reduced"),
+    ("varying", "unreduced"),
+    ("reduced", "varying"),
+)
 
 
 def _check_arrays(function: str, x: object) -> None:

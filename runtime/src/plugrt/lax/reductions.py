@@ -136,7 +136,12 @@ def _emit_reduce(
 
 
 def _make_reduction(
-    name: str, combine: Combine, kinds: str, initial: Callable[[Any], object], says: str
+    name: str,
+    combine: Combine,
+    kinds: str,
+    initial: Callable[[Any], object],
+    says: str,
+    shards: bool = False,
 ) -> Reduction:
     def body(operand: Tracer, axes: Sequence[int]) -> Tracer:
         check_dtype_kind(name, "operand", operand.dtype, kinds)
@@ -153,11 +158,13 @@ def _make_reduction(
     )
     # As in JAX: sums of weak integers are weak, their bits taken together are not.
     weak_by: Any = "none" if kinds == "biu" else "all"
-    made: Reduction = operation(static=("axes",), weak_by=weak_by)(body)
+    made: Reduction = operation(static=("axes",), weak_by=weak_by, shards=shards)(body)
     return made
 
 
-reduce_sum = _make_reduction("reduce_sum", binary_combiner(hlo.add), "iufc", lambda _: 0, "the sum")
+reduce_sum = _make_reduction(
+    "reduce_sum", binary_combiner(hlo.add), "iufc", lambda _: 0, "the sum", shards=True
+)
 reduce_prod = _make_reduction(
     "reduce_prod", binary_combiner(hlo.multiply), "iufc", lambda _: 1, "the product"
 )

@@ -28,7 +28,7 @@ from plugrt.tracing.emit import (
     strong,
     wrap_one,
 )
-from plugrt.tracing.operation import operation
+from plugrt.tracing.operation import OfKeys, operation
 from plugrt.tracing.traceable import name_operation
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import ArrayLike
@@ -84,7 +84,9 @@ def _make_scatter(
         "fit.",
     )
     static = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")
-    made: Scatter = operation(static=static, weak_by=("operand",))(body)
+    keys: OfKeys = "each" if name == "scatter" else "none"
+    keyed = ("operand", "updates")
+    made: Scatter = operation(static=static, weak_by=("operand",), keys=keys, keyed=keyed)(body)
     return made
 
 

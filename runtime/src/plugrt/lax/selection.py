@@ -20,7 +20,7 @@ from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
 
 
-@operation(weak_by=("on_true", "on_false"))
+@operation(weak_by=("on_true", "on_false"), keys="each")
 def select(pred: Tracer, on_true: Tracer, on_false: Tracer) -> Tracer:
     """Returns ``on_true`` where ``pred`` holds, else ``on_false``.
 
@@ -35,7 +35,7 @@ def select(pred: Tracer, on_true: Tracer, on_false: Tracer) -> Tracer:
     return _choose("select", pred, ("on_false", "on_true"), (on_false, on_true))
 
 
-@operation(weak_by=("cases",))
+@operation(weak_by=("cases",), keys="each")
 def select_n(which: Tracer, *cases: Tracer) -> Tracer:
     """Returns the element of ``cases[which]``; ``which`` is boolean (two cases) or int32.
 

@@ -15,7 +15,7 @@ from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
 
 
-@operation(static=("new_sizes", "dimensions"), shards=True)
+@operation(static=("new_sizes", "dimensions"), shards=True, keys="each")
 def reshape(
     operand: Tracer, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None
 ) -> Tracer:
@@ -32,7 +32,7 @@ def reshape(
     return e.reshape(operand, sizes)
 
 
-@operation(static=("permutation",))
+@operation(static=("permutation",), keys="each")
 def transpose(operand: Tracer, permutation: Sequence[int]) -> Tracer:
     """Returns the dimensions in another order.
 
@@ -47,7 +47,7 @@ def transpose(operand: Tracer, permutation: Sequence[int]) -> Tracer:
     return e.transpose(operand, order)
 
 
-@operation(static=("sizes",), shards=True)
+@operation(static=("sizes",), shards=True, keys="each")
 def broadcast(operand: Tracer, sizes: Sequence[int]) -> Tracer:
     """Returns copies along new leading dimensions.
 
@@ -57,7 +57,7 @@ def broadcast(operand: Tracer, sizes: Sequence[int]) -> Tracer:
     return e.broadcast_to(operand, (*(int(n) for n in sizes), *operand.shape))
 
 
-@operation(static=("shape", "broadcast_dimensions"), shards=True)
+@operation(static=("shape", "broadcast_dimensions"), shards=True, keys="each")
 def broadcast_in_dim(
     operand: Tracer, shape: Sequence[int], broadcast_dimensions: Sequence[int]
 ) -> Tracer:
@@ -84,7 +84,7 @@ def broadcast_in_dim(
     return e.broadcast_in_dim(operand, sizes, order)
 
 
-@operation(weak_by=("arr",))
+@operation(weak_by=("arr",), keys="each")
 def broadcast_like(arr: Tracer, like_arr: Tracer) -> Tracer:
     """Returns ``arr`` repeated to the shape of ``like_arr``, by NumPy's rule.
 
@@ -102,7 +102,7 @@ def broadcast_like(arr: Tracer, like_arr: Tracer) -> Tracer:
     return e.broadcast_to(arr, shape)
 
 
-@operation(static=("dimensions",))
+@operation(static=("dimensions",), keys="each")
 def squeeze(array: Tracer, dimensions: Sequence[int]) -> Tracer:
     """Returns the array without these dimensions, which have length 1.
 
@@ -115,7 +115,7 @@ def squeeze(array: Tracer, dimensions: Sequence[int]) -> Tracer:
     return e.reshape(array, [n for i, n in enumerate(array.shape) if i not in gone])
 
 
-@operation(static=("dimensions",))
+@operation(static=("dimensions",), keys="each")
 def expand_dims(array: Tracer, dimensions: Sequence[int]) -> Tracer:
     """Returns the array with new dimensions of 1 at these places of the result.
 
@@ -128,7 +128,7 @@ def expand_dims(array: Tracer, dimensions: Sequence[int]) -> Tracer:
     return e.reshape(array, [1 if i in new else next(old) for i in range(array.ndim + len(new))])
 
 
-@operation(static=("start_dimension", "stop_dimension"))
+@operation(static=("start_dimension", "stop_dimension"), keys="each")
 def collapse(operand: Tracer, start_dimension: int, stop_dimension: int | None = None) -> Tracer:
     """Returns the dimensions from start up to stop joined to one.
 
@@ -144,7 +144,7 @@ def collapse(operand: Tracer, start_dimension: int, stop_dimension: int | None =
     return e.reshape(operand, (*operand.shape[:first], joined, *operand.shape[last:]))
 
 
-@operation(static=("dimensions",))
+@operation(static=("dimensions",), keys="each")
 def rev(operand: Tracer, dimensions: Sequence[int]) -> Tracer:
     """Returns the elements in reverse order along dimensions.
 
@@ -155,7 +155,7 @@ def rev(operand: Tracer, dimensions: Sequence[int]) -> Tracer:
     return result
 
 
-@operation(static=("dimension",))
+@operation(static=("dimension",), keys="each")
 def concatenate(operands: Sequence[Tracer], dimension: int) -> Tracer:
     """Returns arrays of one dtype joined along a dimension.
 
@@ -174,7 +174,7 @@ def concatenate(operands: Sequence[Tracer], dimension: int) -> Tracer:
     return e.concatenate(arrays, at)
 
 
-@operation(static=("sizes", "axis"))
+@operation(static=("sizes", "axis"), keys="each")
 def split(operand: Tracer, sizes: Sequence[int], axis: int = 0) -> list[Tracer]:
     """Returns parts of these lengths along an axis, which they fill.
 

@@ -20,7 +20,12 @@ from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.specs_in_context import name_in_context
 from plugrt.execution.shardings.auto_sharding import AUTO
 from plugrt.execution.shardings.format import Format
-from plugrt.execution.shardings.named_sharding import NamedSharding, explicit_part, over_devices
+from plugrt.execution.shardings.named_sharding import (
+    NamedSharding,
+    explicit_part,
+    is_abstract,
+    over_devices,
+)
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.trees import pytrees
@@ -33,6 +38,7 @@ from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.custom_calls import constrain_layout
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.staged import Staged
+from plugrt.tracing.trace import current_trace
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import Shardings
 
@@ -62,7 +68,7 @@ def with_sharding_constraint(x: T, shardings: Shardings) -> T:
     >>> rows = NamedSharding(plugrt.make_mesh((4,), ("x",)), P("x"))
     >>> f = plugrt.jit(lambda v: plugrt.with_sharding_constraint(2 * v, rows))
     >>> f(xp.ones((8, 2))).sharding.spec
-    PartitionSpec('x')
+    P('x',)
     """
     if shardings is None:
         raise InvalidArgument("with_sharding_constraint takes a sharding; got None")
@@ -72,6 +78,10 @@ def with_sharding_constraint(x: T, shardings: Shardings) -> T:
     found: list[_Place | None] = spread_prefix(
         named, x, "with_sharding_constraint's shardings", "x"
     )
+
+    stated = [one for one in map(_sharding_of, found) if one and not is_abstract(one)]
+    if current_trace() is None and len({one.devices for one in stated}) > 1:
+        return _constrain_leaves(x, found)
 
     def constrain(x: T) -> T:
         results: list[object] = [
@@ -98,6 +108,16 @@ def with_sharding_constraint(x: T, shardings: Shardings) -> T:
         "with_sharding_constraint", (_read,), (*found,), {"x": x}, constrain,
         reads_once=True, place=place,
     )  # fmt: skip
+    return made
+
+
+def _constrain_leaves(x: T, places: Sequence[_Place | None]) -> T:
+    """Returns leaves on devices of their own, as in JAX: one program has one list of devices."""
+    leaves: list[object] = [
+        leaf if one is None else with_sharding_constraint(leaf, one)
+        for leaf, one in zip(pytrees.leaves(x), places, strict=True)
+    ]
+    made: T = pytrees.unflatten(pytrees.structure(x), leaves)
     return made
 
 
@@ -133,7 +153,7 @@ def _with_type(x: Tracer, sharding: Sharding) -> Sharding:
             "Explicit axes it changes nothing; reshard does"
         )
     both = [(*found.spec.axes_of(i), *spec.axes_of(i)) for i in range(x.ndim)]
-    return NamedSharding(mesh, PartitionSpec(*both))
+    return NamedSharding(mesh, found.spec.update(partitions=both))
 
 
 def _sharding_of(place: _Place | None) -> Sharding | None:
@@ -149,6 +169,9 @@ def _has_open_dimensions(sharding: Sharding) -> bool:
 
 
 def _read(given: object) -> _Place | None:
+    trace = current_trace()
+    if isinstance(given, PartitionSpec) and trace is not None and trace.mesh is not None:
+        given = NamedSharding(trace.mesh, given)  # the mesh of the shard_map around
     named = name_in_context(given, "with_sharding_constraint")
     if isinstance(named, Format):
         _require_concrete(named)

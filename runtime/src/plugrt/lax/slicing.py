@@ -5,8 +5,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 
-import numpy as np
-
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.interface import TensorType
 from plugrt.lax.dimension_arguments import normalize_dimension, per_dimension, read_start_indices
@@ -25,7 +23,7 @@ from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
 
 
-@operation(static=("start_indices", "limit_indices", "strides"))
+@operation(static=("start_indices", "limit_indices", "strides"), keys="each")
 def slice(
     operand: Tracer,
     start_indices: Sequence[int],
@@ -49,7 +47,7 @@ def slice(
     return slice_(strong(operand), starts, limits, steps)
 
 
-@operation(static=("start_index", "limit_index", "stride", "axis"))
+@operation(static=("start_index", "limit_index", "stride", "axis"), keys="each")
 def slice_in_dim(
     operand: Tracer,
     start_index: int | None,
@@ -77,7 +75,7 @@ def slice_in_dim(
     return result
 
 
-@operation(static=("index", "axis", "keepdims"))
+@operation(static=("index", "axis", "keepdims"), keys="each")
 def index_in_dim(operand: Tracer, index: int, axis: int = 0, keepdims: bool = True) -> Tracer:
     """Returns one place of a dimension, which stays with length 1 if ``keepdims``.
 
@@ -92,7 +90,7 @@ def index_in_dim(operand: Tracer, index: int, axis: int = 0, keepdims: bool = Tr
     return result if keepdims else _drop_axis(result, at)
 
 
-@operation(static=("slice_sizes", "allow_negative_indices"), weak_by=("operand",))
+@operation(static=("slice_sizes", "allow_negative_indices"), weak_by=("operand",), keys="each")
 def dynamic_slice(
     operand: Tracer,
     start_indices: Tracer | Sequence[Tracer],
@@ -123,7 +121,9 @@ def dynamic_slice(
     return wrap_one(made)
 
 
-@operation(static=("allow_negative_indices",), weak_by="body")
+@operation(
+    static=("allow_negative_indices",), weak_by="body", keys="each", keyed=("operand", "update")
+)
 def dynamic_update_slice(
     operand: Tracer,
     update: Tracer,
@@ -158,7 +158,9 @@ def dynamic_update_slice(
     return with_weakness(wrap_one(made), is_weak)
 
 
-@operation(static=("slice_size", "axis", "allow_negative_indices"), weak_by=("operand",))
+@operation(
+    static=("slice_size", "axis", "allow_negative_indices"), weak_by=("operand",), keys="each"
+)
 def dynamic_slice_in_dim(
     operand: Tracer,
     start_index: Tracer,
@@ -182,7 +184,7 @@ def dynamic_slice_in_dim(
     return result
 
 
-@operation(static=("axis", "keepdims", "allow_negative_indices"), weak_by=("operand",))
+@operation(static=("axis", "keepdims", "allow_negative_indices"), weak_by=("operand",), keys="each")
 def dynamic_index_in_dim(
     operand: Tracer,
     index: Tracer,
@@ -203,7 +205,12 @@ def dynamic_index_in_dim(
     return result if keepdims else _drop_axis(result, at)
 
 
-@operation(static=("axis", "allow_negative_indices"), weak_by="none")
+@operation(
+    static=("axis", "allow_negative_indices"),
+    weak_by="none",
+    keys="each",
+    keyed=("operand", "update"),
+)
 def dynamic_update_slice_in_dim(
     operand: Tracer,
     update: Tracer,
@@ -224,7 +231,12 @@ def dynamic_update_slice_in_dim(
     return result
 
 
-@operation(static=("axis", "allow_negative_indices"), weak_by="none")
+@operation(
+    static=("axis", "allow_negative_indices"),
+    weak_by="none",
+    keys="each",
+    keyed=("operand", "update"),
+)
 def dynamic_update_index_in_dim(
     operand: Tracer,
     update: Tracer,
@@ -255,7 +267,7 @@ def dynamic_update_index_in_dim(
 def _start_indices(index: Tracer, axis: int, ndim: int) -> list[Tracer]:
     if index.shape == (1,):
         index = reshape(index, ())
-    zero = constant(0, np.dtype(np.int32))
+    zero = constant(0, index.dtype)
     return [index if i == axis else zero for i in range(ndim)]
 
 

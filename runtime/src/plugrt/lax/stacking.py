@@ -31,7 +31,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     return found
 
 
-@operation(static=("rank",))
+@operation(static=("rank",), keys="each")
 def broadcast_to_rank(x: Tracer, rank: int) -> Tracer:
     """Returns an array with dimensions of 1 before its own, so that they are ``rank``.
 
@@ -42,7 +42,7 @@ def broadcast_to_rank(x: Tracer, rank: int) -> Tracer:
     return reshape(x, (*(1,) * (rank - x.ndim), *x.shape))
 
 
-@operation(static=("axis",))
+@operation(static=("axis",), keys="each")
 def stack(operands: Sequence[Tracer], axis: int = 0) -> Tracer:
     """Returns arrays of one shape and dtype joined along a new axis.
 
@@ -70,7 +70,7 @@ def stack(operands: Sequence[Tracer], axis: int = 0) -> Tracer:
     return result
 
 
-@operation(static=("axis",))
+@operation(static=("axis",), keys="each")
 def unstack(x: Tracer, axis: int = 0) -> tuple[Tracer, ...]:
     """Returns the parts of an array along an axis, which they lack.
 
@@ -80,7 +80,7 @@ def unstack(x: Tracer, axis: int = 0) -> tuple[Tracer, ...]:
     return parts
 
 
-@operation(static=("reps",))
+@operation(static=("reps",), keys="each")
 def tile(operand: Tracer, reps: Sequence[int]) -> Tracer:
     """Returns an array repeated as a whole, so many times along each dimension.
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from plugrt.array_api.elementwise.power import multiply_out
 from plugrt.errors import ArgumentError, ArgumentTypeError
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.operand_checks import check_dtype_kind
@@ -208,18 +209,7 @@ def integer_pow(x: Tracer, y: int) -> Tracer:
     Array([0.25      , 0.11111111], dtype=float32)
     """
     check_dtype_kind("integer_pow", "x", x.dtype, "iufc" if y >= 0 else "fc")
-    exponent, power, result = y if y >= 0 else -y, x, None
-    while exponent:
-        if exponent & 1:
-            result = power if result is None else emit(hlo.multiply, result, power)
-        exponent >>= 1
-        if exponent:
-            power = emit(hlo.multiply, power, power)
-    if result is None:
-        return full(x.shape, 1, x.dtype)
-    if y < 0:
-        result = emit(hlo.divide, full(x.shape, 1, x.dtype), result)
-    return strong(result)
+    return strong(multiply_out(x, y))
 
 
 class AccuracyMode(enum.Enum):

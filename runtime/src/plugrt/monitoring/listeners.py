@@ -1,34 +1,34 @@
 """Listeners for events, durations, time spans and scalars, and recording for them.
 
-With no listener registered, recording costs one truth test of an empty list. A listener that raises
-is named in the log, with its traceback; what was recorded goes on, unlike in JAX.
+Without a registered listener, recording costs one truth test of an empty list. If a listener
+raises, the log names it with its traceback; the recorded step continues, unlike in JAX.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from plugrt.base.logger import get_logger
 from plugrt.errors import ArgumentError, ArgumentTypeError
 
-logger = logging.getLogger(__package__)
+logger = get_logger(__package__)
 
 
 class EventListener(Protocol):
-    """What `register_event_listener` takes."""
+    """A callback for `register_event_listener`."""
 
     def __call__(self, event: str, /, **kwargs: str | int) -> None: ...
 
 
 class DurationListener(Protocol):
-    """What `register_event_duration_secs_listener` takes."""
+    """A callback for `register_event_duration_secs_listener`."""
 
     def __call__(self, event: str, duration: float, /, **kwargs: str | int) -> None: ...
 
 
 class TimeSpanListener(Protocol):
-    """What `register_event_time_span_listener` takes."""
+    """A callback for `register_event_time_span_listener`."""
 
     def __call__(
         self, event: str, start_time: float, end_time: float, /, **kwargs: str | int
@@ -36,7 +36,7 @@ class TimeSpanListener(Protocol):
 
 
 class ScalarListener(Protocol):
-    """What `register_scalar_listener` takes."""
+    """A callback for `register_scalar_listener`."""
 
     def __call__(self, event: str, value: float, /, **kwargs: str | int) -> None: ...
 
@@ -57,14 +57,14 @@ of_all_kinds: tuple[list[Any], ...] = (
     _time_span_listeners,
     _scalar_listeners,
 )
-"""``any(of_all_kinds)`` is whether a listener of any kind is registered."""
+"""``any(of_all_kinds)`` is true if a listener of any kind is registered."""
 
 
 def _tell(listeners: list[Any], event: str, *values: float, **kwargs: str | int) -> None:
     for listener in tuple(listeners):
         try:
             listener(event, *values, **kwargs)
-        except Exception:  # the program goes on
+        except Exception:  # # the program continues
             logger.exception("the listener %r raised at %s, which goes on", listener, event)
 
 
@@ -109,7 +109,7 @@ def record_scalar(event: str, value: float, **kwargs: str | int) -> None:
 def register_event_listener(callback: EventListener) -> None:
     """Calls ``callback(event, **kwargs)`` at each event from now on.
 
-    Raises `ArgumentTypeError` for what is no function.
+    Raises `ArgumentTypeError` if it is not callable.
     """
     _register(_event_listeners, callback)
 
@@ -117,7 +117,7 @@ def register_event_listener(callback: EventListener) -> None:
 def register_event_duration_secs_listener(callback: DurationListener) -> None:
     """Calls ``callback(event, seconds, **kwargs)`` at each duration from now on.
 
-    Raises `ArgumentTypeError` for what is no function.
+    Raises `ArgumentTypeError` if it is not callable.
     """
     _register(_duration_listeners, callback)
 
@@ -125,7 +125,7 @@ def register_event_duration_secs_listener(callback: DurationListener) -> None:
 def register_event_time_span_listener(callback: TimeSpanListener) -> None:
     """Calls ``callback(event, start, end, **kwargs)`` at each time span from now on.
 
-    Raises `ArgumentTypeError` for what is no function.
+    Raises `ArgumentTypeError` if it is not callable.
     """
     _register(_time_span_listeners, callback)
 
@@ -133,7 +133,7 @@ def register_event_time_span_listener(callback: TimeSpanListener) -> None:
 def register_scalar_listener(callback: ScalarListener) -> None:
     """Calls ``callback(event, value, **kwargs)`` at each scalar from now on.
 
-    Raises `ArgumentTypeError` for what is no function.
+    Raises `ArgumentTypeError` if it is not callable.
     """
     _register(_scalar_listeners, callback)
 
@@ -196,6 +196,6 @@ def _unregister(listeners: list[Any], callback: Callable[..., None], kind: str) 
 
 
 def clear_event_listeners() -> None:
-    """Forgets every listener of all kinds."""
+    """Unregisters all listeners of all kinds."""
     for listeners in of_all_kinds:
         listeners.clear()

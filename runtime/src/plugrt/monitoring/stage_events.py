@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from plugrt.base.logger import get_logger
 from plugrt.monitoring.listeners import (
     of_all_kinds,
     record_event_duration_secs,
@@ -29,21 +29,21 @@ CACHE_MISS: Final = "/plugrt/cache/miss"
 PLUGIN_LOAD: Final = "/plugrt/plugin/load"
 """Duration: importing one plugin (``plugin=`` its name)."""
 CLIENT_CREATED: Final = "/plugrt/client/create"
-"""Duration: starting one client (``platform=`` the name it was asked for by)."""
+"""Duration: starting one client (``platform=`` the requested name)."""
 LAUNCH: Final = "/plugrt/launch"
-"""Duration: one launch on the host, from arguments to results that need not be there yet.
+"""Duration: one launch on the host, from its arguments to results that may not be ready yet.
 
-Recorded where ``config.record_launches`` is set, as it is within `timeline`.
+Recorded if ``config.record_launches`` is set, as it is within `timeline`.
 """
 DEVICE_PUT: Final = "/plugrt/device_put"
-"""Duration: one call of `plugrt.device_put` (a copy may go on when it returns); ``bytes=`` how many
-were put on devices, copied, or moved between them."""
+"""Duration: one call of `plugrt.device_put` (a copy may continue after it returns); ``bytes=`` the
+number of bytes put on devices, copied, or moved between them."""
 RESHARD: Final = "/plugrt/reshard"
-"""Duration: one array brought to another sharding without the host, in `plugrt.device_put` or as an
-argument (copies may go on); ``bytes=`` how many went from one device to another."""
+"""Duration: resharding one array without the host, in `plugrt.device_put` or as an argument (copies
+may continue); ``bytes=`` the number of bytes copied between devices."""
 READ: Final = "/plugrt/read"
-"""Duration: the first read of an array on the host, and the wait for its data if they are not there
-(``bytes=`` how many)."""
+"""Duration: the first read of an array on the host, with the wait for its data (``bytes=`` their
+number)."""
 ANNOTATION: Final = "/plugrt/annotation"
 """Duration: a block of `plugrt.profiler.annotate` (``fun_name=`` its name)."""
 AWAIT: Final = "/plugrt/await"
@@ -56,13 +56,13 @@ JAXPR_TO_MLIR_MODULE_EVENT: Final = "/jax/core/compile/jaxpr_to_mlir_module_dura
 BACKEND_COMPILE_EVENT: Final = "/jax/core/compile/backend_compile_duration"
 """JAX's name of compilation, or of finding the program in the persistent cache."""
 JAX_CACHE_REQUEST: Final = "/jax/compilation_cache/compile_requests_use_cache"
-"""Event: a program was looked for in the persistent cache."""
+"""Event: a lookup of a program in the persistent cache."""
 JAX_CACHE_HIT: Final = "/jax/compilation_cache/cache_hits"
 """JAX's name of `CACHE_HIT`."""
 JAX_CACHE_MISS: Final = "/jax/compilation_cache/cache_misses"
 """JAX's name of `CACHE_MISS`."""
 JAX_CACHE_SAVED: Final = "/jax/compilation_cache/compile_time_saved_sec"
-"""Duration: how long the program had taken to compile, less how long it took to load."""
+"""Duration: the compilation time of a cached program, minus the time to load it."""
 JAX_CACHE_RETRIEVAL: Final = "/jax/compilation_cache/cache_retrieval_time_sec"
 """Duration: reading and loading a program of the persistent cache."""
 
@@ -73,30 +73,29 @@ _JAX_NAMES = {
     COMPILE: BACKEND_COMPILE_EVENT,
 }
 _SAYS = {TRACE: "tracing", LOWER: "lowering"}
-"""What the log says of a stage; `plugrt.execution.compilation.compiler` says more of
-compilations."""
-logger = logging.getLogger("plugrt.compile")
+"""Words for the log; `plugrt.execution.compilation.compiler` logs compilations."""
+logger = get_logger("plugrt.compile")
 
 
-def compile_log_level() -> int:
-    """Returns the level at which stages are logged: WARNING under ``config.log_compiles``."""
-    return logging.WARNING if config.log_compiles else logging.DEBUG
+def compile_log() -> Callable[..., None]:
+    """Returns the logger's method for stages: ``warning`` under ``config.log_compiles``."""
+    return logger.warning if config.log_compiles else logger.debug
 
 
 @contextmanager
 def record_stage(event: str, fun_name: str) -> Iterator[None]:
-    """Records what runs in the block as a stage of ``fun_name``.
+    """Records the block as a stage of ``fun_name``.
 
-    As JAX does: a scalar with the time at the begin, then a duration and a time span, under JAX's
-    name of the stage, also where the block raises; with plugrt's own duration for tracing and
-    lowering, if it does not. (What it records of a compilation, plugrt's does only where the
-    backend compiled: not for what the cache had.)
+    As in JAX, it records a scalar with the start time, then a duration and a time span, under JAX's
+    name of the stage, also if the block raises. For tracing and lowering it also records plugrt's
+    own duration, if the block does not raise. (For a compilation, plugrt's duration is recorded
+    only if the backend compiled, not for a program from the cache.)
 
     Raises what the block raises.
     """
     begin, start = time.time(), time.perf_counter()
     theirs, ours = _JAX_NAMES[event], _SAYS.get(event)
-    # As in JAX, a function has its bare name as long as it is no program.
+    # As in JAX, a function has its bare name until it is a program.
     name = fun_name if event == TRACE else f"jit({fun_name})"
     if any(of_all_kinds):
         record_scalar(theirs, begin, fun_name=name)
@@ -107,7 +106,7 @@ def record_stage(event: str, fun_name: str) -> Iterator[None]:
     finally:
         seconds = time.perf_counter() - start
         if ours is not None and not failed:
-            logger.log(compile_log_level(), "Finished %s %s in %.3f s", ours, fun_name, seconds)
+            compile_log()("Finished %s %s in %.3f s", ours, fun_name, seconds)
         if any(of_all_kinds):
             if ours is not None and not failed:
                 record_event_duration_secs(event, seconds, fun_name=fun_name)

@@ -26,12 +26,12 @@ def timeline(path: files.AnyPath) -> AbstractContextManager[None]:
     """A ``with`` block whose events and durations are written to ``path`` when it ends.
 
     The file is JSON in Chrome's trace event format: https://ui.perfetto.dev (or ``about:tracing``)
-    shows it. It holds what every thread of the process traced, lowered, compiled, found in the
-    cache, put, launched, awaited and read within the block, in microseconds since its begin, under
-    the names of `plugrt.monitoring` without their ``/plugrt/``. Times are the host's: a launch ends
-    when the call returns, and what the device does then shows in the reads and waits for it. The
-    file is also written where an exception ends the block. Blocks may lie in each other and run in
-    several threads; each writes all that was recorded while it was open. The first call of each
+    shows it. It has the traces, lowerings, compilations, cache hits, puts, launches, waits and
+    reads of all threads of the process within the block, in microseconds since its begin, under the
+    names of `plugrt.monitoring` without their ``/plugrt/``. Times are the host's: a launch ends
+    when the call returns, and later work of the device shows in the reads and waits for it. The
+    file is also written if an exception ends the block. Blocks may be nested and run in several
+    threads; each writes everything that was recorded while it was open. The first call of each
     function within the outermost block looks its program up again.
 
     Raises `FileRefused` (an ``OSError``) at once where ``path`` cannot be written.
@@ -56,14 +56,14 @@ class _Timeline(AbstractContextManager[None]):
 
     def __exit__(self, *_: object) -> None:
         recording.end()
-        with suppress(ArgumentError):  # clear_event_listeners may have been called in the block
+        with suppress(ArgumentError):  # # clear_event_listeners may have been called in the block
             listeners.unregister_event_listener(self._record_event)
         with suppress(ArgumentError):
             listeners.unregister_event_duration_listener(self._record_duration)
         self._write()
 
     def _record_event(self, event: str, /, **kwargs: str | int) -> None:
-        if event.startswith("/jax/"):  # recorded under plugrt's name as well
+        if event.startswith("/jax/"):  # # recorded with plugrt's name, too
             return
         self._add(event, kwargs, ph="i", s="t", ts=self._read_clock())
 
@@ -94,7 +94,7 @@ class _Timeline(AbstractContextManager[None]):
         )
 
     def _write(self) -> None:
-        import json  # not needed by every start
+        import json  # # imported late: few programs need it
 
         process = {
             "ph": "M",
@@ -113,7 +113,7 @@ class _Timeline(AbstractContextManager[None]):
 
 
 class _Recording:
-    """Launches are recorded while any timeline is open, in all threads."""
+    """Enables recording of launches in all threads while a timeline is open."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeGuard
+
 import ml_dtypes
 import numpy as np
 
@@ -20,3 +23,75 @@ KNOWN_DTYPES = (
 
 if core is not None:
     core.set_dtypes(np.ndarray, KNOWN_DTYPES)
+
+
+class extended(np.generic):
+    """The scalar type of dtypes that NumPy does not have."""
+
+
+class prng_key(extended):
+    """The scalar type of the dtypes of random keys."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyDtype:
+    """The dtype of arrays of random keys; with those attributes of NumPy's dtypes that are read.
+
+    A buffer holds an array of keys as uint32, with the words of a key along a last dimension more.
+    `KEY_DTYPES` has the one object of each.
+    """
+
+    name: str
+    impl: str
+    """The generator that the keys are for, by JAX's name."""
+    words: int
+    """How many numbers of 32 bits a key has."""
+
+    kind: ClassVar[str] = "k"
+    char: ClassVar[str] = "k"
+    type: ClassVar[type] = prng_key
+    names: ClassVar[None] = None
+    isnative: ClassVar[bool] = True
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of a key."""
+        return 4 * self.words
+
+    def __reduce__(self) -> Any:
+        return key_dtype, (self.name,)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+KEY_DTYPES = {
+    dtype.name: dtype
+    for dtype in (
+        KeyDtype("key<fry>", "threefry2x32", 2),
+        KeyDtype("key<rbg>", "rbg", 4),
+        KeyDtype("key<urbg>", "unsafe_rbg", 4),
+    )
+}
+
+
+def key_dtype(name: str) -> KeyDtype:
+    """Returns the dtype of keys with a name."""
+    return KEY_DTYPES[name]
+
+
+def is_key_dtype(dtype: object) -> TypeGuard[KeyDtype]:
+    """Whether it is a dtype of random keys."""
+    return type(dtype) is KeyDtype
+
+
+def buffer_type(
+    shape: tuple[int, ...], dtype: np.dtype[Any] | KeyDtype
+) -> tuple[tuple[int, ...], Any]:
+    """Returns shape and dtype of the buffer of an array: its own, unless it is an array of keys."""
+    if is_key_dtype(dtype):
+        return (*shape, dtype.words), _UINT32
+    return shape, dtype
+
+
+_UINT32: np.dtype[Any] = np.dtype(np.uint32)

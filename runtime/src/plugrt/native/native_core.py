@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from plugrt.errors import ConfigError
@@ -15,7 +15,9 @@ from plugrt.settings.declarations import config
 from plugrt.settings.options import surroundings
 
 
-def choose_core(asked: str | None) -> tuple[Any, str]:
+def choose_core(
+    asked: str | None, load: Callable[[str], Sequence[Any]] = import_native
+) -> tuple[Any, str]:
     """Returns the extension, None for Python, and why it is that; ``asked`` is PLUGRT_CORE.
 
     The extension where nothing is asked for and it is there, built from the sources of these files,
@@ -24,7 +26,7 @@ def choose_core(asked: str | None) -> tuple[Any, str]:
     if asked == "python":
         return None, "PLUGRT_CORE=python"
     try:
-        [found] = import_native("plugrt._core")
+        [found] = load("plugrt._core")
         why, refusal = explain_other_sources(found, SOURCES, "plugrt", "runtime"), None
     except Exception as error:  # noqa: BLE001 - one built or copied in part may raise anything
         found, why, refusal = None, _explain(error), error

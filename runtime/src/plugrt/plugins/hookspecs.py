@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pluggy
 
-from plugrt.interface import Client, Program
+from plugrt.interface import Client, Handler, Program
 from plugrt.plugins.plugin import LoweringRule, Plugin
 
 if TYPE_CHECKING:
@@ -66,6 +66,18 @@ def plugrt_lowerings(platform: str) -> Mapping[str, LoweringRule]:
     with a `plugrt.plugins.LoweringContext` and the operands, as a traced function is, and returns
     the results, or None to leave the operation as it is. Called once, before the first program is
     lowered for the platform. An error of a function fails the compilation.
+    """
+
+
+@hookspec
+def plugrt_linear_algebra(
+    client: Client,
+) -> tuple[Mapping[str, LoweringRule], Mapping[str, Handler]] | None:
+    """Return linear algebra for a client whose plugin has none, or None.
+
+    The first are lowerings of plugrt's own operations by name, see `Plugin.lowerings`; the second
+    handlers of custom calls by target, which the client gets when a program calls them. Called once
+    for each client, before the first program with linear algebra.
     """
 
 

@@ -6,17 +6,17 @@ also to stderr. Log records have the candidate as their attribute ``row``.
 
 from __future__ import annotations
 
-import logging
 import sys
 from typing import TYPE_CHECKING
 
+from plugrt.base.logger import get_logger
 from plugrt.errors import escape_controls
 
 if TYPE_CHECKING:
     from plugrt.plugins.record import Record
     from plugrt.settings.declarations import Config
 
-logger = logging.getLogger("plugrt.plugins")
+logger = get_logger("plugrt.plugins")
 
 
 class Log:

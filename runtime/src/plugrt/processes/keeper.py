@@ -37,7 +37,7 @@ def main() -> None:
     if not line.endswith(b"\n"):
         os._exit(0)  # the parent ended before it sent a request
     request = json.loads(line)
-    prctl = _prctl()
+    prctl = find_prctl()
     prctl(_PR_SET_CHILD_SUBREAPER, 1)
     pipes = [os.pipe() for _ in range(3)]
     keeper = os.getpid()
@@ -53,8 +53,9 @@ def main() -> None:
     run_request(request, [end for _, end in pipes])
 
 
-def _prctl() -> Callable[[int, int], object]:
-    if sys.platform != "linux":
+def find_prctl(system: str = sys.platform) -> Callable[[int, int], object]:
+    """Returns Linux's function, or on other systems one that does nothing."""
+    if system != "linux":
         return lambda option, value: None
     import ctypes
 

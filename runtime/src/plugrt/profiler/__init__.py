@@ -1,7 +1,7 @@
-"""Traces of what the process and its devices do, and what lies in devices' memory.
+"""Traces of the process and its devices, and profiles of device memory.
 
-The names are those of ``jax.profiler``; `annotate` is `TraceAnnotation`, and decorates. What is
-missing says what to take instead.
+The names are those of ``jax.profiler``; `annotate` is `TraceAnnotation`, and decorates. A name that
+plugrt lacks raises an error with the replacement.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`annotate` and what JAX calls it: names of what a block or a function does, for traces."""
+"""`annotate` and its JAX names: names a block or a function in traces."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from plugrt.errors import ArgumentError, ArgumentTypeError, FailedPrecondition
 P = ParamSpec("P")
 R = TypeVar("R")
 _TAKEN = ("event", "duration", "fun_name")
-"""What listeners of durations get besides the details."""
+"""Further arguments of duration listeners, which details must not repeat."""
 
 
-class annotate(ContextDecorator):  # it is used as a function
+class annotate(ContextDecorator):  # lowercase: it is used like a function
     """A ``with`` block, or a decorated function, that traces show under this name.
 
-    ``details`` are shown with it. Without a trace it costs a look at whether anyone listens. As
-    ``jax.profiler.TraceAnnotation``. Raises `ArgumentTypeError` for a name that is no text,
+    ``details`` are shown with it. Without a trace its only cost is a check for listeners. As
+    ``jax.profiler.TraceAnnotation``. Raises `ArgumentTypeError` for a name that is not a string,
     `ArgumentError` for details named ``event``, ``duration`` or ``fun_name``, which listeners get,
-    and `FailedPrecondition` where a block is left that was not entered.
+    and `FailedPrecondition` at the exit of a block that was not entered.
 
     >>> with plugrt.profiler.annotate("step", number=3):
     ...     total = xp.sum(xp.ones(4))
@@ -36,7 +36,7 @@ class annotate(ContextDecorator):  # it is used as a function
         self._details: dict[str, Any] = details
         self._open: list[tuple[float, dict[str, Any]]] = []
 
-    def _recreate_cm(self) -> Self:  # what ContextDecorator asks for each call
+    def _recreate_cm(self) -> Self:  # ContextDecorator calls this at each call
         return type(self)(self._name, **self._details)
 
     def __enter__(self) -> Self:
@@ -53,7 +53,7 @@ class annotate(ContextDecorator):  # it is used as a function
         )
 
     def set_metadata(self, **details: str | float) -> None:
-        """Adds details that are known only within the block; before it, to the blocks to come.
+        """Adds details within the block; before it, to the next blocks.
 
         Raises `ArgumentError` for the names that `annotate` refuses.
         """
@@ -84,8 +84,8 @@ TraceAnnotation = annotate
 class StepTraceAnnotation(annotate):
     """`annotate` for one step of a training loop: ``StepTraceAnnotation("train", step_num=n)``.
 
-    The event has the detail ``_r=1`` beside the others, by which xprof knows the root of a step. As
-    ``jax.profiler.StepTraceAnnotation``. Raises what `annotate` raises.
+    The event has the detail ``_r=1`` beside the others, which marks the root of a step for xprof.
+    As ``jax.profiler.StepTraceAnnotation``. Raises what `annotate` raises.
     """
 
     def __init__(self, name: str, **details: str | float) -> None:
@@ -97,7 +97,8 @@ def annotate_function(
 ) -> Callable[P, R]:
     """Returns a function whose calls traces show, under its own name unless another is given.
 
-    As ``jax.profiler.annotate_function``. Raises `ArgumentTypeError` for what cannot be called.
+    As ``jax.profiler.annotate_function``. Raises `ArgumentTypeError` if the argument is not
+    callable.
 
     >>> @plugrt.profiler.annotate_function
     ... def step(x):

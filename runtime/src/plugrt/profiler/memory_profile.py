@@ -1,6 +1,6 @@
-"""`device_memory_profile`: what lies in devices' memory, for ``pprof``.
+"""`device_memory_profile`: the arrays in device memory, for ``pprof``.
 
-Field numbers are those of pprof's ``profile.proto``.
+Field numbers are from pprof's ``profile.proto``.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from plugrt.wire.protobuf import integer, message, varint
 
 @with_argument_errors
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """Returns a profile of the arrays in devices' memory, in the format of ``pprof``, compressed.
+    """Returns a compressed ``pprof`` profile of the arrays in device memory.
 
-    It has a sample for each device and type of array: how many there are, and their bytes there.
-    What compiled programs take is not in it. ``backend`` names one; None is all. As
-    ``jax.profiler.device_memory_profile``, whose samples have Python's stacks. Raises as
+    It has a sample for each device and type of array: the number of arrays, and their bytes on the
+    device. It does not include the memory of compiled programs. ``backend`` names one; None is all.
+    As ``jax.profiler.device_memory_profile``, whose samples have Python's stacks. Raises as
     `plugrt.get_backend`.
     """
     counts: Counter[tuple[str, str]] = Counter()

@@ -1,4 +1,4 @@
-"""`ProfileOptions`: what a trace records of the host and of the backends."""
+"""`ProfileOptions`: selects the events of the host and the backends that a trace records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plugrt.errors import ArgumentError, ArgumentTypeError
 Option = bool | int | str
 _NOT_PASSED_ON = ("raise_error_on_start_failure", "session_id")
 _OF_SERVERS = ("duration_ms", "repository_path", "start_timestamp_ns")
-"""Attributes of ``jax.profiler.ProfileOptions`` that only a profiler's server heeds."""
+"""Attributes of ``jax.profiler.ProfileOptions`` that affect only a profiler server."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -18,14 +18,14 @@ class ProfileOptions:
     """What `start_trace` records; attributes and defaults are ``jax.profiler.ProfileOptions``'s.
 
     ``host_tracer_level``: 0 records nothing of the host, 1 the annotations of the program, 2
-    plugrt's stages and what the backend holds important, 3 all that it has.
-    ``python_tracer_level``: 1 records calls of Python functions, where the backend can; 0 does not.
+    plugrt's stages and the backend's important events, 3 all events of the backend.
+    ``python_tracer_level``: 1 records calls of Python functions, if the backend can; 0 does not.
     ``enable_hlo_proto``: whether backends add the programs that ran.
     ``include_dataset_ops``: whether backends add the steps of input pipelines.
     ``raise_error_on_start_failure``: whether a backend whose profiler does not start is an error,
     and not a warning.
     ``session_id``: the name of the trace's folder; empty means the time.
-    ``advanced_configuration``: what one backend alone knows, such as ``tpu_trace_mode``.
+    ``advanced_configuration``: options of one backend, such as ``tpu_trace_mode``.
     """
 
     host_tracer_level: int = 2
@@ -37,7 +37,7 @@ class ProfileOptions:
     advanced_configuration: dict[str, Option] = field(default_factory=dict)
 
     def of_backends(self) -> dict[str, object]:
-        """Returns the options that a backend's profiler takes, by their names."""
+        """Returns the options for a backend's profiler by name."""
         return {k: v for k, v in asdict(self).items() if k not in _NOT_PASSED_ON}
 
 

@@ -1,4 +1,4 @@
-"""`start_trace` and `stop_trace`: a recording of this process, and of the backends' own events."""
+"""`start_trace` and `stop_trace`: record events of this process and of its backends."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from plugrt.profiler.trace_files import (
     has_unix_times,
 )
 
-_BELOW = "plugins/profile"  # where xprof looks
+_BELOW = "plugins/profile"  # xprof searches this folder
 
 
 @with_argument_errors
@@ -51,7 +51,7 @@ def start_trace(
     So do the backends that have a profiler: jaxlib's cpu client, and libraries with the extension
     Profiler. `stop_trace` writes it below ``log_dir``, for ``tensorboard --logdir`` with xprof, and
     with ``create_perfetto_trace`` a ``perfetto_trace.json.gz`` beside it, which ui.perfetto.dev
-    opens. ``profiler_options`` says what is recorded, a `ProfileOptions` or JAX's. As
+    opens. ``profiler_options`` selects the events, a `ProfileOptions` or JAX's. As
     ``jax.profiler.start_trace``, but for ``create_perfetto_link``, which is refused.
 
     Raises `FailedPrecondition` while another trace is recorded, by plugrt or, of jaxlib's cpu
@@ -93,7 +93,7 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> Iterator[None]:
-    """A ``with`` block between `start_trace` and `stop_trace`; takes and raises what these do."""
+    """A ``with`` block between `start_trace` and `stop_trace`, with their arguments and errors."""
     start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     try:
         yield
@@ -102,7 +102,7 @@ def trace(
 
 
 class _Session:
-    """One recording of this process and its backends. ``options``: None for each one's own."""
+    """One recording of this process and its backends; ``options`` None: profilers' defaults."""
 
     def __init__(self, folder: Path, options: ProfileOptions | None, perfetto: bool) -> None:
         self.folder = folder
@@ -122,7 +122,8 @@ class _Session:
             monitoring.unregister_event_duration_listener(self._listen)
         spaces = [space for collect in self._collects if (space := collect_profile(collect))]
         epoch = self._epoch if not spaces or any(map(has_unix_times, spaces)) else 0.0
-        # Copies, events first: other threads may be recording one still, and name theirs before.
+        # Copies the events before the thread names: a thread that is still recording adds its name
+        # before its event.
         spaces.append(encode_xspace(self._events.copy(), self._threads.copy(), epoch))
         return self._save(b"".join(spaces))
 
@@ -142,7 +143,7 @@ class _Session:
         return path
 
     def _listen(self, event: str, duration: float, /, **details: str | int) -> None:
-        if event.startswith("/jax/"):  # recorded under plugrt's name as well
+        if event.startswith("/jax/"):  # recorded with plugrt's name, too
             return
         annotated = event == monitoring.ANNOTATION
         if self._level < (1 if annotated else 2):
@@ -157,14 +158,14 @@ class _Session:
 
 
 class _Sessions:
-    """The one recording of the process.
+    """The only recording of the process.
 
-    Nothing waits here for another thread: that one may be the thread that a signal's handler, which
-    ends a trace, has interrupted.
+    Nothing here waits for another thread: a signal handler may end a trace while it interrupts the
+    very thread that would be waited for.
     """
 
     def __init__(self) -> None:
-        self._taken = threading.Lock()  # until a trace is written
+        self._taken = threading.Lock()  # held until a trace is written
         self._running: deque[_Session] = deque()
 
     def start(self, folder: Path, options: ProfileOptions | None, perfetto: bool) -> None:
@@ -173,7 +174,7 @@ class _Sessions:
         try:
             _make_folder(folder / _BELOW)
             self._running.append(_Session(folder, options, perfetto))
-        except BaseException:  # an interrupt, too: the lock is released
+        except BaseException:  # also for an interrupt: the lock is released
             self._taken.release()
             raise
 
@@ -205,7 +206,7 @@ _sessions = _Sessions()
 
 
 def _make_folder(folder: Path) -> None:
-    """Makes the folder of traces before there is something to lose."""
+    """Makes the folder of traces first, so that a failure loses no recording."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -214,7 +215,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _new_folder(parent: Path, name: str) -> Path:
-    """Makes a folder of this name, or named by the time; a number is added where it is there."""
+    """Makes a folder with this name, or named by the time; adds a number if it exists."""
     name = name or time.strftime("%Y_%m_%d_%H_%M_%S")
     for number in itertools.count(1):
         folder = parent / (name if number == 1 else f"{name}_{number}")
@@ -233,13 +234,13 @@ def _clients() -> list[Client]:
 
 
 def begin_profiles(options: ProfileOptions | None) -> list[Collect]:
-    """Begins the recordings of all backends; where one may not begin, those before it are ended."""
+    """Starts the recordings of all backends; if one fails, stops those before it."""
     begun: list[Collect] = []
     try:
         for client in _clients():
             if collect := _begin_profile(client, options):
                 begun.append(collect)
-    except BaseException:  # an interrupt, too: recordings end
+    except BaseException:  # also for an interrupt: the recordings are stopped
         for collect in begun:
             collect_profile(collect)
         raise
@@ -247,10 +248,10 @@ def begin_profiles(options: ProfileOptions | None) -> list[Collect]:
 
 
 def _begin_profile(client: Client, options: ProfileOptions | None) -> Collect | None:
-    """Begins the recording of a backend that has a profiler.
+    """Starts the recording of a backend that has a profiler.
 
-    One that another recording holds is an error; one that fails a warning, unless the options say
-    that it is an error.
+    Raises if another recording uses the profiler. Any other failure is a warning, unless the
+    options request an error.
     """
     begin: Callable[[dict[str, object]], Collect] | None = getattr(client, "begin_profile", None)
     if begin is None:
@@ -271,7 +272,7 @@ def _begin_profile(client: Client, options: ProfileOptions | None) -> Collect | 
 
 
 def collect_profile(collect: Collect) -> bytes:
-    """Ends one recording and returns its ``XSpace``; empty, with a warning, where it fails."""
+    """Ends one recording and returns its ``XSpace``; on failure warns and returns an empty one."""
     try:
         return collect()
     except PlugrtError as error:

@@ -1,6 +1,6 @@
-"""Trace files: an ``XSpace``, as xprof and TensorBoard open it, and Chrome's trace events.
+"""Trace files: an ``XSpace`` for xprof and TensorBoard, and Chrome's trace events.
 
-The field numbers are in ``tsl/profiler/protobuf/xplane.proto``.
+Field numbers are from ``tsl/profiler/protobuf/xplane.proto``.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _PICO_IN_MICRO = 10**6
 
 
 def encode_trace_json(space: bytes) -> bytes:
-    """Returns the events of all planes as JSON, packed with gzip.
+    """Returns the events of all planes as JSON, compressed with gzip.
 
-    A plane is a process, a line a thread; times are microseconds since the first line began. Raises
-    `ValueError` for what is no space.
+    A plane is a process, a line is a thread. Times are microseconds since the first line began.
+    Raises `ValueError` for bytes that are not an ``XSpace``.
     """
     planes = messages(space, 1)
     begins = [_first(line, 3) for plane in planes for line in messages(plane, 3)]
@@ -35,7 +35,7 @@ def _plane(number: int, plane: Content, epoch: int) -> Iterator[Event]:
     if lines := messages(plane, 3):
         yield _title("process_name", _string(plane, 2), pid=number)
     events, details = _names(plane, 4), _names(plane, 5)
-    for place, line in enumerate(lines, 1):  # lines have numbers of 64 bits, Perfetto reads 32
+    for place, line in enumerate(lines, 1):  # lines have 64-bit ids, Perfetto reads 32 bits
         thread = {"pid": number, "tid": place}
         yield _title("thread_name", _string(line, 11) or _string(line, 2), **thread)
         begin = (_first(line, 3) - epoch) * 1000
@@ -48,7 +48,7 @@ def _title(kind: str, name: str, **place: int) -> Event:
 
 
 def _event(content: Content, begin: int, events: dict[int, str], details: dict[int, str]) -> Event:
-    """Returns one event; ``begin`` is when its line began, in picoseconds."""
+    """Returns one event; ``begin`` is the start of its line, in picoseconds."""
     found = list(fields(content))
     numbers = {number: value for number, value in found if isinstance(value, int)}
     stats = [value for number, value in found if number == 4 and not isinstance(value, int)]
@@ -85,7 +85,7 @@ def _detail(content: Content, names: dict[int, str]) -> tuple[str, str | int | N
 
 
 def _names(plane: Content, number: int) -> dict[int, str]:
-    """Returns the names in a map from numbers to metadata: their own, or those for display."""
+    """Returns the names in a map from ids to metadata: the display name if there is one."""
     found = {}
     for entry in messages(plane, number):
         for metadata in messages(entry, 2):
@@ -103,15 +103,15 @@ def _string(content: Content, number: int) -> str:
 
 
 PLANE = "/device:CUSTOM:plugrt"
-"""xprof shows the planes ``/host:CPU``, which is the backend's, and those that begin with
-``/device:``; others it leaves out without a word.
+"""xprof shows the plane ``/host:CPU``, which the backend writes, and planes whose name begins with
+``/device:``. It silently ignores others.
 """
 _PICO = 10**12
 
 
 @dataclass(frozen=True, slots=True)
 class HostEvent:
-    """What one thread did from ``begin`` on, in seconds since the trace began."""
+    """An event of one thread; ``begin`` is in seconds since the trace began."""
 
     name: str
     thread: int
@@ -121,13 +121,16 @@ class HostEvent:
 
 
 _EPOCH_NANOSECONDS = 10**17
-"""Times from here on are since 1970 (three years after it), and not since a recording began."""
+"""Larger times are since 1970, smaller ones since the recording began. It is three years after
+1970.
+"""
 
 
 def has_unix_times(space: bytes) -> bool:
-    """Whether a space has times since 1970, as PJRT libraries have; jaxlib's begin with the trace.
+    """Whether a space has times since 1970, as PJRT libraries write; jaxlib's are since the trace
+    began.
 
-    False for a space without lines, and for what is no space.
+    False for a space without lines, and for bytes that are not an ``XSpace``.
     """
     try:
         begins = [
@@ -144,8 +147,8 @@ def has_unix_times(space: bytes) -> bool:
 def encode_xspace(events: Sequence[HostEvent], threads: dict[int, str], epoch: float) -> bytes:
     """Returns a space of one plane with a line for each thread.
 
-    ``epoch`` is when the trace began, in seconds since 1970, or 0.0 beside spaces whose times begin
-    with it. Spaces are merged by joining bytes.
+    ``epoch`` is the start of the trace in seconds since 1970, or 0.0 to merge with spaces whose
+    times are since the trace began. Concatenating the bytes of spaces merges them.
     """
     names = list(dict.fromkeys(event.name for event in events))
     keys = list(dict.fromkeys(key for event in events for key in event.details))
@@ -186,7 +189,7 @@ def _xspace_event(event: HostEvent, names: Sequence[str], keys: Sequence[str]) -
 
 
 def _entry(number: int, key: int, name: str) -> bytes:
-    """Returns an entry of a map from numbers to metadata, which have number and name too."""
+    """Returns an entry of a map from ids to metadata, with its id and name."""
     return message(number, integer(1, key) + message(2, integer(1, key) + _text(2, name)))
 
 

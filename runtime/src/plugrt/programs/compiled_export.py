@@ -52,28 +52,27 @@ from plugrt.programs.saved_function import SavedFunction, save
 from plugrt.transforms.stage_info import CompiledInfo
 
 _MOST_SHAPES = 128
-"""How many programs of one export are kept, each for its own shapes and device."""
+"""The number of programs kept for one export, one for each combination of shapes and device."""
 
 
 @with_checked_methods
 class CompiledExport(FollowingCall, CompiledInfo, SavableCall):
     """A function that JAX exported, compiled for devices; called as it was in JAX.
 
-    It takes the arguments of the function (positional and by keyword, with its containers) and
-    returns its results. Host data and uncommitted arrays are put on the devices, arrays that lie on
-    them otherwise are resharded, and a Python scalar takes the parameter's dtype. An export for one
-    device runs on the one that its arguments are committed to, as in JAX, and refuses arrays on
-    several, over which JAX divides the program; it copies them where it was compiled for a device
-    that was named. One for several devices refuses arrays that are committed elsewhere. An export
-    with symbolic shapes is compiled for each combination of shapes that it is called with, of which
-    the last ones are kept.
-    Arguments that the function donates are taken, as by `jit`; JAX, which calls an export within
-    another program, copies them.
+    Call it with the arguments of the function (positional and by keyword, with its containers); it
+    returns the function's results. Host data and uncommitted arrays are put on the devices, arrays
+    with another sharding are resharded, and a Python scalar is converted to the parameter's dtype.
+    An export for one device runs on the one that its arguments are committed to, as in JAX, and
+    refuses arrays on several, over which JAX divides the program; it copies them where it was
+    compiled for a device that was named. One for several devices refuses arrays that are committed
+    elsewhere. An export with symbolic shapes is compiled for each combination of shapes in its
+    calls; the last programs are kept. Arguments that the function donates are deleted, as by `jit`;
+    JAX, which calls an export within another program, copies them.
 
     Raises `ArgumentMismatch` naming each argument that differs, and how.
     """
 
-    _most_runners = _MOST_SHAPES  # each keeps its program
+    _most_runners = _MOST_SHAPES  # each runner keeps its program
 
     def __init__(
         self,
@@ -83,10 +82,10 @@ class CompiledExport(FollowingCall, CompiledInfo, SavableCall):
         *,
         follows: Callable[[Device], bool] | None = None,
     ) -> None:
-        """``follows(device)`` is whether one for one device runs there where its arguments are."""
+        """``follows(device)``: whether an export for one device may run on that device."""
         exported = program.exported
         self.program = program
-        """The program as it was loaded; ``program.exported`` has what the file says."""
+        """The loaded program; ``program.exported`` is the parsed file."""
         self.devices = tuple(devices)
         """The devices that it runs on."""
         self.device = self.devices[0]
@@ -116,7 +115,7 @@ class CompiledExport(FollowingCall, CompiledInfo, SavableCall):
 
     @property
     def exported(self) -> Exported:
-        """What the file says."""
+        """The parsed file."""
         return self.program.exported
 
     @property
@@ -135,15 +134,15 @@ class CompiledExport(FollowingCall, CompiledInfo, SavableCall):
         """Returns the backend's executable. Raises `ArgumentError` where the export is symbolic."""
         self._require_one()
         executable = self._program.executable
-        assert executable is not None  # `Plan` has computed results, or none and side effects
+        assert executable is not None  # a `Plan` without results and side effects has none
         return executable
 
     def serialize(self) -> bytes:
-        """As the method of all compiled programs; `ArgumentError` where the export is symbolic.
+        """As for all compiled programs; raises `ArgumentError` if the export is symbolic.
 
-        An executable does not say how its arguments lie on several devices: with those it is what
-        `plugrt.serialize_executable.serialize` writes, which does, and which `plugrt.compile` loads
-        as well.
+        An executable does not state the shardings of its arguments. For several devices the bytes
+        are therefore those of `plugrt.serialize_executable.serialize`, which include the shardings
+        and which `plugrt.compile` also loads.
         """
         self._require_one()
         return save(SavedFunction.of(self)) if len(self.devices) > 1 else super().serialize()
@@ -199,7 +198,7 @@ class CompiledExport(FollowingCall, CompiledInfo, SavableCall):
     def _check_devices(self, avals: Sequence[Aval]) -> None:
         """Raises `ArgumentMismatch` for arrays that are committed to another set of devices.
 
-        As JAX does where an export is called: on the same devices, in whatever order, it reshards.
+        Arrays on the same devices in any order are resharded, as in JAX.
         """
         wrong = [
             f"  {self._names[i]}: on {aval.sharding!r}, the devices "
@@ -297,7 +296,9 @@ class CompiledExport(FollowingCall, CompiledInfo, SavableCall):
         )
 
     def _check_results(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        """Raises `InvalidReply` where a compiler gave parts of results that were to be whole."""
+        """Raises `InvalidReply` if the compiler returned shards of results that are to be
+        replicated.
+        """
         for i, (aval, shape) in enumerate(zip(self.exported.out_avals, shapes, strict=True)):
             if is_static(aval) and aval.shape != shape:
                 raise InvalidReply(
@@ -312,7 +313,7 @@ class CompiledExport(FollowingCall, CompiledInfo, SavableCall):
 
 
 def _read_module(program: Program) -> Any:
-    """Returns the module, for the debug checks; None where it cannot be read."""
+    """Returns the module for the debug checks; None if it cannot be read."""
     if program.format != "mlir" or not has_bindings():
         return None
     return parse_program(program)[0]

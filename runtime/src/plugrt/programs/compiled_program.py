@@ -44,12 +44,12 @@ from plugrt.programs.executables import (
     load_executable,
     refuse_topology,
 )
+from plugrt.programs.executables import parameter_types as read_parameter_types
 from plugrt.programs.export_conversion import convert_export, find_devices
 from plugrt.programs.exported import ExportedProgram
 from plugrt.programs.hlo_programs import read_parameters, require_format
 from plugrt.programs.loaded_function import LoadedFunction
 from plugrt.programs.loading import ProgramSource, load_program
-from plugrt.programs.parameters import parameter_types as read_parameter_types
 from plugrt.programs.parsing import (
     convert_for_client,
     convert_to_version,
@@ -63,7 +63,7 @@ from plugrt.transforms.topology import resolve_topology
 _MOST_DEVICES = 64
 """For how many devices other than its own a program is kept."""
 _PARSER_WORDS = ("parse", "deserialize", "module with `main` function")
-"""Words in backends' messages for programs that they cannot parse: their codes differ."""
+"""Words in backends' messages for parser errors; their error codes differ."""
 
 
 @overload
@@ -90,7 +90,7 @@ def compile(  # shadows the builtin, as the public name does
     topology: Topology | str | None = None,
     env_overrides: Mapping[str, str | bool | int | float] | None = None,
 ) -> CompiledProgram | CompiledExport | LoadedFunction | AheadOfTime:
-    """Returns a program (or anything that `load_program` takes) compiled for one device.
+    """Returns a program (or any argument of `load_program`) compiled for one device.
 
     The device is ``device``, else the first of ``backend``, else the default device; an export of
     JAX for several devices has the first ones of the backend. Where no device is named, a call runs
@@ -99,11 +99,11 @@ def compile(  # shadows the builtin, as the public name does
     With ``topology`` (or its name, such as ``"tpu:v5e:2x2"``) it is compiled for devices that need
     not be here, and cannot be called. ``env_overrides`` are XLA debug options by name. An
     executable that was saved is loaded. Of these it is a `CompiledProgram`, of an export a
-    `CompiledExport`, which is called as the function was, and of what
-    `plugrt.serialize_executable.serialize` wrote a `LoadedFunction`, which takes the leaves of the
-    function's arguments, on the devices that it was compiled for. Raises `ProgramError` for a
+    `CompiledExport`, which is called as the function was, and of bytes of
+    `plugrt.serialize_executable.serialize` a `LoadedFunction`, whose arguments are the leaves of
+    the function's arguments, on the devices that it was compiled for. Raises `ProgramError` for a
     program that cannot be read, `ArgumentError` for an export for other platforms or more devices,
-    and the backend's `PjrtError` for what it refuses.
+    and the backend's `PjrtError` if it refuses the program.
 
     >>> text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
     >>> plugrt.compile(text)(xp.asarray([1.0, 2.0]))
@@ -145,7 +145,7 @@ def compile(  # shadows the builtin, as the public name does
                 f"{device.client.backend_name} cannot load it: {error.message}"
             ) from error
         if loaded.format == EXECUTABLE:
-            raise  # it says which file is at fault
+            raise  # the error names the file
         raise _blame(loaded, device.client.backend_name, error) from error
 
 
@@ -198,7 +198,7 @@ def _compile_ahead(
 
 
 def _read_parameters(program: Program) -> tuple[Sequence[TensorType] | None, bool]:
-    """Returns the types of the parameters, where they can be read, and whether they are a tuple."""
+    """Returns the types of the parameters if known, and whether the parameters are one tuple."""
     if program.format == "hlo":
         return read_parameters(program)
     known = program.format == "mlir" and has_bindings()
@@ -210,7 +210,7 @@ def _remove_tokens(types: Sequence[TensorType]) -> tuple[TensorType, ...]:
 
 
 def _blame(program: Program, backend: str, error: PjrtError) -> Exception:
-    """Returns the backend's error with the program's name; a parser's as `ProgramError`."""
+    """Adds the program's name to the backend's error; a parser error becomes `ProgramError`."""
     text = f"{backend} refused the program {program.name!r}: {error.message}"
     if any(word in error.message.lower() for word in _PARSER_WORDS):
         return ProgramError(text)
@@ -221,11 +221,11 @@ def _blame(program: Program, backend: str, error: PjrtError) -> Exception:
 class CompiledProgram(FollowingCall):
     """A program that is compiled and loaded; call it with one array for each parameter.
 
-    A call returns its result, or a tuple of them where it has several or none. Host data are put
-    on the device, and a Python scalar takes the parameter's dtype. Where the device was named,
-    arrays elsewhere are copied to it; else a call runs on the one that they are committed to.
-    Tokens, which order effects, are no arguments and no results of it. Raises `ArgumentMismatch`
-    naming each parameter that differs, and how.
+    A call returns its result, or a tuple of them where it has several or none. Host data are put on
+    the device, and a Python scalar is converted to the parameter's dtype. Where the device was
+    named, arrays elsewhere are copied to it; else a call runs on the one that they are committed
+    to. Tokens, which order effects, are no arguments and no results of it. Raises
+    `ArgumentMismatch` naming each parameter that differs, and how.
     """
 
     def __init__(
@@ -237,7 +237,7 @@ class CompiledProgram(FollowingCall):
         follows: Callable[[Device], bool] | None = None,
         make: Callable[[Device], CompiledProgram] | None = None,
     ) -> None:
-        """``make(device)`` compiles it for another, which ``follows(device)`` allows."""
+        """``make(device)`` compiles it for another device, which ``follows(device)`` allows."""
         self._follows, self._make = follows, make
         self._elsewhere: BoundedCache[Device, CompiledProgram] = BoundedCache(_MOST_DEVICES)
         self.program = program
@@ -304,7 +304,7 @@ class CompiledProgram(FollowingCall):
     def _program_for(self, avals: Sequence[Aval]) -> LoadedProgram:
         place = self._find_place(avals, range(len(avals)))
         if place != self.device:
-            assert self._make is not None  # an executable follows to no other device
+            assert self._make is not None  # an executable is never compiled for another device
             make = partial(self._make, place)
             return self._elsewhere.get_or_make(place, make)._program_for(avals)
         return self._load(parameter_types(avals)) if self._types is None else self._program

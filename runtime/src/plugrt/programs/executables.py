@@ -1,4 +1,4 @@
-"""Executables: saved ones are recognised and loaded; `leave_tokens_out` wraps those with tokens."""
+"""Executables: recognises and loads saved ones; `leave_tokens_out` wraps those with tokens."""
 
 from __future__ import annotations
 
@@ -8,42 +8,46 @@ from collections.abc import Sequence
 import numpy as np
 
 from plugrt.errors import ArgumentError, PjrtError, Unimplemented
-from plugrt.execution.executables.wrapped_executable import WrappedExecutable
+from plugrt.execution.executables.bounded_executable import WrappedExecutable
+from plugrt.execution.executables.custom_call_targets import add_handlers
 from plugrt.interface import (
     Client,
     CompileOptions,
     Device,
     DeviceAssignment,
+    Executable,
     ExecuteOptions,
     LoadedExecutable,
     Program,
     Shards,
     TensorType,
 )
+from plugrt.wire import hlo_proto
 
 EXECUTABLE = "executable"
-"""The format of a `Program` that is compiled already."""
+"""The format of a `Program` that is already compiled."""
 _MAKERS = {
     b"plugrt executable ": "a PJRT library",
     b"plugrt-sdk executable ": "a backend in Python",
     b"PLUGRTCPU": "the plugin 'cpu'",
 }
-"""What ``Executable.serialize`` of each kind of client begins with."""
+"""The first bytes of a serialised executable, by kind of client."""
 _PLATFORM = re.compile(rb'"platform": "([\w.-]{1,40})"')
 
 
 def find_maker(code: bytes) -> str | None:
-    """Returns whose executable these bytes are; None for anything else."""
+    """Returns the kind of client that made these bytes; None for anything else."""
     return next((maker for magic, maker in _MAKERS.items() if code.startswith(magic)), None)
 
 
 def load_executable(program: Program, device: Device) -> LoadedExecutable:
     """Returns a saved executable, loaded on one device.
 
-    Raises the backend's `PjrtError`, which says what the file is, where it is another one's or
-    damaged, and `Unimplemented` for a program on several devices.
+    Raises the backend's `PjrtError`, with the kind of file, if the executable is damaged or of
+    another backend, and `Unimplemented` for a program on several devices.
     """
     client = device.client
+    add_handlers(client, program)
     try:
         loaded = client.deserialize_executable(program.code)
         executable = loaded.executable
@@ -77,18 +81,18 @@ def _explain(program: Program, client: Client, error: PjrtError) -> str:
 
 
 def refuse_topology(program: Program) -> ArgumentError:
-    """Returns the error for an executable that is to be compiled for a topology."""
+    """Returns the error for an executable that is passed with a topology."""
     return ArgumentError(
         f"{program.name!r} is an executable, compiled already: it is not compiled for a topology"
     )
 
 
 def leave_tokens_out(loaded: LoadedExecutable, inputs: Sequence[TensorType]) -> LoadedExecutable:
-    """Returns an executable that takes and returns the arrays of a program, in their order.
+    """Returns an executable whose arguments and results are the program's arrays, without tokens.
 
-    Each launch begins a chain of tokens, and drops those that it returns: what one launch does is
-    in the program's order, and launches are in that of their calls, on one device. Itself where the
-    program has no tokens. ``inputs`` are the types of its parameters.
+    Each launch begins a chain of tokens and drops the returned ones. The effects of one launch are
+    in the program's order; launches on one device are in the order of their calls. Returns
+    ``loaded`` itself if the program has no tokens. ``inputs`` are the types of its parameters.
     """
     outputs = loaded.executable.output_types
     if not any(kind.is_token for kind in (*inputs, *outputs)):
@@ -97,7 +101,7 @@ def leave_tokens_out(loaded: LoadedExecutable, inputs: Sequence[TensorType]) -> 
 
 
 class _TokenlessExecutable(WrappedExecutable):
-    """An executable of one device whose tokens are neither arguments nor results."""
+    """An executable for one device without tokens as arguments and results."""
 
     __slots__ = ("_arrays", "_tokens")
 
@@ -121,3 +125,24 @@ class _TokenlessExecutable(WrappedExecutable):
             given.insert(i, token)
         results = self._loaded.execute(given, options)
         return [results[i] for i in self._arrays]
+
+
+def parameter_types(executable: Executable) -> tuple[TensorType, ...] | None:
+    """Returns the types of the parameters, None if the backend does not return its program.
+
+    Also None for a program in another format than HLO, one with tuple parameters, and a partitioned
+    one, whose parameters are shards.
+    """
+    return local_parameter_types(executable) if executable.num_partitions == 1 else None
+
+
+def local_parameter_types(executable: Executable) -> tuple[TensorType, ...] | None:
+    """Returns the parameter types for one device, read as by `parameter_types`."""
+    try:
+        program = executable.optimized_program()
+    except Unimplemented:
+        return None
+    try:
+        return hlo_proto.parameter_types(hlo_proto.read_module(program))
+    except (Unimplemented, ValueError, KeyError):
+        return None  # unknown messages: the backend checks the arguments

@@ -19,10 +19,10 @@ T = TypeVar("T")
 
 
 class ArrayFields(NamedTuple):
-    """The fields of an export that describe its arguments, or its results.
+    """Field numbers of an export for its arguments, or for its results.
 
-    ``avals`` and ``shardings`` are what JAX wrote until 2026; the others number those that the file
-    has once.
+    ``avals`` and ``shardings`` are the fields that JAX wrote until 2026. The others hold indices
+    into lists of unique values in the file.
     """
 
     avals: int
@@ -34,7 +34,7 @@ class ArrayFields(NamedTuple):
 ARGUMENTS = ArrayFields(3, 7, 22, 24)
 RESULTS = ArrayFields(5, 8, 23, 25)
 
-# The numbers of fields, by table.
+# Field numbers, by table.
 _UNIQUE_AVALS, _UNIQUE_MESHES, _UNIQUE_SHARDINGS = range(19, 22)
 _AVAL_KIND, _AVAL_SHAPE, _AVAL_DTYPE = range(3)
 _SHARDING_OF_HLO, _SHARDING_NAMED = 1, 2
@@ -53,13 +53,13 @@ _DTYPES = {
 }  # fmt: skip
 """Values of JAX's enumeration to dtypes. 22 is ``float0``, which modules have as ``bool``."""
 _KEYS = {27: 2, 28: 4, 29: 4}
-"""Those of typed keys, to the length of the ``uint32`` that modules have them as."""
+"""Values for typed keys, to the size of their ``uint32`` dimension in modules."""
 
 
 def read_avals(table: Table, fields: ArrayFields, count: int) -> tuple[Aval, ...]:
-    """Returns the types of the arguments or of the results, of which there are ``count``.
+    """Returns the types of the ``count`` arguments or results.
 
-    Raises `ValueError` for what is not as JAX writes it.
+    Raises `ValueError` for data that JAX does not write.
     """
     chosen = table.scalars(fields.aval_numbers, "I")
     if chosen:
@@ -80,7 +80,7 @@ def _choose(unique: Sequence[T], chosen: Iterable[int], what: str) -> list[T]:
 
 
 def _read_aval(table: Table) -> Aval:
-    # Symbolic dimensions are texts, until `plugrt.stablehlo.refinement` has sizes for them.
+    # Symbolic dimensions are strings, until `plugrt.stablehlo.refinement` replaces them by sizes.
     shape: tuple[object, ...] = tuple(map(_read_dimension, table.texts(_AVAL_SHAPE)))
     number = table.scalar(_AVAL_DTYPE, "b")
     if number in _KEYS:
@@ -98,11 +98,11 @@ def _read_dimension(text: str) -> Dimension:
 def read_shardings(
     table: Table, fields: ArrayFields, avals: Sequence[Aval], devices: int
 ) -> tuple[StatedSharding | None, ...]:
-    """Returns how arguments or results lie on the devices; None for one of which nothing is stated.
+    """Returns the shardings of arguments or results; None where the file states none.
 
-    Raises `ValueError` for what is not as JAX writes it, or no longer writes it.
+    Raises `ValueError` for data that JAX does not write, or no longer writes.
     """
-    chosen = table.scalars(fields.sharding_numbers, "I")  # 0 is: not stated
+    chosen = table.scalars(fields.sharding_numbers, "I")  # 0: not stated
     found: list[StatedSharding | None]
     if chosen:
         meshes = [_read_mesh(each) for each in table.tables(_UNIQUE_MESHES)]
@@ -134,7 +134,7 @@ def _read_named(table: Table, meshes: Sequence[AbstractMesh], devices: int) -> N
         if meshes
         else [_read_mesh(require(table.table(_NAMED_MESH), "mesh for a sharding"))]
     )
-    # A mesh without axes is that of an array on one device, whole.
+    # A mesh without axes belongs to an array on one device.
     if not mesh.empty and mesh.size != devices:
         raise ValueError(f"it is for {devices} devices, and has a mesh of {mesh.size}")
     spec = require(table.table(_NAMED_SPEC), "specification for a sharding")

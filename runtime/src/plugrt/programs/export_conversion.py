@@ -1,4 +1,4 @@
-"""Exports of JAX as programs for a backend: its platform, its devices, and known shapes."""
+"""Converts JAX exports to programs for a backend: for its platform, devices and shapes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 def is_for(exported: Exported, target: Client | Topology) -> bool:
-    """Whether an export is for a backend, or says that it is not checked."""
+    """Whether an export is for a backend, or disables that check."""
     names = {*exported.platforms} & {*process_backends().platforms_of(target)}
     return bool(names) or "platform" in exported.disabled_safety_checks
 
 
 def choose_platform(exported: Exported, target: Client | Topology) -> int | None:
-    """Returns the number of the platform that an export's module is told; None if it is for one.
+    """Returns the index of the platform, an argument of the module; None for one platform.
 
-    Raises `ArgumentError` where it is for others, unless the check was disabled when it was
-    exported: then the first one is taken, as in JAX.
+    Raises `ArgumentError` if the export is for other platforms. If the check was disabled at
+    export, the index is that of the first platform, as in JAX.
     """
     names = process_backends().platforms_of(target)
     for i, platform in enumerate(exported.platforms):
@@ -45,11 +45,11 @@ def choose_platform(exported: Exported, target: Client | Topology) -> int | None
 def read_module(
     program: ExportedProgram, target: Client | Topology, types: Sequence[TensorType]
 ) -> tuple[ir.Module, Sequence[TensorType]]:
-    """Returns an export's module for a platform and arguments of these types, and what it takes.
+    """Returns an export's module for a platform and argument types, and its parameter types.
 
-    ``types`` are those of all arguments; the module takes those of them that it needs. Raises what
-    `choose_platform` raises, `ShapeError` for shapes that the module refuses, and `ProgramError`
-    for an export whose module is not what it says.
+    ``types`` are the types of all arguments; the module has parameters for those that it uses.
+    Raises as `choose_platform`, `ShapeError` for shapes that the module refuses, and `ProgramError`
+    for an export that contradicts its module.
     """
     from plugrt.stablehlo.modules import parse
     from plugrt.stablehlo.refinement import refine
@@ -83,17 +83,17 @@ def _is_as_stated(found: TensorType, wanted: TensorType) -> bool:
 
 
 def find_devices(program: ExportedProgram, device: Device, explicit: bool) -> list[Device]:
-    """Returns the devices that an export runs on: ``device``, or as many as it is for.
+    """Returns the devices of an export: ``device``, or as many as the export is for.
 
-    Several are the first ones of the device's backend. An export of JAX says 1 where no sharding is
-    stated, and may yet have a `shard_map` over the devices of an abstract mesh: it runs on as many.
-    Raises `ArgumentError` where there are fewer, or where the user named one device for an export
-    that needs several.
+    Several devices are the first ones of the device's backend. JAX states one device for an export
+    without shardings, although it may have a `shard_map` over an abstract mesh: then the number is
+    the size of that mesh. Raises `ArgumentError` if there are fewer devices, or if the user named
+    one device for an export that needs several.
     """
     exported, client = program.exported, device.client
     count, reason = exported.nr_devices, "was exported for"
     if count == 1 and has_bindings():
-        # Not before: it imports StableHLO's bindings.
+        # Imported late: it imports StableHLO's bindings.
         from plugrt.stablehlo.inlined_meshes import manual_device_count
 
         count, reason = manual_device_count(program.code, program.name), "has a shard_map over"
@@ -120,13 +120,13 @@ def find_devices(program: ExportedProgram, device: Device, explicit: bool) -> li
 
 @dataclass(frozen=True, slots=True)
 class ConvertedExport:
-    """An export as a program for a backend and known shapes."""
+    """An export converted for a backend and concrete shapes."""
 
     program: Program
     inputs: Sequence[TensorType]
-    """The types of those arguments that it needs."""
+    """The types of the arguments that the module uses."""
     donated: Sequence[int] = ()
-    """The inputs whose memory it takes, by number."""
+    """The indices of donated inputs."""
 
 
 def convert_export(
@@ -134,10 +134,10 @@ def convert_export(
     target: Client | Topology,
     types: Sequence[TensorType] | None = None,
 ) -> ConvertedExport:
-    """Returns an export for a backend and for arguments of these types; None: as it states them.
+    """Returns an export converted for a backend and argument types; None: the export's own types.
 
-    Raises what `read_module` raises, `ArgumentError` where shapes are symbolic and not given, and
-    `MissingTraceExtra` where a module has to be made for them without jaxlib.
+    Raises as `read_module`, `ArgumentError` if shapes are symbolic and ``types`` is None, and
+    `MissingTraceExtra` if the conversion needs jaxlib and it is missing.
     """
     exported = program.exported
     if exported.is_symbolic and types is None:
@@ -165,7 +165,7 @@ def convert_export(
 
 
 def require_bindings(exported: Exported) -> None:
-    """Raises `MissingTraceExtra` where jaxlib, which makes a module for shapes, is missing."""
+    """Raises `MissingTraceExtra` if the conversion needs jaxlib and it is missing."""
     if has_bindings():
         return
     for needed, why in (

@@ -17,12 +17,12 @@ from plugrt.wire.flatbuffers import Table, require, root_table
 
 MLIR_MAGIC = b"ML\xefR"
 CALLING_CONVENTIONS = range(9, 11)
-"""The versions that JAX writes and reads since 2024, up to 0.10 at least."""
+"""The versions that JAX has written and read since 2024, up to 0.10 at least."""
 _DEEPEST = 200
-"""How deep a pytree may nest: reading one, and making one, is recursive."""
+"""The maximum depth of a pytree: reading and making one is recursive."""
 _MOST_DEVICES = 1 << 20
 
-# The numbers of fields, by table; `plugrt.programs.export_arrays` has those of arrays.
+# Field numbers, by table; `plugrt.programs.export_arrays` has those for arrays.
 _FUN_NAME, _IN_TREE, _OUT_TREE = 1, 2, 4
 _NR_DEVICES_SHORT, _PLATFORMS = 6, 9
 _ORDERED_EFFECTS, _UNORDERED_EFFECTS, _DISABLED_CHECKS, _MODULE = range(10, 14)
@@ -36,7 +36,7 @@ _CHECK_OF_PLATFORM, _CHECK_OF_CUSTOM_CALL = 0, 1
 
 
 def is_like_export(code: bytes) -> bool:
-    """Whether bytes that are no program seem to be an export, whole or not: one has a module."""
+    """Whether bytes that are not a program seem to be an export, complete or not."""
     return MLIR_MAGIC in code
 
 
@@ -44,9 +44,9 @@ def is_like_export(code: bytes) -> bool:
 def deserialize(blob: bytes | bytearray | memoryview) -> Exported:
     """Returns what ``jax.export.Exported.serialize`` wrote, read without JAX.
 
-    Raises `ProgramError` for bytes that are no export, and for one that is damaged, cut short, or
-    of a version that is not known here. What a file says of its module is not checked against the
-    module here: `plugrt.compile` does that. As ``jax.export.deserialize``.
+    Raises `ProgramError` for bytes that are not an export, and for one that is damaged, truncated,
+    or of an unknown version. `plugrt.compile` checks the file's
+    description of its module against the module. As ``jax.export.deserialize``.
     """
     return read_export(bytes(memoryview(blob)), "<bytes>")
 

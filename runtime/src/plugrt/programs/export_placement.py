@@ -1,4 +1,4 @@
-"""Where the arguments and results of an export lie, on devices that are here."""
+"""Shardings of an export's arguments and results on devices of this process."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def make_launch(
 ) -> Launch:
     """Returns the launch of an export on as many devices as it is for.
 
-    Where arguments and results lie of which nothing is stated, the compiler chooses. Raises
-    `ProgramError` for a sharding that is not of these arrays and devices.
+    The compiler chooses shardings that the export does not state. Raises `ProgramError` for a
+    sharding that does not fit its array or the devices.
     """
     place = _place_on_one if len(devices) == 1 else _place
     try:
@@ -53,7 +53,7 @@ def _place_on_one(
 def _place(
     stated: StatedSharding | None, aval: Aval, devices: tuple[Device, ...]
 ) -> Sharding | None:
-    """Returns what an export states of an array, over these devices."""
+    """Returns the sharding that an export states for an array, on these devices."""
     if stated is None:
         return None
     placed: GSPMDSharding | NamedSharding
@@ -65,11 +65,11 @@ def _place(
         grid = np.array(devices, dtype=object).reshape(stated.mesh.axis_sizes)
         mesh = Mesh(grid, stated.mesh.axis_names)
         placed = NamedSharding(mesh, stated.spec, memory_kind=_memory_kind(stated))
-    placed.tiling(len(aval.shape))  # refuses what is not of such an array
+    placed.tiling(len(aval.shape))  # raises if it does not fit the array
     return placed
 
 
 def _memory_kind(stated: StatedSharding | None) -> str | None:
-    """Returns a memory other than the default one, which JAX's files call ``device``."""
+    """Returns the memory kind if it is not the default, which JAX's files call ``device``."""
     kind = stated.memory_kind if isinstance(stated, NamedSharding) else None
     return None if kind == "device" else kind

@@ -1,4 +1,4 @@
-"""`Exported`: a function that JAX exported, as its file describes it, and checks of its sizes."""
+"""`Exported`: the contents of a JAX export file, and checks of its dimension sizes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Dimension = int | str
 
 
 StatedSharding = NamedSharding | bytes
-"""Over an `AbstractMesh`; in files of JAX until March 2026 a serialised ``xla.OpSharding``."""
+"""Over an `AbstractMesh`; in JAX's files until March 2026 a serialised ``xla.OpSharding``."""
 
 
 def dimensions(aval: Aval) -> tuple[Dimension, ...]:
-    """Returns the shape of an argument or a result of an export, with symbolic dimensions."""
+    """Returns the shape of an argument or result of an export, with symbolic dimensions."""
     return aval.shape
 
 
@@ -36,10 +36,10 @@ _OF_JAX = ("call", "vjp", "serialize", "mlir_module")
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What ``jax.export.Exported.serialize`` wrote, but for derivatives, which plugrt ignores.
+    """The contents of ``jax.export.Exported.serialize`` without derivatives, which plugrt ignores.
 
-    The names are those of ``jax.export.Exported``. Arguments and results are flat, in the order of
-    the leaves of ``in_tree``, which is that of ``(args, kwargs)``, and of ``out_tree``.
+    The names are those of ``jax.export.Exported``. Arguments and results are flat: the leaves
+    of ``in_tree``, which has the structure of ``(args, kwargs)``, and of ``out_tree``.
     """
 
     fun_name: str
@@ -61,12 +61,12 @@ class Exported:
     """``platform``, or ``custom_call:`` with the name of a target."""
     calling_convention_version: int
     module_kept_var_idx: tuple[int, ...]
-    """The arguments that the module takes; others are not used."""
+    """The indices of the arguments that the module uses."""
     mlir_module_serialized: bytes = field(repr=False)
     has_vjp: bool
     """Whether the file has the derivative too. It is not read: JAX differentiates with it."""
     jax_version: str | None = None
-    """The version of JAX that wrote the file, where the file says so."""
+    """The version of JAX that wrote the file, if the file states it."""
 
     def __getattr__(self, name: str) -> NoReturn:
         cure = ""
@@ -86,9 +86,9 @@ class Exported:
 
     @property
     def needs_refinement(self) -> bool:
-        """Whether the module takes more than arrays of known shapes.
+        """Whether the module has other parameters than arrays of known shapes.
 
-        That is, sizes, the number of the platform, or tokens.
+        These are sizes, the index of the platform, or tokens.
         """
         return self.is_symbolic or len(self.platforms) > 1 or bool(self.ordered_effects)
 
@@ -99,22 +99,22 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class ExportedProgram(Program):
-    """The module of an export as a program, with the export. `plugrt.compile` takes it."""
+    """The module of an export as a program for `plugrt.compile`, with the export."""
 
     exported: Exported = None  # type: ignore[assignment]  # after fields that have defaults
 
 
 _OF_ONE = re.compile(r"(?:(\d+)\*)?([A-Za-z_]\w*)(?: ([+-]) (\d+))?")
-"""A dimension of one variable, such as ``a``, ``2*a`` or ``2*a + 1``."""
+"""A dimension with one variable, such as ``a``, ``2*a`` or ``2*a + 1``."""
 
 
 def explain_sizes(
     names: Sequence[str], expected: Sequence[Aval], shapes: Sequence[tuple[int, ...]]
 ) -> list[str]:
-    """Returns a line for each size that no value of its variable gives, or not that of before.
+    """Returns one line for each size that contradicts its dimension variable.
 
-    Expressions of several variables, and powers, are left to the assertions in the module. Without
-    this check the module's operations, whose shapes do not fit either, may be what is reported.
+    Assertions in the module check expressions of several variables, and powers. Without this check
+    the error may instead name an operation of the module whose shapes do not fit.
     """
     found: dict[str, tuple[int, str]] = {}
     wrong = []

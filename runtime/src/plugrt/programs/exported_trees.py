@@ -1,4 +1,4 @@
-"""The pytrees of arguments and results as exports have them, and the classes named in them."""
+"""The pytrees of an export's arguments and results, and the registered classes in them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plugrt.frames.argument_errors import with_argument_errors
 
 T = TypeVar("T")
 FromChildren = Callable[[Any, Sequence[Any]], Any]
-"""Makes a container of its metadata and its children."""
+"""Makes a container from its metadata and its children."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class ExportedTree:
 
     @property
     def num_leaves(self) -> int:
-        """How many arrays the pytree holds."""
+        """The number of leaves of the pytree."""
         return 1 if self.kind == "leaf" else sum(child.num_leaves for child in self.children)
 
     def build(self) -> Any:
@@ -77,7 +77,7 @@ def _build_custom(node: ExportedTree, children: Sequence[object]) -> object:
     _, read, build = found
     try:
         return build(read(node.auxdata), children)
-    except Exception as error:  # a user's functions, which get what a file holds
+    except Exception as error:  # a user's function, called with data of a file
         raise StructureError(
             f"the container {node.custom_name!r} of an export cannot be made of its metadata "
             f"{node.auxdata!r:.80} and {len(children)} children: {type(error).__name__}: {error}"
@@ -101,8 +101,8 @@ def register_pytree_node_serialization(
     function of this name, and instead of it.
 
     Raises `ArgumentError` for a class or a name that is registered already, `ArgumentTypeError` for
-    what is no class, no text or no function. As in ``jax.export``, but for ``from_children``, which
-    must be given.
+    an argument that is not a class, a string or a function. As in ``jax.export``, but for
+    ``from_children``, which must be given.
     """
     if not isinstance(nodetype, type) or not isinstance(serialized_name, str):
         raise ArgumentTypeError(
@@ -128,7 +128,7 @@ def register_pytree_node_serialization(
 def register_namedtuple_serialization(nodetype: type[T], *, serialized_name: str) -> type[T]:
     """Makes a named tuple that exports name ``serialized_name`` known; returns the class.
 
-    Raises `ArgumentError` for what is no named tuple, and as `register_pytree_node_serialization`.
+    Raises `ArgumentError` for another class, and as `register_pytree_node_serialization`.
     As in ``jax.export``.
     """
     fields = getattr(nodetype, "_fields", None)

@@ -1,4 +1,4 @@
-"""Programs in HLO, in the forms of XLA and its dumps: text, ``HloModuleProto`` and ``HloProto``."""
+"""Programs in HLO, as XLA writes and dumps them: text, ``HloModuleProto`` and ``HloProto``."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from plugrt.wire.protobuf import Content, fields, integers, messages, read_varin
 
 _MODULE_OF_CONFIG = 1
 _HLO_PROTO = {1, 3}
-"""The fields of an ``HloProto``: a module, and how its buffers were assigned."""
+"""The fields of an ``HloProto``: a module, and its buffer assignment."""
 _NAME, _COMPUTATIONS, _HOST_PROGRAM_SHAPE, _ENTRY = 1, 3, 4, 6
 _ENTRY_NAME_KEY, _COMPUTATIONS_KEY = b"\x12", b"\x1a"
-"""What follows a module's name."""
+"""The field keys that follow a module's name."""
 _INSTRUCTIONS, _COMPUTATION_ID, _ROOT = 2, 5, 6
 _OPCODE, _SHAPE, _PARAMETER_NUMBER, _ID, _OPERANDS = 2, 3, 9, 35, 36
 _LOCAL = 2**32 - 1
-"""The part of an instruction's number that counts: the rest, where there is one, is its
-computation's."""
+"""Mask of the instruction id within its computation; the upper bits, if any, are the computation's.
+"""
 _PARAMETERS, _RESULT = 1, 2
 _ELEMENT_TYPE, _DIMENSIONS, _TUPLE_SHAPES = 2, 3, 4
 
 
 def find_module(code: bytes) -> bytes | None:
-    """Returns the ``HloModuleProto`` that bytes are, or that is in an ``HloProto``, as dumps are.
+    """Returns the ``HloModuleProto`` in these bytes, which may be in an ``HloProto`` of a dump.
 
-    None for bytes that do not begin as one does: with its name, then its entry computation's.
-    Raises `ValueError`, naming the damage, for bytes that do and that are no module.
+    None for bytes that do not begin with a module's name and the name of its entry computation.
+    Raises `ValueError`, naming the damage, for other bytes that are not a module.
     """
     module = code
     if _is_module_start(_read_first_message(code)):
@@ -46,7 +46,7 @@ def find_module(code: bytes) -> bytes | None:
 
 
 def _read_first_message(code: bytes) -> bytes:
-    """Returns what the first field holds, as far as it is there; nothing where it is no message."""
+    """Returns the available bytes of the first field; empty if the bytes are not a message."""
     try:
         _, at = read_varint(memoryview(code), 1)
     except ValueError:
@@ -64,10 +64,10 @@ def _is_module_start(code: bytes) -> bool:
 
 
 def require_module(module: Content) -> None:
-    """Raises `ValueError`, naming the fault, for a message that is no module or contradicts itself.
+    """Raises `ValueError`, naming the fault, for a message that is not a valid module.
 
-    A module has a name, a signature, and computations; a tuple's operands have the types of its
-    elements, and the entry computation has the types of the signature: XLA ends the process where
+    A module has a name, a signature, and computations. A tuple's operands have the types of its
+    elements, and the entry computation has the types of the signature: XLA ends the process if
     these differ (jaxlib 0.10.2).
     """
     one_message(module, _NAME, "name")
@@ -121,7 +121,7 @@ def _require_signature(shape: Content, instructions: Iterable[Content], root: Co
 
 
 def _kind(shape: Content) -> object:
-    """Returns element type and dimensions of a shape, of a tuple the elements'."""
+    """Returns the element type and dimensions of a shape; for a tuple those for its elements."""
     parts = messages(shape, _TUPLE_SHAPES)
     return last_integer(shape, _ELEMENT_TYPE), integers(shape, _DIMENSIONS), [*map(_kind, parts)]
 
@@ -132,16 +132,16 @@ _COUNTS = re.compile(rb"\b(replica_count|num_partitions)=(\d+)")
 
 
 def read_hlo(code: bytes, title: str, name: str) -> Program | None:
-    """Returns the program in the format ``hlo`` that HLO is; None for anything else.
+    """Returns the program in the format ``hlo``; None for bytes that are not HLO.
 
-    Its name is ``name``, else the module's. Raises `ProgramError` with XLA's line and column for
-    text that it cannot parse, for text without its large constants, and for one of a program on
-    several devices, which the format does not state, and for damaged bytes; `MissingTraceExtra` for
+    Its name is ``name``, else the module's. Raises `ProgramError` for text that XLA cannot parse,
+    with line and column; for text with elided constants; for text of a program on several devices,
+    since the format does not state how many; and for damaged bytes. Raises `MissingTraceExtra` for
     text without jaxlib.
     """
     if header := _TEXT.match(code):
         code = _parse_text(code, header[1], title)
-    elif not code.startswith(b"\n"):  # the field of a module's name, or of a module
+    elif not code.startswith(b"\n"):  # the key of a module's name, or of an HloProto's module
         return None
     try:
         module = find_module(code)
@@ -161,7 +161,7 @@ def _parse_text(code: bytes, header: bytes, title: str) -> bytes:
                 f"{title} is HLO for several devices ({count.decode()}={int(number)}), and only "
                 "HLO for one device can be run. StableHLO states such counts"
             )
-    if _LEFT_OUT.search(code):  # XLA's parser reads zeros there
+    if _LEFT_OUT.search(code):  # XLA's parser reads elided constants as zeros
         raise ProgramError(
             f"{title} is HLO text without its large constants, which are written "
             "constant({...}); print it with them: as_hlo_text(print_large_constants=True), or "
@@ -178,9 +178,9 @@ def _parse_text(code: bytes, header: bytes, title: str) -> bytes:
 
 
 def read_parameters(program: Program) -> tuple[tuple[TensorType, ...], bool]:
-    """Returns the types of an HLO program's arguments, and whether they are one tuple in it.
+    """Returns the types of an HLO program's arguments, and whether they are one tuple.
 
-    Raises `ProgramError` for parameters that are no arrays, and for a damaged program.
+    Raises `ProgramError` for parameters that are not arrays, and for a damaged program.
     """
     try:
         module = hlo_proto.read_module(program)
@@ -196,7 +196,7 @@ def read_parameters(program: Program) -> tuple[tuple[TensorType, ...], bool]:
 
 
 def require_format(program: Program, client: Client) -> None:
-    """Raises `Unimplemented` for a backend without that format of programs."""
+    """Raises `Unimplemented` if the backend does not support the program's format."""
     taken = client.capabilities.program_formats
     if program.format not in taken:
         raise Unimplemented(

@@ -16,10 +16,10 @@ from plugrt.transforms.stage_info import CompiledInfo
 
 @with_checked_methods
 class LoadedFunction(CompiledInfo):
-    """A compiled function that was saved; it takes arguments of the types it was compiled for.
+    """A saved compiled function, for arguments of the types that it was compiled for.
 
-    Without the structures of its arguments and results, which are not in the bytes, it takes the
-    leaves of its arguments in order, and returns its result, or a tuple of its results.
+    The bytes do not have the structures of its arguments and results. So call it with the leaves of
+    its arguments in order; it returns its result, or a tuple of its results.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class LoadedFunction(CompiledInfo):
     def serialize(self) -> bytes:
         """Returns the executable as it was saved, for `plugrt.compile`."""
         if self._program.executable is None:
-            return super().serialize()  # which says that there is none
+            return super().serialize()  # raises that there is none
         return self._content
 
     def __repr__(self) -> str:

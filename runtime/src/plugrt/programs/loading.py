@@ -22,7 +22,7 @@ from plugrt.programs.parsing import describe_contents, has_bindings, is_like_mli
 from plugrt.programs.saved_function import FUNCTION, is_saved_function
 
 MAX_BYTES = 2 * 2**30
-"""The bound on a program, in bytes: XLA's own form of one, a protobuf, holds less."""
+"""The maximum size of a program in bytes: XLA's protobuf form cannot be larger."""
 _MAX_TEXT = 64
 
 
@@ -31,10 +31,10 @@ class JaxExport(Protocol):
 
     @property
     def mlir_module_serialized(self) -> bytes:
-        """Its module, as MLIR bytecode."""
+        """Returns its module as MLIR bytecode."""
 
     def serialize(self) -> bytes | bytearray:
-        """All of it."""
+        """Returns the serialised export."""
 
 
 class MlirOperation(Protocol):
@@ -53,7 +53,7 @@ class MlirModule(Protocol):
 
 
 class HloComputation(Protocol):
-    """What `plugrt.xla_computation` gives, or jaxlib's ``XlaComputation`` or ``HloModule``."""
+    """The result of `plugrt.xla_computation`, or jaxlib's ``XlaComputation`` or ``HloModule``."""
 
     def as_serialized_hlo_module_proto(self) -> bytes:
         """Returns the bytes of an ``HloModuleProto``."""
@@ -71,7 +71,7 @@ ProgramSource: TypeAlias = (
     | MlirModule
     | HloComputation
 )
-"""What `load_program` makes a program of."""
+"""The sources that `load_program` accepts."""
 
 
 @with_argument_errors
@@ -84,12 +84,13 @@ def load_program(source: ProgramSource, *, name: str = "") -> Program:
     ``HloProto``, or what `plugrt.xla_computation` gives), an executable that was saved, or a
     `Program`. A ``str`` is text if it spans lines or holds ``module`` or ``func.func``, else a
     path. Of an export it is an `plugrt.export.ExportedProgram`, of HLO for one device a program in
-    the format ``hlo``. What the ``serialize`` of a compiled object wrote is a program
+    the format ``hlo``. The bytes of a compiled object's ``serialize`` are a program
     in the format ``executable``, and the bytes of `plugrt.serialize_executable.serialize` one in
     the format ``compiled function``.
 
     A file may hold 2 GiB at most. Raises `ProgramError` with the parser's line and column (not
-    without jaxlib, where the backend parses), or for what is no file, and `FileNotFoundError`.
+    without jaxlib, where the backend parses), or for a path that is not a file, and
+    `FileNotFoundError`.
 
     >>> text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
     >>> plugrt.load_program(text, name="identity").name
@@ -132,7 +133,7 @@ def _check_syntax(code: bytes, title: str) -> None:
 
 
 def _keep_weak_types(exported: Exported, source: object) -> Exported:
-    """Returns an export with the weak types of JAX's object, which are not in its files."""
+    """Returns an export with the weak types of JAX's object, which its files do not have."""
 
     def weaken(side: str) -> tuple[Aval, ...]:
         known: tuple[Aval, ...] = getattr(exported, side)
@@ -179,10 +180,11 @@ def _read(source: Any) -> tuple[bytes, str]:
 
 
 def read_contents(source: str | os.PathLike[str]) -> bytes:
-    """Returns what a regular file holds, or an open one, named as ``/dev/stdin`` or ``/dev/fd/3``.
+    """Returns the contents of a regular file, or of an open one such as ``/dev/stdin`` or
+    ``/dev/fd/3``.
 
-    Raises `FileNotFoundError`, and `ProgramError` for what is no file, or above `MAX_BYTES`. A FIFO
-    in a folder is refused: reading it could block forever.
+    Raises `FileNotFoundError`, and `ProgramError` for anything that is not a file, or is larger
+    than `MAX_BYTES`. A FIFO in a folder is refused: reading it could block forever.
     """
     try:
         number = files.descriptor_in(source)
@@ -194,7 +196,7 @@ def read_contents(source: str | os.PathLike[str]) -> bytes:
             f"{error}; expected a file with a program, of {MAX_BYTES >> 30} GiB at most. "
             "The output of a command can be saved, or piped to standard input: plugrt run - < FILE"
         ) from error
-    except (OSError, ValueError) as error:  # ValueError: a name that holds a NUL
+    except (OSError, ValueError) as error:  # ValueError: a name with a NUL
         no_name = isinstance(error, ValueError) or error.errno in (errno.ENOENT, errno.ENAMETOOLONG)
         if not no_name:
             raise
@@ -210,7 +212,7 @@ def _is_text(source: str) -> bool:
 def _serialize(exported: JaxExport) -> bytes:
     try:
         return bytes(exported.serialize())
-    except Exception as error:  # JAX's, of many types: a class is not registered, say
+    except Exception as error:  # JAX raises many types, as for a class that is not registered
         raise ProgramError(
             f"the export {exported!r:.80} cannot be serialised: {type(error).__name__}: {error}. "
             "Its mlir_module_serialized can be compiled too: that takes flat arguments"

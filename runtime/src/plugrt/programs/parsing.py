@@ -1,4 +1,4 @@
-"""Reading of programs' modules, and their conversion to what a backend takes.
+"""Parses programs' modules, and converts them to a backend's format.
 
 Other file formats in place of a program are recognised, for error messages.
 """
@@ -42,7 +42,7 @@ def parse_program(program: Program) -> tuple[ir.Module, list[TensorType], list[T
 
 
 def main_types(module: ir.Module, name: str) -> tuple[list[TensorType], list[TensorType]]:
-    """Returns what `parse_program` does of the types of a module, and raises what it raises."""
+    """Returns the types of a module's ``main``, and raises as `parse_program`."""
     from plugrt.stablehlo.attributes import symbol_of
     from plugrt.stablehlo.refusals import refuse_calls
     from plugrt.stablehlo.types import parameter_type
@@ -71,7 +71,7 @@ def main_types(module: ir.Module, name: str) -> tuple[list[TensorType], list[Ten
 
 
 def convert_for_client(program: Program, client: Client) -> Program:
-    """Returns the program as ``client`` takes it: without CHLO, at its StableHLO version.
+    """Returns the program for ``client``: without CHLO, at the client's StableHLO version.
 
     Without jaxlib, or in a format other than MLIR, the program is returned unchanged.
     """
@@ -79,14 +79,14 @@ def convert_for_client(program: Program, client: Client) -> Program:
 
 
 def convert_to_version(program: Program, version: Version | None) -> Program:
-    """Returns the program as a reader of that StableHLO version takes it (`convert_for_client`)."""
+    """Returns the program for a reader of that StableHLO version (`convert_for_client`)."""
     if program.format != "mlir" or not has_bindings():
         return program
     return convert_module(parse_program(program)[0], program.name, version)
 
 
 def convert_module(module: ir.Module, name: str, version: Version | None) -> Program:
-    """Returns a module, which is changed, as a program without CHLO at a StableHLO version."""
+    """Changes a module and returns it as a program without CHLO at a StableHLO version."""
     from plugrt.stablehlo.modules import portable_artifact
     from plugrt.stablehlo.passes import legalize_chlo
 

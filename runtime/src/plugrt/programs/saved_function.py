@@ -17,6 +17,7 @@ from plugrt.errors import InvalidArgument, PjrtError
 from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.arrays.aval import intern_aval
 from plugrt.execution.compilation.ir_dumps import dump_executable
+from plugrt.execution.executables.custom_call_targets import add_handlers
 from plugrt.execution.executables.tracked_executable import refuse_to_save
 from plugrt.execution.launches.compiled import SavableCall
 from plugrt.execution.launches.loaded_program import LoadedProgram
@@ -24,9 +25,16 @@ from plugrt.execution.placement.launch_layouts import require_chosen
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.plan import Plan, is_tuple_program
 from plugrt.execution.transfers.sharded_transfer import put_sharded
-from plugrt.interface import Client, Device, Executable, LoadedExecutable, TensorType
+from plugrt.interface import (
+    Client,
+    Device,
+    Executable,
+    LoadedExecutable,
+    Program,
+    TensorType,
+)
 from plugrt.plugins.selection.backends import process_backends
-from plugrt.programs.parameters import local_parameter_types
+from plugrt.programs.executables import EXECUTABLE, local_parameter_types
 from plugrt.programs.saved_header import (
     SavedHeader,
     SavedLaunch,
@@ -51,16 +59,16 @@ SAVED = SealedFormat(
 
 @dataclass(frozen=True, slots=True)
 class SavedFunction:
-    """A compiled function: its program, and the types that calls of it take."""
+    """A compiled function: its program, and the types of its arguments and results."""
 
     program: LoadedProgram
     types: Sequence[ParameterType]
     executable: bytes = b""
-    """What the backend wrote, of one that was loaded."""
+    """The backend's bytes, if the function was loaded."""
 
     @staticmethod
     def of(call: SavableCall) -> SavedFunction:
-        """Returns what is saved of a compiled function; `ArgumentError` for symbolic shapes."""
+        """Returns the parts of a compiled function to save; `ArgumentError` for symbolic shapes."""
         call._require_one()
         assert call._types is not None  # the shapes are not symbolic
         return SavedFunction(call._program, call._types)
@@ -103,7 +111,7 @@ def is_saved_function(code: bytes) -> bool:
 
 
 def load(saved: bytes, devices: Sequence[Device]) -> SavedFunction:
-    """Returns what `save` was given, on the first of these devices.
+    """Returns the function in these bytes of `save`, for the first of these devices.
 
     Raises `InvalidArgument` for other bytes and for too few devices, `DataLoss` for damaged ones,
     and the backend's `PjrtError` for an executable that is not its own.
@@ -162,17 +170,18 @@ def _split(body: memoryview, parts: Sequence[SavedType]) -> Iterator[npt.NDArray
 
 
 def _backend_name(client: Client) -> str:
-    """Returns the name to ask for a backend by."""
+    """Returns the name that selects a backend."""
     return process_backends().platforms_of(client)[0]
 
 
 def _load_executable(
     content: bytes, launch: Launch, header: SavedHeader, count: int
 ) -> LoadedExecutable:
-    """Loads an executable of ``count`` parameters, which XLA does not say to be one tuple."""
+    """Loads an executable of ``count`` parameters which XLA does not describe as one tuple."""
     client = launch.client
     tupled = is_tuple_program(client, count)
     options = launch.compile_options(parameter_is_tupled=tupled)
+    add_handlers(client, Program(content, EXECUTABLE, header.name))
     try:
         return client.deserialize_executable(content, options)
     except PjrtError as error:
@@ -187,7 +196,7 @@ def _load_executable(
 
 
 def _check_types(header: SavedHeader, launch: Launch, executable: Executable | None) -> None:
-    """Raises `DataLoss` where an argument or a result is of another type than what it is."""
+    """Raises `DataLoss` if a type in the header contradicts the executable."""
     constants = len(header.arrays) - header.literals
     for whole, part, sharding in zip(
         header.types, header.parameters, launch.in_shardings, strict=True
@@ -211,7 +220,7 @@ def _check_types(header: SavedHeader, launch: Launch, executable: Executable | N
 
 
 def _check_executable(header: SavedHeader, launch: Launch, executable: Executable) -> None:
-    """Raises `DataLoss` where a header says of an executable what that does not say itself."""
+    """Raises `DataLoss` if a header's description of an executable contradicts the executable."""
     stated = launch.replicas, launch.partitions
     counts = executable.num_replicas, executable.num_partitions
     require(stated == counts, f"replicas and partitions {stated} of an executable for {counts}")

@@ -1,4 +1,4 @@
-"""The header of a saved function: records whose fields agree, of shardings and layouts too."""
+"""The header of a saved function: consistent records, also for shardings and layouts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SavedSharding = (
     | tuple[Literal["positions"], str | None, Shape, tuple[Count, ...]]
     | tuple[Literal["mesh"], str | None, tuple[tuple[str, Size], ...], tuple[tuple[str, ...], ...]]
 )
-"""A class of shardings, the kind of memory, and the class's fields beside the devices."""
+"""A class of shardings, the memory kind, and the class's fields other than the devices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ class SavedLayout:
 
 
 def encode_sharding(sharding: Sharding, devices: tuple[Device, ...], name: str) -> SavedSharding:
-    """Returns what `decode_sharding` takes, of a sharding over these devices.
+    """Returns a sharding over these devices in the form for `decode_sharding`.
 
-    Raises `Unimplemented` for one over others, as of an array that a program only passes through,
-    and for a class of shardings that is not known.
+    Raises `Unimplemented` for a sharding over other devices, such as that of an array that a
+    program returns unchanged, and for an unknown class of shardings.
     """
     kind = sharding.memory_kind
     if isinstance(sharding, SingleDeviceSharding):
@@ -65,14 +65,14 @@ def encode_sharding(sharding: Sharding, devices: tuple[Device, ...], name: str) 
     if isinstance(sharding, PositionalSharding):
         positions = sharding.positions
         return "positions", kind, positions.shape, tuple(positions.ravel().tolist())
-    if isinstance(sharding, NamedSharding):
+    if isinstance(sharding, NamedSharding) and not sharding.spec.unreduced:
         axes = tuple(map(sharding.spec.axes_of, range(len(sharding.spec))))
         return "mesh", kind, tuple(sharding.mesh.shape.items()), axes
     raise Unimplemented(f"{name!r} has arguments or results in {sharding!r}; it is not saved")
 
 
 def decode_sharding(stated: SavedSharding, devices: tuple[Device, ...]) -> Sharding:
-    """Returns a sharding over these devices, in their order; `DataLoss` where there is none."""
+    """Returns a sharding over these devices, in their order; raises `DataLoss` if there is none."""
     with built("a sharding"):
         match stated:
             case "device", memory:
@@ -96,7 +96,7 @@ def decode_sharding(stated: SavedSharding, devices: tuple[Device, ...]) -> Shard
 
 
 def encode_layout(layout: AnyLayout) -> SavedLayout | None:
-    """Returns what `decode_layout` takes, of a layout that a program was compiled with."""
+    """Returns the layout of a compiled program's array in the form for `decode_layout`."""
     if layout is None:
         return None
     assert isinstance(layout, Layout), f"{layout!r} was not read back"
@@ -158,7 +158,7 @@ class SavedLaunch:
 
 @dataclass(frozen=True, slots=True)
 class SavedHeader:
-    """A compiled function without its arrays and its executable; ``backend`` is whose that is."""
+    """A compiled function without its arrays and executable, whose backend is ``backend``."""
 
     name: str
     backend: str

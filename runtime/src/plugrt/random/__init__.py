@@ -1,14 +1,12 @@
 """Random numbers from keys, equal on every backend and to ``jax.random``'s.
 
-Names, arguments and numbers are ``jax.random``'s with its default generator (Threefry-2x32,
-``jax_threefry_partitionable``), so that a key gives here what it gives there. Keys are plain arrays
-``uint32[2]``: a key is used once, and `split` or `fold_in` make new ones of it.
+Names, arguments and numbers are ``jax.random``'s (``jax_threefry_partitionable``), so that a key
+gives here the numbers that it gives there. Keys are scalars of a dtype of their own, made by `key`;
+words, arrays ``uint32[2]`` made by `PRNGKey`, are accepted too. A key is used once, and `split` or
+`fold_in` make new ones of it.
 """
 
 from __future__ import annotations
-
-import sys
-from typing import TYPE_CHECKING
 
 from plugrt.random.continuous import (
     bits,
@@ -21,57 +19,85 @@ from plugrt.random.continuous import (
     truncated_normal,
     uniform,
 )
+from plugrt.random.counts import binomial, geometric, multinomial, poisson
+from plugrt.random.derived import (
+    ball,
+    double_sided_maxwell,
+    generalized_normal,
+    lognormal,
+    maxwell,
+    multivariate_normal,
+    orthogonal,
+    pareto,
+    rayleigh,
+    triangular,
+    wald,
+    weibull_min,
+)
 from plugrt.random.discrete import bernoulli, categorical, rademacher, randint
-from plugrt.random.keys import PRNGKey, fold_in, key, key_data, split, wrap_key_data
+from plugrt.random.gamma_family import beta, chisquare, dirichlet, f, gamma, loggamma, t
+from plugrt.random.keys import (
+    PRNGKey,
+    clone,
+    fold_in,
+    key,
+    key_data,
+    key_dtype,
+    key_impl,
+    split,
+    wrap_key_data,
+)
 from plugrt.random.shuffling import choice, permutation
 
 __all__ = [
     "PRNGKey",
+    "ball",
     "bernoulli",
+    "beta",
+    "binomial",
     "bits",
     "categorical",
     "cauchy",
+    "chisquare",
     "choice",
+    "clone",
+    "dirichlet",
+    "double_sided_maxwell",
     "exponential",
+    "f",
     "fold_in",
+    "gamma",
+    "generalized_normal",
+    "geometric",
     "gumbel",
     "key",
     "key_data",
+    "key_dtype",
+    "key_impl",
     "laplace",
+    "loggamma",
     "logistic",
+    "lognormal",
+    "maxwell",
+    "multinomial",
+    "multivariate_normal",
     "normal",
+    "orthogonal",
+    "pareto",
     "permutation",
+    "poisson",
     "rademacher",
     "randint",
+    "rayleigh",
     "split",
+    "t",
+    "triangular",
     "truncated_normal",
     "uniform",
+    "wald",
+    "weibull_min",
     "wrap_key_data",
 ]
-
-
-_OF_JAX = (
-    "ball", "beta", "binomial", "chisquare", "dirichlet", "double_sided_maxwell", "f", "gamma",
-    "generalized_normal", "geometric", "loggamma", "lognormal", "maxwell", "multinomial",
-    "multivariate_normal", "orthogonal", "pareto", "poisson", "rayleigh", "t", "triangular", "wald",
-    "weibull_min",
-)  # fmt: skip
-"""Functions that ``jax.random`` has besides."""
-_INSTEAD = {
-    "clone": "keys are arrays, which may be used again",
-    "key_dtype": "keys are arrays of uint32",
-    "key_impl": "keys are threefry2x32",
-    **{name: f"JAX's runs here: plugrt.from_jax(jax.random.{name})(key, …)" for name in _OF_JAX},
-}
-
-
-if not TYPE_CHECKING:  # to a type checker, a name that is not there is an error
-
-    def __getattr__(name: str) -> object:
-        text = f"module 'plugrt.random' has no attribute {name!r}"
-        if name in _INSTEAD:
-            text = f"{text}: {_INSTEAD[name]}"
-        raise AttributeError(text, name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:

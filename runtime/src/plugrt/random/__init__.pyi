@@ -3,20 +3,35 @@
 from collections.abc import Sequence
 
 from plugrt.execution.arrays.array import Array
+from plugrt.native.known_dtypes import KeyDtype
 from plugrt.random.continuous import Shape
-from plugrt.random.keys import key_data as key_data
-from plugrt.random.keys import wrap_key_data as wrap_key_data
+from plugrt.random.keys import PRNGKey as PRNGKey
+from plugrt.random.keys import key as key
+from plugrt.random.keys import key_dtype as key_dtype
+from plugrt.random.keys import key_impl as key_impl
 from plugrt.random.shuffling import choice as choice
 from plugrt.random.shuffling import permutation as permutation
 from plugrt.typing import ArrayLike, DTypeLike, KeyArray, OutSharding
 
 __all__ = [
-    "PRNGKey", "bernoulli", "bits", "categorical", "cauchy", "choice", "exponential", "fold_in",
-    "gumbel", "key", "key_data", "laplace", "logistic", "normal", "permutation", "rademacher",
-    "randint", "split", "truncated_normal", "uniform", "wrap_key_data",
+    "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy",
+    "chisquare", "choice", "clone", "dirichlet", "double_sided_maxwell", "exponential", "f",
+    "fold_in", "gamma", "generalized_normal", "geometric", "gumbel", "key", "key_data", "key_dtype",
+    "key_impl", "laplace", "loggamma", "logistic", "lognormal", "maxwell", "multinomial",
+    "multivariate_normal", "normal", "orthogonal", "pareto", "permutation", "poisson", "rademacher",
+    "randint", "rayleigh", "split", "t", "triangular", "truncated_normal", "uniform", "wald",
+    "weibull_min", "wrap_key_data",
 ]  # fmt: skip
 
-def PRNGKey(seed: ArrayLike, *, impl: str | None = None) -> Array: ...
+def ball(
+    key: KeyArray,
+    d: int,
+    p: ArrayLike | float = 2,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
 def bernoulli(
     key: KeyArray,
     p: ArrayLike | float = 0.5,
@@ -24,6 +39,22 @@ def bernoulli(
     mode: str = "low",
     *,
     out_sharding: OutSharding = None,
+) -> Array: ...
+def beta(
+    key: KeyArray,
+    a: ArrayLike,
+    b: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
+def binomial(
+    key: KeyArray,
+    n: ArrayLike,
+    p: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Array: ...
 def bits(
     key: KeyArray,
@@ -49,6 +80,30 @@ def cauchy(
     *,
     out_sharding: OutSharding = None,
 ) -> Array: ...
+def chisquare(
+    key: KeyArray,
+    df: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
+def clone(key: KeyArray) -> Array: ...
+def dirichlet(
+    key: KeyArray,
+    alpha: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
+def double_sided_maxwell(
+    key: KeyArray,
+    loc: ArrayLike,
+    scale: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+) -> Array: ...
 def exponential(
     key: KeyArray,
     shape: Shape = (),
@@ -56,7 +111,40 @@ def exponential(
     *,
     out_sharding: OutSharding = None,
 ) -> Array: ...
+def f(
+    key: KeyArray,
+    dfnum: ArrayLike,
+    dfden: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
 def fold_in(key: KeyArray, data: ArrayLike) -> Array: ...
+def gamma(
+    key: KeyArray,
+    a: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
+def generalized_normal(
+    key: KeyArray,
+    p: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
+def geometric(
+    key: KeyArray,
+    p: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
 def gumbel(
     key: KeyArray,
     shape: Shape = (),
@@ -65,10 +153,18 @@ def gumbel(
     *,
     out_sharding: OutSharding = None,
 ) -> Array: ...
-def key(seed: ArrayLike, *, impl: str | None = None) -> Array: ...
+def key_data(keys: ArrayLike) -> Array: ...
 def laplace(
     key: KeyArray,
     shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
+def loggamma(
+    key: KeyArray,
+    a: ArrayLike,
+    shape: Shape | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -80,9 +176,68 @@ def logistic(
     *,
     out_sharding: OutSharding = None,
 ) -> Array: ...
+def lognormal(
+    key: KeyArray,
+    sigma: ArrayLike | float = 1.0,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
+def maxwell(
+    key: KeyArray,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
+def multinomial(
+    key: KeyArray,
+    n: ArrayLike,
+    p: ArrayLike,
+    *,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    unroll: int | bool = 1,
+) -> Array: ...
+def multivariate_normal(
+    key: KeyArray,
+    mean: ArrayLike,
+    cov: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    method: str = "cholesky",
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
 def normal(
     key: KeyArray,
     shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
+def orthogonal(
+    key: KeyArray,
+    n: int,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    m: int | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
+def pareto(
+    key: KeyArray,
+    b: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
+def poisson(
+    key: KeyArray,
+    lam: ArrayLike,
+    shape: Shape | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -103,7 +258,33 @@ def randint(
     *,
     out_sharding: OutSharding = None,
 ) -> Array: ...
+def rayleigh(
+    key: KeyArray,
+    scale: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
 def split(key: KeyArray, num: int | Sequence[int] = 2) -> Array: ...
+def t(
+    key: KeyArray,
+    df: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
+def triangular(
+    key: KeyArray,
+    left: ArrayLike,
+    mode: ArrayLike,
+    right: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
 def truncated_normal(
     key: KeyArray,
     lower: ArrayLike,
@@ -121,4 +302,25 @@ def uniform(
     maxval: ArrayLike | float = 1.0,
     *,
     out_sharding: OutSharding = None,
+) -> Array: ...
+def wald(
+    key: KeyArray,
+    mean: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array: ...
+def weibull_min(
+    key: KeyArray,
+    scale: ArrayLike,
+    concentration: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+) -> Array: ...
+def wrap_key_data(
+    key_bits_array: ArrayLike,
+    *,
+    impl: str | KeyDtype | None = None,
+    dtype: str | KeyDtype | None = None,
 ) -> Array: ...

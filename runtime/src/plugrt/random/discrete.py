@@ -15,11 +15,10 @@ from plugrt.random.continuous import (
     finfo,
     float_dtype,
     gumbel,
-    read_row,
     uniform,
 )
-from plugrt.random.keys import check_key, lax
-from plugrt.random.threefry import random_bits, split_key
+from plugrt.random.generators import lax, random_bits, read_row, split_key
+from plugrt.random.keys import read_key
 from plugrt.tracing.argument_checks import normalize_axis, normalize_shape
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import (
@@ -36,7 +35,7 @@ from plugrt.tracing.tracer import Tracer
 from plugrt.typing import DTypeLike
 
 
-@operation(static=("shape", "dtype"), weak_by="none", shards=True)
+@operation(static=("shape", "dtype"), weak_by="none", shards=True, keys="body")
 def randint(
     key: Tracer, shape: Shape, minval: Tracer, maxval: Tracer, dtype: DTypeLike | None = None
 ) -> Tracer:
@@ -51,7 +50,7 @@ def randint(
     >>> random.randint(random.PRNGKey(0), (4,), 0, 10).dtype.name
     'int32'
     """
-    check_key("randint", key)
+    key = read_key("randint", key)
     result_dtype = default_int() if dtype is None else as_dtype(dtype)
     if dtype_kind(result_dtype) not in "iu" or result_dtype.kind == "V":
         raise DtypeError(f"random.randint makes integers; dtype {result_dtype.name} was asked for")
@@ -113,7 +112,7 @@ def _clamp_to(x: Tracer, low: int, high: int, dtype: np.dtype[np.generic]) -> Tr
     return convert(clipped, dtype)
 
 
-@operation(static=("shape", "mode"), weak_by="none", shards=True)
+@operation(static=("shape", "mode"), weak_by="none", shards=True, keys="body")
 def bernoulli(
     key: Tracer, p: Tracer | float = 0.5, shape: Shape | None = None, mode: str = "low"
 ) -> Tracer:
@@ -126,7 +125,7 @@ def bernoulli(
     >>> random.bernoulli(random.PRNGKey(0), 0.3, (3,)).dtype.name
     'bool'
     """
-    check_key("bernoulli", key)
+    key = read_key("bernoulli", key)
     if mode not in ("low", "high"):
         raise ArgumentError(f"mode of random.bernoulli is 'low' or 'high'; got {mode!r}")
     p = as_tracer(p)
@@ -144,7 +143,7 @@ def bernoulli(
     return result
 
 
-@operation(static=("axis", "shape", "replace", "mode"), weak_by="none", shards=True)
+@operation(static=("axis", "shape", "replace", "mode"), weak_by="none", shards=True, keys="body")
 def categorical(
     key: Tracer,
     logits: Tracer,
@@ -164,7 +163,7 @@ def categorical(
     >>> random.categorical(random.PRNGKey(0), xp.zeros((2, 5)), axis=1).shape
     (2,)
     """
-    check_key("categorical", key)
+    key = read_key("categorical", key)
     dtype = float_dtype("categorical", logits.dtype)
     axis = normalize_axis("random.categorical", axis, logits.ndim)
     batch = (*logits.shape[:axis], *logits.shape[axis + 1 :])
@@ -192,14 +191,14 @@ def categorical(
     return reshape(transpose(chosen, [len(batch), *range(len(batch))]), wanted)
 
 
-@operation(static=("shape", "dtype"), weak_by="none", shards=True)
+@operation(static=("shape", "dtype"), weak_by="none", shards=True, keys="body")
 def rademacher(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
     """Returns -1 or 1 with equal probability.
 
     A numeric ``dtype``, the default integer for None. Raises `DtypeError` or `ShapeError` for a
     wrong key or shape. As ``jax.random.rademacher``.
     """
-    check_key("rademacher", key)
+    key = read_key("rademacher", key)
     result_dtype = default_int() if dtype is None else as_dtype(dtype)
     wanted = normalize_shape("random.rademacher", shape)
     drawn = convert(bernoulli(key, constant(0.5, default_float()), wanted), result_dtype)

@@ -9,13 +9,15 @@ import numpy as np
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution.arrays.array import Array
 from plugrt.frames.argument_errors import with_argument_errors
+from plugrt.lax.control_flow.counted_loop import emit_loop
 from plugrt.lax.gathering import take_rows
-from plugrt.random.continuous import Shape, gumbel, read_row, uniform
+from plugrt.random.continuous import Shape, gumbel, uniform
 from plugrt.random.discrete import randint
-from plugrt.random.keys import check_key, lax
-from plugrt.random.threefry import random_bits, split_key
+from plugrt.random.generators import lax, random_bits, read_row, split_key
+from plugrt.random.keys import read_key
 from plugrt.tracing.argument_checks import normalize_axis, normalize_shape
 from plugrt.tracing.emit import constant, convert, full, iota, reshape
+from plugrt.tracing.key_words import by_words, is_key
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float, default_int, dtype_kind
 from plugrt.tracing.tracer import Tracer
@@ -46,25 +48,26 @@ def permutation(
     return permuted
 
 
-@operation(static=("count",), weak_by="none", shards=True)
+@operation(static=("count",), weak_by="none", shards=True, keys="body")
 def _permute_range(key: Tracer, count: int) -> Tracer:
-    check_key("permutation", key)
+    key = read_key("permutation", key)
     return _shuffle(key, iota((max(count, 0),), 0, default_int()), 0)
 
 
-@operation(static=("axis", "independent"), weak_by=("x",), shards=True)
+@operation(static=("axis", "independent"), weak_by=("x",), shards=True, keys="body")
 def _permute(key: Tracer, x: Tracer, axis: int, independent: bool) -> Tracer:
-    check_key("permutation", key)
+    key = read_key("permutation", key)
     if not x.ndim:
         raise ShapeError(
             "random.permutation takes a Python integer or an array with dimensions; found a 0-d "
             "array"
         )
     at = normalize_axis("random.permutation", axis, x.ndim)
-    if independent or x.ndim == 1:
+    if independent or (x.ndim == 1 and not is_key(x)):
         return _shuffle(key, x, at)
     order = _shuffle(key, iota((x.shape[at],), 0, default_int()), 0)
-    return take_rows(x, order, at)
+    permuted: Tracer = by_words("each", take_rows, x, order, at)
+    return permuted
 
 
 def _shuffle(key: Tracer, x: Tracer, axis: int) -> Tracer:
@@ -108,18 +111,19 @@ def choice(
     return chosen
 
 
-@operation(static=("count", "shape", "replace", "mode"), weak_by="none")
+@operation(static=("count", "shape", "replace", "mode"), weak_by="none", keys="body")
 def _choice_of_range(
     key: Tracer, p: Tracer | None, count: int, shape: Shape, replace: bool, mode: str | None
 ) -> Tracer:
-    wanted = _check_choice(key, p, count, shape, replace)
+    key = read_key("choice", key)
+    wanted = _check_choice(p, count, shape, replace)
     if p is None and not replace:
         order = _shuffle(key, iota((count,), 0, default_int()), 0)
         return reshape(lax.slice(order, [0], [math.prod(wanted)]), wanted)
     return _draw(key, p, count, wanted, replace, mode)
 
 
-@operation(static=("shape", "replace", "axis", "mode"), weak_by=("a",))
+@operation(static=("shape", "replace", "axis", "mode"), weak_by=("a",), keys="body")
 def _choice(
     key: Tracer,
     a: Tracer,
@@ -134,17 +138,18 @@ def _choice(
             "random.choice takes a Python integer or an array with dimensions; found a 0-d array"
         )
     at = normalize_axis("random.choice", axis, a.ndim)
-    wanted = _check_choice(key, p, a.shape[at], shape, replace)
+    key = read_key("choice", key)
+    wanted = _check_choice(p, a.shape[at], shape, replace)
     if p is None and not replace:
         order = _permute(key, a, at, False)
         some = lax.slice_in_dim(order, 0, math.prod(wanted), 1, at)
     else:
-        some = take_rows(a, _draw(key, p, a.shape[at], wanted, replace, mode), at)
-    return reshape(some, (*a.shape[:at], *wanted, *a.shape[at + 1 :]))
+        some = by_words("each", take_rows, a, _draw(key, p, a.shape[at], wanted, replace, mode), at)
+    shaped: Tracer = lax.reshape(some, (*a.shape[:at], *wanted, *a.shape[at + 1 :]))
+    return shaped
 
 
-def _check_choice(key: Tracer, p: Tracer | None, count: int, shape: object, replace: bool) -> Shape:
-    check_key("choice", key)
+def _check_choice(p: Tracer | None, count: int, shape: object, replace: bool) -> Shape:
     wanted = normalize_shape("random.choice", shape)
     draws = math.prod(wanted)
     if draws and not count:
@@ -195,5 +200,7 @@ def _search(ascending: Tracer, values: Tracer) -> Tracer:
         return low, lax.select(below, high, lax.min(middle, high))
 
     start = (full(values.shape, 0, int32), full(values.shape, count, int32))
-    found: tuple[Tracer, Tracer] = lax.fori_loop(0, count.bit_length(), halve, start)
-    return found[0]
+    step = lambda i, bounds, _: (halve(i, bounds), None)  # noqa: E731
+    found: Tracer
+    (found, _), _ = emit_loop("search", step, start, None, count.bit_length(), widens=True)
+    return found

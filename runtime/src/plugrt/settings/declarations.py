@@ -254,6 +254,10 @@ class Config(Options):
         "are 64-bit. 0: as JAX, all is narrowed to 32 bits, with one warning.",
         traced=True,
     )  # fmt: skip
+    default_prng_impl = option(
+        "JAX_DEFAULT_PRNG_IMPL", choice("threefry2x32", "rbg", "unsafe_rbg"), "threefry2x32",
+        "The generator of random keys that name none.", traced=True,
+    )  # fmt: skip
     default_matmul_precision = option(
         "JAX_DEFAULT_MATMUL_PRECISION",
         choice("default", "bfloat16", "high", "tensorfloat32", "highest", "float32"), None,

@@ -230,6 +230,13 @@ class Options:
         """Has the token of every thread made again."""
         surroundings.change(self, "_token", _ThreadToken())
 
+    def moment(self) -> object:
+        """Returns an object that is replaced whenever a setting of all threads changes.
+
+        No property: an AttributeError of a signal handler would be one of `__getattr__`.
+        """
+        return self._token
+
     def token(self) -> Token:
         """Returns an object that represents this thread's settings that affect calls.
 

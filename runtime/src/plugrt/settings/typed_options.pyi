@@ -49,6 +49,7 @@ class OptionValues(TypedDict, total=False):
     xla_python_client_abort_collectives_on_failure: bool | None
     xla_python_client_use_tfrt_gpu_client: bool | None
     enable_x64: bool | None
+    default_prng_impl: Literal["threefry2x32", "rbg", "unsafe_rbg"]
     default_matmul_precision: (
         Literal["default", "bfloat16", "high", "tensorfloat32", "highest", "float32"] | None
     )
@@ -296,6 +297,12 @@ class TypedOptions(Options):
     ) -> None: ...
     @overload
     def update(self, name: Literal["xla_client_mem_fraction"], value: float | None) -> None: ...
+    @overload
+    def update(
+        self,
+        name: Literal["default_prng_impl", "jax_default_prng_impl"],
+        value: Literal["threefry2x32", "rbg", "unsafe_rbg"],
+    ) -> None: ...
     @overload
     def update(
         self,

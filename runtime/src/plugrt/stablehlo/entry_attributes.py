@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,11 @@ MEMORY = "mhlo.memory_kind"
 """``device``, ``pinned_host`` or another kind that the device has."""
 SHARDING = "sdy.sharding"
 """Shardy's text of how an array is divided over the devices of a mesh."""
+DONOR = "jax.buffer_donor"
+"""No text: the memory is for any result whose parts have its size."""
 _OF_MEMORY = (LAYOUT, MEMORY, SHARDING)
-_ALIAS = "tf.aliasing_output"
-_DONOR = "jax.buffer_donor"
+ALIAS = "tf.aliasing_output"
+"""The number of the result that has the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +61,26 @@ class EntryAttributes:
             _write(main, "res_attrs", stated)
             place_results(main, [dict(each).get(MEMORY) for each in self.results])
             if self.partitions > 1:
-                count = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), self.partitions)
-                copy.operation.attributes["mhlo.num_partitions"] = count
+                set_counts(copy, partitions=self.partitions)
         return copy
 
 
-def donated_parameters(module: ir.Module) -> list[int]:
-    """Returns the numbers of the parameters of ``main`` that a launch takes the memory of."""
+def set_counts(module: ir.Module, **counts: int) -> None:
+    """States ``replicas`` and ``partitions`` in the attributes of a module."""
+    kind = ir.IntegerType.get_signless(32, module.context)
+    for name, count in counts.items():
+        module.operation.attributes[f"mhlo.num_{name}"] = ir.IntegerAttr.get(kind, count)
+
+
+def donated_parameters(module: ir.Module, marks: Collection[str] = (ALIAS, DONOR)) -> list[int]:
+    """Returns the numbers of the donated parameters of ``main``.
+
+    Those with one of the marks: with `ALIAS` alone, those that name the result.
+    """
     main = next(op for op in module.body.operations if symbol_of(op.operation) == "main")
     with module.context:
         given = _read(main, "arg_attrs", 0)
-    return [i for i, attributes in enumerate(given) if {_ALIAS, _DONOR} & attributes.keys()]
+    return [i for i, attributes in enumerate(given) if {*marks} & attributes.keys()]
 
 
 def forget_donation(main: Any) -> None:
@@ -77,8 +88,8 @@ def forget_donation(main: Any) -> None:
     if "arg_attrs" in main.attributes:
         given = _read(main, "arg_attrs", 0)
         for attributes in given:
-            attributes.pop(_ALIAS, None)
-            attributes.pop(_DONOR, None)
+            attributes.pop(ALIAS, None)
+            attributes.pop(DONOR, None)
         _write(main, "arg_attrs", given)
 
 
@@ -90,9 +101,9 @@ def move_attributes(source: Any, target: object, first: int, first_result: int) 
     if "arg_attrs" in source.attributes:
         given = _read(source, "arg_attrs", 0)[first:]
         for attributes in given:
-            if _ALIAS in attributes:
-                number = ir.IntegerAttr(attributes[_ALIAS])
-                attributes[_ALIAS] = ir.IntegerAttr.get(number.type, number.value - first_result)
+            if ALIAS in attributes:
+                number = ir.IntegerAttr(attributes[ALIAS])
+                attributes[ALIAS] = ir.IntegerAttr.get(number.type, number.value - first_result)
         _write(target, "arg_attrs", given)
     if "res_attrs" in source.attributes:
         _write(target, "res_attrs", _read(source, "res_attrs", 0)[first_result:])
@@ -110,19 +121,21 @@ def _add(found: list[dict[str, ir.Attribute]], new: Sequence[Attributes]) -> Non
 
 
 def _read_value(name: str, text: str) -> ir.Attribute:
+    if name == DONOR:
+        return ir.BoolAttr.get(True)
     return ir.Attribute.parse(text) if name == SHARDING else ir.StringAttr.get(text)
 
 
 def _part_layouts(
     parameter: dict[str, ir.Attribute], results: Sequence[dict[str, ir.Attribute]], divided: bool
 ) -> None:
-    if _ALIAS not in parameter:
+    if ALIAS not in parameter:
         return
-    result = results[ir.IntegerAttr(parameter[_ALIAS]).value]
+    result = results[ir.IntegerAttr(parameter[ALIAS]).value]
     chosen = divided and SHARDING not in result  # the compiler may choose another one
     if chosen or any(str(parameter.get(name)) != str(result.get(name)) for name in _OF_MEMORY):
-        del parameter[_ALIAS]
-        parameter[_DONOR] = ir.BoolAttr.get(True)
+        del parameter[ALIAS]
+        parameter[DONOR] = ir.BoolAttr.get(True)
 
 
 def _write(main: Any, name: str, attributes: Sequence[dict[str, ir.Attribute]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from plugrt.stablehlo.attributes import symbol_of, text_of
@@ -39,7 +40,7 @@ def main_shardings(module: ir.Module) -> tuple[list[bytes], list[bytes]] | None:
 
 def _read(attributes: Any, meshes: dict[str, object], partitions: int) -> bytes:
     if "sdy.sharding" in attributes:
-        return op_sharding(read_shardy(attributes["sdy.sharding"], meshes))
+        return op_sharding(read_shardy(attributes["sdy.sharding"], meshes, unreduced=True))
     if "mhlo.sharding" in attributes:
         return op_sharding(read_gspmd(text_of(attributes["mhlo.sharding"]), partitions))
     return WHOLE
@@ -51,5 +52,9 @@ def op_sharding(sharding: TensorSharding) -> bytes:
     A mesh of one device (``<[], device_ids=[5]>``) divides nothing: its arrays are whole.
     """
     devices = sharding.devices
-    order = sorted(range(len(devices)), key=lambda position: (sharding.tile(position), position))
-    return write_tiles(sharding.counts, [devices[position] for position in order])
+    order = sorted(
+        range(len(devices)),
+        key=lambda position: (sharding.tile(position), sharding.term(position), position),
+    )
+    terms = math.prod(axis.size for axis in sharding.summed)
+    return write_tiles(sharding.counts, [devices[position] for position in order], terms)

@@ -87,6 +87,10 @@ class TensorSharding:
         """Returns for each dimension which of its parts lies at a position of the mesh."""
         return tuple(_index(own, position) for own in self.dimensions)
 
+    def term(self, position: int) -> int:
+        """Returns which term of its part lies at a position of the mesh."""
+        return _index(self.summed, position)
+
 
 WHOLE = TensorSharding()
 """The sharding of an array that every device has whole."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from plugrt.errors import ResourceExhausted, UnsupportedDtype
 from plugrt.interface import TOKEN_TYPE, TensorType
+from plugrt.native.known_dtypes import KEY_DTYPES, buffer_type, is_key_dtype
 from plugrt.stablehlo.bindings import hlo, ir
 from plugrt.stablehlo.element_names import ELEMENT_NAMES, element_name
 from plugrt.stablehlo.regions import operations_within
@@ -53,10 +54,20 @@ def check_size(shape: Sequence[int], dtype: np.dtype[np.generic]) -> None:
         )
 
 
-def tensor_type(shape: Sequence[int], dtype: np.dtype[np.generic]) -> ir.RankedTensorType:
-    """Returns ``tensor<SHAPExDTYPE>`` in the current context."""
+def tensor_type(
+    shape: Sequence[int], dtype: np.dtype[np.generic], where: ir.Location | None = None
+) -> ir.RankedTensorType:
+    """Returns ``tensor<SHAPExDTYPE>`` in the context of a location, or in the current one.
+
+    Keys are ``tensor<SHAPExWORDSxui32, NAME>`` until `drop_key_types`: the name of their dtype
+    tells them from numbers wherever a module states a type.
+    """
     check_size(shape, dtype)
-    return ir.RankedTensorType.get(list(shape), element_type(dtype))
+    context = where and where.context
+    sizes, held = buffer_type(tuple(shape), dtype)
+    element = ir.Type.parse(element_name(held), context)
+    mark = ir.StringAttr.get(dtype.name, context) if is_key_dtype(dtype) else None
+    return ir.RankedTensorType.get(list(sizes), element, mark, loc=where)
 
 
 def ir_type_to_tensor_type(mlir_type: ir.Type) -> TensorType:
@@ -67,9 +78,52 @@ def ir_type_to_tensor_type(mlir_type: ir.Type) -> TensorType:
         raise UnsupportedDtype(
             f"{mlir_type} has dynamic dimensions; refine the program to static shapes first"
         )
-    shape, dtype = tuple(mlir_type.shape), ir_type_to_dtype(mlir_type.element_type)
+    shape = tuple(mlir_type.shape)
+    if (mark := mlir_type.encoding) is not None and isinstance(mark, ir.StringAttr):
+        return TensorType(shape[:-1], KEY_DTYPES[ir.StringAttr(mark).value])  # type: ignore[arg-type]
+    dtype = ir_type_to_dtype(mlir_type.element_type)
     check_size(shape, dtype)
     return TensorType(shape, dtype)
+
+
+def drop_key_types(module: ir.Module) -> None:
+    """Gives arrays of keys the type that their words have, in place."""
+    plain: dict[ir.Type, ir.Type] = {}
+
+    def settle(value: ir.Value) -> None:
+        found = value.type
+        if isinstance(found, ir.RankedTensorType) and found.encoding is not None:
+            if found not in plain:
+                plain[found] = ir.RankedTensorType.get([*found.shape], found.element_type)
+            value.set_type(plain[found])
+
+    with module.context, ir.Location.unknown():
+        for op in [*operations_within(module.operation)]:
+            for result in op.results:
+                settle(result)
+            for region in op.regions:
+                for block in region.blocks:
+                    for argument in block.arguments:
+                        settle(argument)
+        drop_casts(module)
+        for op in [*operations_within(module.operation)]:
+            if op.name == "func.func" and len(op.regions[0].blocks):
+                block = op.regions[0].blocks[0]
+                returned = [*block.operations][-1].operands
+                types = [a.type for a in block.arguments], [value.type for value in returned]
+                op.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(*types))
+
+
+KEY_CAST = "builtin.unrealized_conversion_cast"
+"""The operation that gives the words of keys, and keys of words, or a value by another type."""
+
+
+def drop_casts(module: ir.Module) -> None:
+    """Removes casts to the type that a value has."""
+    for op in [*operations_within(module.operation)]:
+        if op.name == KEY_CAST and len(op.operands) and op.results[0].type == op.operands[0].type:
+            op.results[0].replace_all_uses_with(op.operands[0])
+            op.erase()
 
 
 def parameter_type(mlir_type: ir.Type) -> TensorType:

@@ -16,8 +16,9 @@ from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
 
 _REDEFINED = (
-    "; but another function that is defined there was: each time that line runs it makes another, "
-    "of which nothing is known. Fix: define and jit the function once, outside of what is repeated"
+    "; but another function defined on the same line was: each time that line runs it makes "
+    "another, of which nothing is known. Fix: define and jit the function once, outside of what "
+    "is repeated"
 )
 _unseen: BoundedCache[str, weakref.ref[object]] = BoundedCache(1024)
 """The last function that was never seen before of those that are defined on a line."""
@@ -37,7 +38,7 @@ def explain_miss(function: object, key: Key, known: Iterable[Key], names: Sequen
     candidates = [_differences(key, other, names) for other in known]
     if not candidates:
         again = _REDEFINED if _is_redefined(function, of) else ""
-        logger.warning("TRACING CACHE MISS at %s: never seen %s%s", where, of, again)
+        logger.warning("TRACING CACHE MISS at %s: never seen function %s%s", where, of, again)
         return
     reasons = min(candidates, key=len)
     lines = "".join(f"\n  * {reason}" for reason in reasons)
@@ -79,7 +80,7 @@ def _differences(key: Key, other: Key, names: Sequence[str]) -> list[str]:
     spec, statics, *rest = head
     spec_before, statics_before, *rest_before = head_before
     if spec != spec_before:
-        found.append(f"the structure of the arguments: now {spec}, before {spec_before}")
+        found.append(f"different input pytree: now {spec}, before {spec_before}")
     found += _statics(dict(statics), dict(statics_before))
     if rest != rest_before:
         found.append("the trace that it is called within: its axes, or whether there is one")

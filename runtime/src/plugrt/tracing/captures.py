@@ -14,7 +14,7 @@ import numpy.typing as npt
 from plugrt.errors import NotAnArray
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_making import snapshot
-from plugrt.execution.arrays.array_types import is_registered
+from plugrt.execution.arrays.array_types import is_registered, represent
 from plugrt.execution.arrays.aval import sharding_type
 from plugrt.execution.arrays.host_data import host_array, python_scalar, scalar_dtype
 from plugrt.execution.transfers.host_values import HostConstant
@@ -55,7 +55,7 @@ def as_tracer(x: Any, name: str = "the value") -> Tracer:
     if (plain := python_scalar(x)) is not None:
         return as_tracer(plain)
     if is_registered(x):
-        return as_tracer(host_array(x, name), name)
+        return as_tracer(represent(x, name), name)
     raise NotAnArray(
         f"{name} is of type {type(x).__module__}.{type(x).__qualname__}, which is not an array"
     )

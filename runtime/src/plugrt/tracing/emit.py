@@ -8,12 +8,14 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.errors import InvalidOperation, TracingError
+from plugrt.errors import DtypeError, InvalidOperation, TracingError
 from plugrt.execution.arrays.casting import cast
+from plugrt.execution.shardings.manual_types import ManualAxisType
 from plugrt.interface import TensorType
+from plugrt.native.known_dtypes import KeyDtype, buffer_type, is_key_dtype
 from plugrt.stablehlo.bindings import MLIRError, chlo, hlo, ir
 from plugrt.stablehlo.diagnostics import explain
-from plugrt.stablehlo.types import compare_attributes
+from plugrt.stablehlo.types import KEY_CAST, compare_attributes
 from plugrt.tracing.mlir_constants import can_splat, constant_value, splat_value
 from plugrt.tracing.promotion import check_fits, dtype_kind, itemsize_bits
 from plugrt.tracing.trace import Scope, Trace, current_trace
@@ -62,6 +64,8 @@ def emit(
     """
     trace = active_trace()
     values: list[object] = [*map(trace.mlir_value, operands)]
+    if trace.has_keys:
+        refuse_keys(builder.__name__, operands)
     if isinstance(result, TensorType):
         values.insert(0, trace.mlir_type(result.shape, result.dtype))
     elif result is not None:
@@ -79,6 +83,48 @@ def emit(
         return Tracer(made, trace)
     results = made.results if isinstance(made, _OPERATIONS) else made
     return tuple(Tracer(value, trace) for value in results)
+
+
+def refuse_keys(what: str, operands: Sequence[object]) -> None:
+    """Raises `DtypeError` where an operand is an array of random keys."""
+    for x in operands:
+        if type(x) is Tracer and is_key_dtype(x.dtype):
+            raise DtypeError(
+                f"{what} does not accept dtype {x.dtype.name}: it computes with numbers, and the "
+                "argument holds random keys. random.key_data(keys) gives their words"
+            )
+
+
+def words_of(keys: Tracer) -> Tracer:
+    """Returns keys as uint32, with a last dimension of the words of each."""
+    return _cast(keys, *buffer_type(keys.shape, keys.dtype))
+
+
+def keys_of(words: Tracer, dtype: KeyDtype) -> Tracer:
+    """Returns the keys of a dtype that have these words."""
+    return _cast(words, words.shape[:-1], dtype)
+
+
+def _cast(x: Tracer, shape: tuple[int, ...], dtype: Any) -> Tracer:
+    trace = active_trace()
+    made = ir.Operation.create(
+        KEY_CAST, [trace.mlir_type(shape, dtype)], [x.value], loc=trace.location()
+    )
+    if trace.types is not None:
+        trace.types.copy(made.results[0], x.value)
+    return Tracer(made.results[0], trace)
+
+
+def with_manual_type(x: Tracer, mat: ManualAxisType) -> Tracer:
+    """Returns a value by another type along Manual axes: a value has one type."""
+    types = active_trace().types
+    if types is None or not types.checks or types.mat(x._value) == mat:
+        return x
+    made = _cast(x, x.shape, x.dtype)
+    types.set_mat(made.value, mat)
+    made.trace.has_casts = True
+    made.weak, made.origin = x.weak, x.origin
+    return made
 
 
 def wrap(operation: ir.OpView) -> tuple[Tracer, ...]:
@@ -104,7 +150,9 @@ def constant(host: object, dtype: np.dtype[np.generic] | None = None) -> Tracer:
 
 
 def full(shape: Sequence[int], value: object, dtype: np.dtype[np.generic]) -> Tracer:
-    """Returns an array of ``shape`` filled with a host scalar."""
+    """Returns an array of ``shape`` filled with a host scalar; of keys the words are that."""
+    if is_key_dtype(dtype):
+        return keys_of(full((*shape, dtype.words), value, np.dtype(np.uint32)), dtype)
     return broadcast_to(constant(_cast_literal(value, dtype)), shape)
 
 
@@ -337,6 +385,7 @@ __all__ = [
     "strong",
     "transpose",
     "widen",
+    "with_manual_type",
     "with_weakness",
     "wrap",
 ]  # fmt: skip

@@ -174,13 +174,12 @@ def alias_donated(
     kept: list[int],
     results: Sequence[TensorType],
     others: Sequence[TensorType],
-    name: str,
-) -> list[int]:
-    """Pairs donated parameters with results; returns those that found one.
+) -> tuple[list[int], list[int]]:
+    """Pairs donated parameters with results; returns those that found one, and the others.
 
-    First with results of the same type, then with others of as many elements and bytes, as JAX
-    does. ``others`` are results that the program does not compute: a parameter that is paired
-    with one is gone after the call all the same.
+    First with results of the same type, then with others of as many bytes, as XLA does.
+    ``others`` are results that the program does not compute: a parameter that is paired with one is
+    gone after the call all the same.
     """
     free: dict[int, TensorType] = dict(enumerate([*results, *others]))
     attributes: list[dict[str, ir.Attribute]] = [{} for _ in main.entry_block.arguments]
@@ -199,19 +198,12 @@ def alias_donated(
             else:
                 attributes[kept.index(i)]["jax.buffer_donor"] = ir.BoolAttr.get(True)
     donated = sorted(found)
-    unusable = [kind for i, kind in wanted.items() if i not in found]
     if donated:
         main.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in attributes])
-    if unusable:
-        warn_user(
-            f"Some donated buffers were not usable: {', '.join(map(str, unusable))} (no result of "
-            f"{name!r} has as many elements of that size); they stay with the caller"
-        )
-    return donated
+    return donated, sorted(wanted.keys() - found.keys())
 
 
 def _is_as_large(one: TensorType, other: TensorType) -> bool:
     """Whether XLA gives a result the memory of a parameter that names none."""
-    count = math.prod(one.shape)
-    same_bytes = not count or one.dtype.itemsize == other.dtype.itemsize
-    return count == math.prod(other.shape) and same_bytes
+    sizes = [math.prod(each.shape) * each.dtype.itemsize for each in (one, other)]
+    return sizes[0] == sizes[1]

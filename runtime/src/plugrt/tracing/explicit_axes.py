@@ -46,17 +46,19 @@ def read_sharding(
             f"{what} takes a NamedSharding or a PartitionSpec; got {type(given).__name__} "
             f"{given!r:.80}"
         )
+    if given.memory_kind is not None:
+        raise InvalidArgument(f"{what} has {given!r}: types have no memory; device_put moves")
     if around is not None and around.abstract_mesh == given.mesh:  # devices, for a mesh without
         given = NamedSharding(around, given.spec)
     elif around is not None and around.abstract_mesh != given.mesh.abstract_mesh and not any_mesh:
         raise InvalidArgument(
-            f"{what} is over {given.mesh!r}, and the mesh around it is {around!r}"
+            f"{what} is over {given.mesh.brief}, and the mesh around it is {around.brief}"
         )
     others = [n for n in given.spec.axis_names if n not in given.mesh.explicit_axes]
     if others:
         raise InvalidArgument(
-            f"{what} has {given.spec!r} over {given.mesh!r}, where {others[0]!r} is not Explicit: "
-            "with_sharding_constraint divides over Auto axes"
+            f"{what} has {given.spec!r} over {given.mesh.brief}, where {others[0]!r} is not "
+            "Explicit: with_sharding_constraint divides over Auto axes"
         )
     return given
 

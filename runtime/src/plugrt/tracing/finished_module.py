@@ -19,6 +19,7 @@ from plugrt.stablehlo.modules import bytecode
 from plugrt.stablehlo.passes import legalize_chlo
 from plugrt.stablehlo.regions import functions_by_name
 from plugrt.stablehlo.replica_groups import number_replicas
+from plugrt.stablehlo.types import drop_key_types
 from plugrt.tracing.lowering import lower_operations
 from plugrt.tracing.lowering_rules import Rules
 from plugrt.tracing.operation_claims import remove_marks
@@ -40,15 +41,19 @@ def finish_module(
     replicas: int = 0,
     marked: bool = False,
     rules: Rules | None = None,
+    has_keys: bool = False,
 ) -> Finished:
     """Makes of a module as it was traced what backends take: in place, and it is verified.
 
     CHLO's operations become StableHLO's, ordered calls of Python functions get their tokens, and
-    ``replicas``, if any, their numbers; with ``marked``, it loses the marks of claims. With
+    ``replicas``, if any, their numbers; with ``marked``, it loses the marks of claims; with
+    ``has_keys`` keys become their words. With
     ``rules``, those of a platform, operations that have any become what those give, and plugrt's
     own what they stand for.
     """
-    source = bytecode(module) if uses_chlo or replicas or marked else None
+    source = bytecode(module) if uses_chlo or replicas or marked or has_keys else None
+    if has_keys:
+        drop_key_types(module)
     if marked:
         remove_marks(module)
     if replicas:

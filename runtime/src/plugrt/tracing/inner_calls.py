@@ -43,6 +43,7 @@ def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> 
     operands of the outer program.
     """
     plan = staged.plan
+    trace.reads.update(plan.reads)
     closed_over = [as_tracer(data) for data in plan.constants]
     taken = [arguments[i] for i in plan.kept]
     typed = [

@@ -9,6 +9,8 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from plugrt.errors import PluginBroken, ProgramError
+from plugrt.execution.executables.custom_call_targets import find_linear_algebra
+from plugrt.interface import Client
 from plugrt.plugins.offers.offers import Kept
 from plugrt.plugins.plugin import LoweringRule, Plugin
 from plugrt.plugins.record import Record
@@ -62,6 +64,8 @@ def find_rules(platforms: Sequence[str]) -> Rules:
 def with_plugin_rules(rules: Rules, platforms: Sequence[str]) -> Rules:
     """Returns rules and, after them, those of the platform's plugin for plugrt's own operations.
 
+    Then those that packages offer its client (the hook ``plugrt_linear_algebra``).
+
     Raises `PluginBroken` for a plugin whose ``lowerings`` are no functions by their names.
     """
     row = process_backends().find_plugin(platforms)
@@ -70,8 +74,12 @@ def with_plugin_rules(rules: Rules, platforms: Sequence[str]) -> Rules:
     own = _of_plugins.get(row.plugin)
     if own is None:  # asked once: what functions it gives is a part of the keys of programs
         own = _of_plugins.setdefault(row.plugin, _read_plugin(row, row.plugin))
+    if row.client is not None:  # packages offer to clients
+        own = (*own, *_read_offers(row.client))
     known = dict(rules)
-    return (*rules, *((name, found) for name, found in own if name not in known))
+    for name, found in own:
+        known.setdefault(name, found)
+    return tuple(known.items())
 
 
 # Process-wide: read from a plugin once; goes with it.
@@ -91,6 +99,11 @@ def _read_plugin(row: Record, plugin: Plugin) -> Rules:
                 f"the names of plugrt's own operations, which are {', '.join(NAMES)}"
             )
     return tuple((name, (Rule(f, row.name, row.who),)) for name, f in given.items())
+
+
+def _read_offers(client: Client) -> Iterator[tuple[str, tuple[Rule, ...]]]:
+    for name, function, record in find_linear_algebra(client).lowerings:
+        yield name, (Rule(function, record.name, record.who),)
 
 
 def has_rules() -> bool:

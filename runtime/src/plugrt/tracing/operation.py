@@ -5,12 +5,19 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import MethodType
 from typing import Any, Literal, NoReturn, TypeAlias, TypeVar, overload
 
 import numpy as np
 
-from plugrt.errors import ArgumentTypeError, NotAnArray, UnhashableStaticArgument
+from plugrt.errors import (
+    ArgumentTypeError,
+    DtypeError,
+    NotAnArray,
+    UnhashableStaticArgument,
+    Unimplemented,
+)
 from plugrt.execution.arrays.arguments import (
     TracedType,
     as_arrays,
@@ -24,14 +31,15 @@ from plugrt.execution.launches.flat_calls import FlatCall, static_key
 from plugrt.execution.launches.pipeline import Pipeline, Runner
 from plugrt.execution.launches.programs import resolve_launch
 from plugrt.execution.placement.placement import Launch
-from plugrt.execution.shardings.abstract_mesh import AxisType
+from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse
 from plugrt.settings.options import Token
 from plugrt.stablehlo.bindings import MLIRError
 from plugrt.tracing.captures import as_tracer
-from plugrt.tracing.emit import strong, with_weakness
-from plugrt.tracing.explicit_axes import call_with_types, read_sharding
+from plugrt.tracing.emit import active_trace, refuse_keys, strong, with_weakness
+from plugrt.tracing.explicit_axes import read_sharding
+from plugrt.tracing.key_words import by_words, is_key
 from plugrt.tracing.promotion import is_weak_result
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.trace import Trace, current_trace
@@ -53,6 +61,8 @@ _OF_ARRAYS = (Tracer, Array, np.ndarray)
 _UINT64 = "LQ"
 _OUT = "out_sharding"
 
+OfKeys: TypeAlias = Literal["none", "body", "each", "all", "any"]
+"""How an operation treats random keys; see `operation`."""
 WeakBy: TypeAlias = Sequence[str] | Literal["all", "none", "body"]
 """What decides whether the results of an operation are weak; see `operation`."""
 
@@ -75,13 +85,18 @@ class Operation(Traceable[P, R]):
         weak_by: WeakBy,
         title: str = "",
         shards: bool = False,
+        keys: OfKeys = "none",
+        keyed: Sequence[str] = (),
     ) -> None:
         functools.update_wrapper(self, body)
         self._body = body
         self._title = title or body.__name__.lstrip("_")
         self._static = frozenset(static)
         self._shards = shards
+        self._keys = keys
         self._eager_only = eager
+        self._donates: frozenset[int] = frozenset()
+        self._options = (static, eager, weak_by, title, shards, keys, keyed)
         signature = inspect.signature(body)
         self.__signature__ = public_signature(body, shards)
         if shards:
@@ -105,6 +120,7 @@ class Operation(Traceable[P, R]):
         self._body_decides = weak_by == "body"
         named = () if weak_by in ("body", "none") else weak_by
         self._weak_by = frozenset(signature.parameters if named == "all" else named) - self._static
+        self._keyed = frozenset(keyed) or self._weak_by or frozenset(signature.parameters)
         self._all_decide = self._weak_by == set(signature.parameters) - self._static
         unknown = (self._static | self._weak_by) - set(self.__signature__.parameters)
         if unknown:
@@ -115,6 +131,12 @@ class Operation(Traceable[P, R]):
     def clear(self) -> None:
         """Forgets the compiled programs."""
         self._pipeline.clear()
+
+    def donating_first(self) -> Operation[P, R]:
+        """Returns the same operation with its first argument, an array, donated."""
+        made = Operation(self._body, *self._options)
+        made._donates = frozenset((0,))
+        return made
 
     def __get__(self, instance: Any, owner: object = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -206,13 +228,39 @@ class Operation(Traceable[P, R]):
 
     def _call_in_trace(self, trace: Trace, args: tuple[object, ...], kwargs: dict[str, Any]) -> R:
         if self._eager_only or (not kwargs and {*map(type, args)} == _ONLY_TRACERS):
+            if trace.has_keys:
+                return self._apply_to_keys(args, kwargs, (args, kwargs))
             return self._apply(args, kwargs, (args, kwargs))
         new_args = [
             self._convert_leaves(self._names[i] if i < len(self._names) else self._rest, a)
             for i, a in enumerate(args)
         ]
         new_kwargs = {name: self._convert_leaves(name, a) for name, a in kwargs.items()}
-        return self._apply(new_args, new_kwargs, (args, kwargs))
+        apply = self._apply_to_keys if trace.has_keys else self._apply
+        return apply(new_args, new_kwargs, (args, kwargs))
+
+    def _apply_to_keys(
+        self, args: Sequence[Any], kwargs: dict[str, Any], given: tuple[Any, dict[str, Any]]
+    ) -> R:
+        """Returns what `_apply` does, in a trace that has arrays of random keys."""
+        if self._eager_only or self._keys == "body":
+            return self._apply(args, kwargs, given)
+        deciding: list[Tracer] = []
+        for name, value in self._bind_names(tuple(args), kwargs):
+            if name in self._static:
+                continue
+            leaves = [x for x in pytrees.leaves(value) if type(x) is Tracer]
+            if self._keys == "none" or name not in self._keyed:
+                refuse_keys(self._title, leaves)
+            else:
+                deciding += leaves
+        if any(map(is_key, deciding)) and not all(map(is_key, deciding)):
+            found = ", ".join(dict.fromkeys(x.dtype.name for x in deciding))
+            raise DtypeError(
+                f"{self._title} does not accept random keys together with numbers: got {found}"
+            )
+        result: R = by_words(self._keys, lambda *a, **k: self._apply(a, k, given), *args, **kwargs)
+        return result
 
     def _apply(
         self, args: Sequence[Any], kwargs: dict[str, Any], given: tuple[Any, dict[str, Any]]
@@ -242,22 +290,26 @@ class Operation(Traceable[P, R]):
         out: object,
     ) -> R:
         """Returns results divided as ``out_sharding`` says; how, the compiler decides."""
-        sharding = read_sharding(out, f"out_sharding of {self._title}", current_trace())
-        leaves, structure = pytrees.flatten((tuple(args), kwargs))
-        places = [i for i, leaf in enumerate(leaves) if type(leaf) is Tracer]
-
-        def call(tracers: Any) -> Any:
-            own = [*leaves]
-            for i, tracer in zip(places, tracers, strict=True):
-                own[i] = tracer
-            own_args, own_kwargs = pytrees.unflatten(structure, own)
-            return self._apply(own_args, own_kwargs, given)
-
-        mesh = sharding.mesh
-        result: R = call_with_types(
-            call, [leaves[i] for i in places], mesh, mesh.explicit_axes, AxisType.Auto,
-            None, sharding, f"out_sharding of {self._title}",
-        )  # fmt: skip
+        what = f"out_sharding of {self._title}"
+        sharding = read_sharding(out, what, current_trace())
+        trace = active_trace()
+        types, location = trace.typed_over(sharding.mesh), trace.location()
+        leaves = pytrees.flatten((tuple(args), kwargs))[0]
+        values = {x.value for x in leaves if type(x) is Tracer and x.scalar is None}
+        try:
+            with types.leaving_open():
+                results, structure = pytrees.flatten(self._apply(args, kwargs, given))
+                asked = [types.asked(x.value, sharding, values, location) for x in results]
+        except Unimplemented:
+            summed, own = _add_up((tuple(args), kwargs), what)
+            if not summed:
+                raise
+            return self._apply_divided(own[0], own[1], given, out)
+        made = [
+            (x if value is x.value else Tracer(value, trace, weak=x.weak)).constrained(one, what)
+            for x, (value, one) in zip(results, asked, strict=True)
+        ]
+        result: R = pytrees.unflatten(structure, made)
         return result
 
     def _is_weak(self, args: Sequence[object], kwargs: dict[str, Any]) -> bool:
@@ -289,9 +341,25 @@ class Operation(Traceable[P, R]):
     def _trace(self, call: FlatCall, names: list[str], types: Sequence[TracedType]) -> Staged:
         def apply(*tracers: Tracer) -> Any:
             args, kwargs = call.rebuild(tracers)
-            return self._apply(args, kwargs, call.rebuild(call.leaves))
+            apply = self._apply_to_keys if any(map(is_key, tracers)) else self._apply
+            return apply(args, kwargs, call.rebuild(call.leaves))
 
-        return stage(apply, make_parameters(types, names), name=self._title)
+        staged = stage(apply, make_parameters(types, names, self._donates), name=self._title)
+        if not staged.plan.unpaired:
+            return staged
+        return replace(staged, plan=replace(staged.plan, unpaired=()))  # no fault of the user's
+
+
+def _add_up(given: Any, what: str) -> tuple[bool, Any]:
+    """Returns whether there are terms of sums among arguments, and these with the sums instead."""
+    leaves, structure = pytrees.flatten(given)
+    changed = False
+    for i, x in enumerate(leaves):
+        found = x.sharding_type if type(x) is Tracer else None
+        if found is not None and found.spec.unreduced:
+            whole = NamedSharding(found.mesh, found.spec.update(unreduced=frozenset()))
+            leaves[i], changed = x.constrained(whole, what), True
+    return changed, pytrees.unflatten(structure, leaves)
 
 
 def in_weakness(result: X, weak: bool) -> X:
@@ -325,6 +393,8 @@ def operation(
     weak_by: WeakBy = "all",
     title: str = "",
     shards: bool = False,
+    keys: OfKeys = "none",
+    keyed: Sequence[str] = (),
 ) -> Callable[[Callable[..., Any]], Operation[..., Any]]: ...
 
 
@@ -336,6 +406,8 @@ def operation(
     weak_by: WeakBy = "all",
     title: str = "",
     shards: bool = False,
+    keys: OfKeys = "none",
+    keyed: Sequence[str] = (),
 ) -> Any:
     """Decorator: makes an `Operation` of a function that emits StableHLO on its array arguments.
 
@@ -349,7 +421,12 @@ def operation(
     never are weak; with "body" the body decides. ``title`` is what users call the operation, in
     messages and as the program's name, where the function has a name of its own. With ``shards``
     it has a parameter ``out_sharding``, how its result is divided over Explicit axes.
+
+    ``keys`` is its way with arrays of random keys: "none" refuses them, "body" leaves them
+    to the body, and of others the body is called with each word by itself: "each" makes keys of the
+    results, "all" and "any" join booleans (`by_words`). The arguments named in ``keyed``,
+    or else in ``weak_by``, are then keys all or none, and others never.
     """
     if body is None:
-        return lambda f: Operation(f, static, eager, weak_by, title, shards)
-    return Operation(body, static, eager, weak_by, title, shards)
+        return lambda f: Operation(f, static, eager, weak_by, title, shards, keys, keyed)
+    return Operation(body, static, eager, weak_by, title, shards, keys, keyed)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from plugrt.errors import ShardingTypeError
+from plugrt.execution.shardings.manual_types import write_type
 from plugrt.stablehlo.attributes import find_attribute, python_value
 from plugrt.stablehlo.bindings import hlo, ir
 
@@ -29,6 +30,8 @@ class Operation:
     """Whether an operand is a constant, which is there in any parts."""
     sizes: Mapping[str, int]
     """Of the axes of the mesh."""
+    sums: Sequence[Any] = ()
+    """Of each operand the axes over which it is a term of a sum: `plugrt.tracing.sum_rules`."""
 
     @property
     def name(self) -> str:
@@ -53,10 +56,17 @@ class Operation:
         """Into how many parts an entry of a spec divides."""
         return math.prod(self.sizes[name] for name in axes_of(entry))
 
+    def write_types(self) -> str:
+        """Returns the types of the operands."""
+        sums = self.sums or [()] * len(self.specs)
+        return ", ".join(
+            write_type(self.shape(i), spec, *own)
+            for i, (spec, own) in enumerate(zip(self.specs, sums, strict=True))
+        )
+
     def refuse(self, why: str, cure: str = _CURE) -> NoReturn:
         """Raises `ShardingTypeError`."""
-        types = ", ".join(write_type(self.shape(i), spec) for i, spec in enumerate(self.specs))
-        raise ShardingTypeError(f"{self.name} of {types}: {why}; {cure}")
+        raise ShardingTypeError(f"{self.name} of {self.write_types()}: {why}; {cure}")
 
 
 def axes_of(entry: Entry) -> tuple[str, ...]:
@@ -67,20 +77,6 @@ def axes_of(entry: Entry) -> tuple[str, ...]:
 def entry_of(axes: Sequence[str]) -> Entry:
     """Returns the entry of a dimension that is divided over these axes."""
     return None if not axes else axes[0] if len(axes) == 1 else tuple(axes)
-
-
-def write_type(shape: Sequence[int], spec: Spec) -> str:
-    """Returns a shape with its axes, such as ``[8@x,2]``."""
-    return (
-        "["
-        + ",".join(
-            f"{n}@{entry if isinstance(entry, str) else '(' + ','.join(entry) + ')'}"
-            if entry
-            else f"{n}"
-            for n, entry in zip(shape, spec, strict=True)
-        )
-        + "]"
-    )
 
 
 def _unite(of: Operation, entries: Sequence[Entry], what: str) -> Entry:
@@ -387,6 +383,9 @@ def infer(of: Operation) -> list[Spec]:
     Operations without a rule of their own are element by element.
     """
     rule = RULES.get(of.op.name)
+    if not any(any(spec) for spec in of.specs):
+        ranks = [len(of.result_shape(i)) for i in range(len(of.op.results))]
+        return [(None,) * rank for rank in ranks]
     if rule is not None:
         return rule(of)
     result = of.result_shape()

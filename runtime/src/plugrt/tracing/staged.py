@@ -12,6 +12,7 @@ from plugrt import monitoring
 from plugrt.base.bounded_cache import BoundedCache
 from plugrt.callbacks.shared_callbacks import share_callbacks
 from plugrt.execution.arrays.arguments import ParameterType
+from plugrt.execution.compilation.compiler import require_open_sums
 from plugrt.execution.launches.replica_launch import InnerPmap
 from plugrt.execution.placement.device_claims import Claim
 from plugrt.execution.placement.launch_shardings import AskedShardings
@@ -23,7 +24,7 @@ from plugrt.interface import Client, HostCallback, Program, TensorType
 from plugrt.monitoring.stage_events import record_stage
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.callback_order import call_from_each
-from plugrt.stablehlo.entry_attributes import EntryAttributes
+from plugrt.stablehlo.entry_attributes import ALIAS, EntryAttributes, donated_parameters
 from plugrt.stablehlo.modules import Version, bytecode, parse, portable_artifact
 from plugrt.stablehlo.passes import drop_uncalled
 from plugrt.stablehlo.platform_cases import resolve_platforms
@@ -72,6 +73,8 @@ class Staged:
     """Whether it calls Python functions in order."""
     uses_chlo: bool = False
     """Whether ``source`` has operations of CHLO's."""
+    has_keys: bool = False
+    """Whether ``source`` has arrays of random keys."""
     asks_platform: bool = False
     """Whether it has conditionals on the platform, or operations of plugrt's own."""
     loaded: BoundedCache[object, Any] = field(default_factory=partial(BoundedCache, 64))
@@ -102,6 +105,8 @@ class Staged:
         """Returns the program as ``client`` takes it: a portable artifact of its version."""
         version = client.capabilities.stablehlo_current_version
         attributes = entry_attributes(self.plan, self.types, self.output_types, launch)
+        if self.out_shardings and "unreduced" in self.text:
+            require_open_sums(client, self.plan.name)
         return self.program_at(version, attributes)
 
     def module_for(self, launch: Launch) -> ir.Module:
@@ -110,6 +115,10 @@ class Staged:
         if launch.partitions == 1 or attributes is None:
             return self.module
         return attributes.add_to(self.module)
+
+    def aliased_arguments(self, launch: Launch) -> list[int]:
+        """Returns the arguments whose memory the program has for a result that it names."""
+        return [self.plan.kept[i] for i in donated_parameters(self.module_for(launch), (ALIAS,))]
 
     def sharing_compiled(self, compiled: BoundedCache[object, Any]) -> Staged:
         """Returns the trace with what was lowered and compiled of an equal one, in ``compiled``.
@@ -121,7 +130,7 @@ class Staged:
             return self
         plan = self.plan
         digest = hashlib.sha256(self.text.encode()).digest()
-        key = (digest, plan.name, plan.kept, plan.sources, plan.fed, plan.donated)
+        key = (digest, plan.name, plan.kept, plan.sources, plan.fed, plan.donated, plan.unpaired)
         return replace(self, loaded=compiled.get_or_make(key, lambda: self.loaded))
 
     def depends_on(self, parameters: Sequence[int]) -> list[bool]:
@@ -209,7 +218,8 @@ def _lower(staged: Staged, platforms: Sequence[str], rules: Rules) -> Mapping[st
         numbered = staged.replicas if staged.numbers_replicas else 0
         marked = bool(staged.marks)
         finished = finish_module(
-            module, name, staged.callbacks, staged.uses_chlo, numbered, marked, rules
+            *(module, name, staged.callbacks, staged.uses_chlo, numbered, marked, rules),
+            has_keys=staged.has_keys,
         )
         drop_uncalled(module)
     return {"module": module, "loaded": BoundedCache(64), "_artifacts": {}, **finished}

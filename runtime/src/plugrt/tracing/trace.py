@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
 from typing import Any, NamedTuple, TypeVar
@@ -11,16 +10,16 @@ import numpy as np
 
 from plugrt.errors import LeakedTracer
 from plugrt.execution.arrays.casting import cast
+from plugrt.execution.arrays.sharers import Life, trace_state
 from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.frames.traceback_filter import user_frame
 from plugrt.interface import HostCallback, TensorType
 from plugrt.native.finalizers import is_collecting_here, running
-from plugrt.native.native_core import core
+from plugrt.native.known_dtypes import is_key_dtype
 from plugrt.settings.options import surroundings
 from plugrt.stablehlo.bindings import ir, new_context
-from plugrt.stablehlo.element_names import element_name
-from plugrt.stablehlo.types import check_size, ir_type_to_tensor_type
+from plugrt.stablehlo.types import ir_type_to_tensor_type, tensor_type
 from plugrt.tracing.mapped_axes import AxisKey, MappedAxes
 from plugrt.tracing.mlir_constants import constant_value
 from plugrt.tracing.operation_claims import AnyClaim, OperationClaims
@@ -79,15 +78,6 @@ class Captured(NamedTuple):
     """The parameter as a tracer of this trace, where it is not a tracer already."""
 
 
-class _State(threading.local):
-    trace: Trace | None = None
-
-
-_state = _State()
-if core is not None:
-    core.set_trace_state(_state)
-
-
 def current_trace() -> Trace | None:
     """Returns the trace that this thread is building, or None; for a finaliser the one it began.
 
@@ -95,7 +85,7 @@ def current_trace() -> Trace | None:
     sound, and runs finalisers. What these call runs as outside of the trace around them; added to
     its module it made programs that were not valid, and crashed.
     """
-    trace = _state.trace
+    trace: Trace | None = trace_state.trace
     if trace is None or not running or not is_collecting_here() or trace.of_finalizer:
         return trace
     return None
@@ -122,6 +112,8 @@ class Trace(MappedAxes):
         self.captured: dict[object, Captured] = {}
         """What the function closed over and is a trailing parameter of the program: by id, an array
         by the ids of its buffers and of its aval."""
+        self.reads: set[Life] = set()
+        """Of the arrays whose values the function got; each ends with an assignment."""
         self.aliases: dict[int, Captured] = {}
         """Other objects that are the same as one of these, by id."""
         self.callbacks: dict[int, HostCallback] = {}
@@ -132,6 +124,8 @@ class Trace(MappedAxes):
         """Shardings that the program has for its arguments and results."""
         self.uses_chlo = False
         """Whether any operation is CHLO's, which no backend is asked to know."""
+        self.has_keys = False
+        """Whether any value is an array of random keys."""
         self.asks_platform = False
         """Whether it has what is resolved when a platform is known: conditionals on it, and
         operations of plugrt's own."""
@@ -144,7 +138,9 @@ class Trace(MappedAxes):
         self.of_finalizer = False
         """Whether a finaliser that the garbage collector runs builds it."""
         self.types: ShardingTypes | None = None
-        """The types of values over Explicit axes of a mesh; None without any."""
+        """The types of values over a mesh: in shard_map, and over Explicit axes; else None."""
+        self.has_casts = False
+        """Whether there are casts to the type that a value has."""
         self.inner_count = 0
         self.channels = 0
         """How many collectives of partitions there are: each has a channel."""
@@ -165,16 +161,19 @@ class Trace(MappedAxes):
         takes a change back here is written out, and calls functions in C alone: no interrupt comes
         between a change and its ``try``, or before the last step of a ``finally``.
         """
-        before = _state.trace
+        before = trace_state.trace
         self.of_finalizer = bool(running) and is_collecting_here()
         self._outer = current_trace()
         try:
             self._unknown.__enter__()
-            surroundings.change(_state, "trace", self)
-            return build()
+            surroundings.change(trace_state, "trace", self)
+            result = build()
+            if self._outer is not None:
+                self._outer.reads |= self.reads
+            return result
         finally:
             try:
-                surroundings.change(_state, "trace", before)
+                surroundings.change(trace_state, "trace", before)
             finally:
                 self._unknown.__exit__(None, None, None)
 
@@ -257,6 +256,7 @@ class Trace(MappedAxes):
         found = self._types.get(mlir_type)
         if found is None:
             found = self._types[mlir_type] = ir_type_to_tensor_type(mlir_type)
+            self.has_keys |= is_key_dtype(found.dtype)
         return found
 
     def mlir_type(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> ir.Type:
@@ -264,10 +264,8 @@ class Trace(MappedAxes):
         key = (shape, dtype)
         found = self._mlir_types.get(key)
         if found is None:
-            check_size(shape, dtype)
-            element = ir.Type.parse(element_name(dtype), self.context)
-            found = ir.RankedTensorType.get(list(shape), element, loc=self._unknown)
-            self._mlir_types[key] = found
+            found = self._mlir_types[key] = tensor_type(shape, dtype, self._unknown)
+            self.has_keys |= is_key_dtype(dtype)
         return found
 
     def location(self) -> ir.Location:

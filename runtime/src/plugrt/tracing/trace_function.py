@@ -20,9 +20,11 @@ from plugrt.interface import TensorType
 from plugrt.monitoring.stage_events import record_stage
 from plugrt.stablehlo.bindings import func, ir
 from plugrt.stablehlo.dead_code import remove_dead_code
+from plugrt.stablehlo.entry_attributes import set_counts
 from plugrt.stablehlo.passes import drop_uncalled
 from plugrt.stablehlo.refusals import DEEPEST_CALLS, refuse_calls
 from plugrt.stablehlo.shardings import drop_constraints
+from plugrt.stablehlo.types import drop_casts
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.entry import (
     Parameter,
@@ -73,26 +75,33 @@ def stage(
     """
     with record_stage(monitoring.TRACE, name):
         trace = Trace(name, axes, mesh)
-        trace.types = _start_types([p.sharding for p in parameters])
+        trace.types = _start_types([p.sharding for p in parameters], bool(axes))
         return trace.run(lambda: _stage(function, parameters, trace, keep_unused, forward))
 
 
-def _start_types(shardings: Sequence[NamedSharding | None]) -> ShardingTypes | None:
-    """Returns the types of values of a new trace; None without Explicit axes.
+def _start_types(
+    shardings: Sequence[NamedSharding | None], is_inside: bool
+) -> ShardingTypes | None:
+    """Returns the types of values of a new trace; None where they say nothing.
 
-    The parameters name the mesh, else the trace around it does, else the context.
+    The parameters name the mesh, else the trace around it does, else the context. ``is_inside``
+    says whether axes of a trace around it are bound.
     """
+    outer = current_trace() if is_inside else None
+    checks = outer is not None and outer.types is not None and outer.types.checks
     meshes = {sharding.mesh for sharding in shardings if sharding is not None}
     if len(meshes) > 1:
         raise ShardingTypeError(f"the arguments are over different meshes: {meshes}")
     if meshes:
-        return ShardingTypes(meshes.pop())
+        return ShardingTypes(meshes.pop(), checks)
     around = current_trace()
     if around is not None:
         mesh = around.types and around.types.mesh
     else:
         mesh = mesh_context.current().programs
-    return ShardingTypes(mesh.abstract_mesh) if mesh and mesh.explicit_axes else None
+    if not mesh or not (mesh.explicit_axes or checks):
+        return None
+    return ShardingTypes(mesh.abstract_mesh, checks)
 
 
 def _stage(
@@ -120,7 +129,7 @@ def _stage(
     types_of_results = [output_types[i] for i in results]
     known = [i for i, (origin, _) in enumerate(sources) if origin != "result"]
     stated = [output_types[i] for i in known]
-    donated = alias_donated(main, parameters, kept, types_of_results, stated, name)
+    donated, unpaired = alias_donated(main, parameters, kept, types_of_results, stated)
     set_type(main, block)
     name_results(main, len(results))
     if trace.inner_count:
@@ -132,9 +141,8 @@ def _stage(
         drop_constraints(trace.module)
     inner = [mark.replicas for mark in marks if isinstance(mark, InnerPmap)]
     replicas = math.lcm(trace.replicas, *inner)
-    if replicas > 1:  # readers of the text see it there, as in JAX's programs
-        count = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), replicas)
-        trace.module.operation.attributes["mhlo.num_replicas"] = count
+    # Readers of the text see it there, as in JAX's programs; a launch over devices sets the other.
+    set_counts(trace.module, replicas=replicas, partitions=1)
     numbered = replicas if trace.numbers_replicas else 0
     typed: tuple[NamedSharding | None, ...] = ()
     if trace.types is not None:
@@ -147,8 +155,11 @@ def _stage(
                 for one, (origin, _) in zip(typed, sources, strict=True)
             )
             trace.asked = AskedShardings((None,) * len(parameters), asked, from_program=True)
+    if trace.has_casts:
+        drop_casts(trace.module)
     finished = finish_module(
-        trace.module, name, trace.callbacks, trace.uses_chlo, numbered, bool(marks)
+        *(trace.module, name, trace.callbacks, trace.uses_chlo, numbered, bool(marks)),
+        has_keys=trace.has_keys,
     )
     plan = Plan(
         name=name,
@@ -158,8 +169,10 @@ def _stage(
         fed=fed,
         literals=tuple(literals),
         donated=tuple(donated),
+        unpaired=tuple(unpaired),
         argument_names=tuple([p.name for p in parameters]),
         acts=not results and has_effects(block),
+        reads=tuple(trace.reads),
     )
     return Staged(
         plan,
@@ -176,6 +189,7 @@ def _stage(
         replicas=replicas,
         numbers_replicas=trace.numbers_replicas,
         uses_chlo=trace.uses_chlo,
+        has_keys=trace.has_keys,
         asks_platform=trace.asks_platform,
         **finished,
     )

@@ -8,10 +8,11 @@ import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
 
+from plugrt.execution.arrays.sharers import trace_state
 from plugrt.execution.launches.call_object import CallObject
 from plugrt.execution.launches.pipeline import Pipeline
 from plugrt.tracing.staged import Staged
-from plugrt.tracing.trace import Trace, _state, current_trace
+from plugrt.tracing.trace import Trace, current_trace
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,7 +35,7 @@ class Traceable(CallObject, Generic[P, R]):
         self._set_statics(numbers, names)
 
     def _call_in_python(self, *args: Any, **kwargs: Any) -> Any:
-        if _state.trace is not None and (trace := current_trace()) is not None:
+        if trace_state.trace is not None and (trace := current_trace()) is not None:
             return self._call_in_trace(trace, args, kwargs)
         return self._call_read(args, kwargs)
 

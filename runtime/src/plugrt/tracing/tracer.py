@@ -13,6 +13,8 @@ from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_methods import Methods
 from plugrt.execution.arrays.aval import Aval, intern_aval, intern_host_aval
 from plugrt.execution.placement.device_claims import sharding_claim
+from plugrt.execution.shardings.gspmd_sharding import buffer_sharding
+from plugrt.execution.shardings.manual_types import NO_MAT, ManualAxisType
 from plugrt.execution.shardings.named_sharding import NamedSharding, explicit_part
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.shardings.shardy_text import shardy_text
@@ -44,8 +46,8 @@ def check_constraint(trace: Trace, sharding: Sharding, what: str) -> None:
             )
     elif not sharding.is_fully_replicated:
         raise InvalidArgument(
-            f"{what} with {sharding!r} within shard_map over {around} of {mesh!r}: it is not over "
-            f"that mesh; {cure}"
+            f"{what} with {sharding!r} within shard_map over {around} of {mesh.brief}: it is not "
+            f"over that mesh; {cure}"
         )
 
 
@@ -151,8 +153,10 @@ class Tracer(Methods):
             value = types.constrained(self.value, own, sharding, trace.location())
             trace.claims.add_to(value.owner, [claim])
         elif sharding.num_devices > 1:
-            text = shardy_text(sharding, self.ndim)
+            text = shardy_text(*buffer_sharding(sharding, self.shape, self.dtype))
             value = constrain(self.value, text, trace.location())
+            if trace.types is not None:
+                trace.types.copy(value, self.value)
             trace.claims.add_to(value.owner, [claim])
         elif self.scalar is None:
             value = trace.claims.add_to_value(self.value, claim, trace.location())
@@ -174,9 +178,15 @@ class Tracer(Methods):
 
     @property
     def sharding_type(self) -> NamedSharding | None:
-        """How it is divided, over a mesh with Explicit axes; None without one."""
+        """How it is divided and differs, over a mesh with Explicit or Manual axes; else None."""
         types = self.trace.types
         return None if types is None else types.of(self._value, self.ndim)
+
+    @property
+    def mat(self) -> ManualAxisType:
+        """How devices along the axes that `plugrt.shard_map` has bound differ in it."""
+        types = self.trace.types
+        return NO_MAT if types is None else types.mat(self._value)
 
     @property
     def weak_type(self) -> bool:
@@ -294,7 +304,7 @@ class Tracer(Methods):
 
     def __repr__(self) -> str:
         weak = ", weak" if self.weak else ""
-        return f"Tracer<{self.dtype.name}[{','.join(map(str, self.shape))}]{weak}>"
+        return f"Tracer<{repr(self.aval).removeprefix('weak ')}{weak}>"
 
 
 Array.tracer_class = Tracer

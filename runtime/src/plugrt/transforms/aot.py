@@ -13,6 +13,7 @@ from plugrt.execution.compilation.ir_dumps import dump_executable, dump_program
 from plugrt.execution.compilation.narrow_types import compute_narrow_types
 from plugrt.execution.executables.calling_launch import refuse_callbacks
 from plugrt.execution.launches.compiled import CompiledBase
+from plugrt.execution.launches.donation import warn_of_donations
 from plugrt.execution.placement.chosen_shardings import settle_shardings
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.trees import pytrees
@@ -67,6 +68,8 @@ def compile_ahead(
             program, "what is compiled for a topology runs elsewhere, without this process's Python"
         )
     executable = compile_for(program, target, options)
+    if launch is None or launch.partitions == 1:
+        warn_of_donations(plan, staged.types)
     shardings = None
     if launch is not None:
         compiled = None if plan.is_trivial else executable

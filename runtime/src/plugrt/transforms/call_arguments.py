@@ -132,6 +132,11 @@ class ArgumentRules:
                     f"positional arguments: {self.positional}"
                 )
             result.add(n + count if n < 0 else n)
+        if signature is None and what == "donate" and named:
+            raise ArgumentError(
+                f"{what}_argnames names {sorted(named)} of {self.title!r}, which has no signature: "
+                f"give the numbers, as {what}_argnums"
+            )
         if signature is not None:
             self._check_names(what, named, signature)
             if names is None:
@@ -142,11 +147,12 @@ class ArgumentRules:
 
     def _check_names(self, what: str, named: set[str], signature: inspect.Signature) -> None:
         parameters = signature.parameters.values()
-        if any(p.kind is p.VAR_KEYWORD for p in parameters):
-            return
         kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
         by_name = [p.name for p in parameters if p.kind in kinds]
-        if unknown := sorted(named - set(by_name)):
+        unknown = sorted(named - set(by_name))
+        if any(p.kind is p.VAR_KEYWORD for p in parameters):  # which is any other name
+            unknown = [name for name in unknown if name in signature.parameters]
+        if unknown:
             raise ArgumentError(
                 f"{what}_argnames names {unknown}, which {self.title!r} does not take by name; "
                 f"its parameters that can be passed so are {by_name}"

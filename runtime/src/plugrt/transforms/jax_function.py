@@ -25,12 +25,14 @@ from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.trees import pytrees
 from plugrt.frames.traceback_filter import filter_traceback, warn_user
 from plugrt.interface import Client
+from plugrt.native.known_dtypes import KEY_DTYPES
 from plugrt.plugins.selection.backends import process_backends
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.diagnostics import file_and_line
 from plugrt.stablehlo.inlined_meshes import Dimensions, InlinedMeshes, names_mesh
-from plugrt.tracing.emit import active_trace, convert, with_weakness
+from plugrt.tracing.emit import active_trace, convert, keys_of, with_weakness, words_of
 from plugrt.tracing.inner_calls import inline_main
+from plugrt.tracing.key_words import is_key
 from plugrt.tracing.trace import Trace, current_trace
 from plugrt.tracing.traceable import P, R
 from plugrt.tracing.tracer import Tracer
@@ -239,7 +241,7 @@ class JaxFunction(JitFunction[P, R]):
             if division is not None and not marked:
                 trace.claims.add(self._claim(division))
             results = [
-                with_weakness(value, kind.weak_type).in_memory(memory)
+                _restore(value, kind).in_memory(memory)
                 for value, kind, memory in zip(
                     values, module.results, module.memory_kinds, strict=True
                 )
@@ -278,7 +280,7 @@ class JaxFunction(JitFunction[P, R]):
         """Says in a trace how arguments and results of a program over a mesh lie."""
         mesh = _mesh_of(division)
         known = {
-            id(tracer): NamedSharding(mesh, PartitionSpec(*dimensions))
+            id(tracer): NamedSharding(mesh, PartitionSpec(*dimensions[: tracer.ndim]))
             for tracer, dimensions in named
             if dimensions is not None
         }
@@ -289,7 +291,9 @@ class JaxFunction(JitFunction[P, R]):
         )
 
     def _narrow(self, x: Tracer) -> Tracer:
-        """Returns an argument with the dtype that JAX has for it."""
+        """Returns an argument with the dtype that JAX has for it; of keys the words."""
+        if is_key(x):
+            return words_of(x)
         dtype = canonical_dtype(x.dtype, x.weak)
         if dtype.itemsize >= x.dtype.itemsize:
             return convert(x, dtype)
@@ -306,6 +310,13 @@ class JaxFunction(JitFunction[P, R]):
                 'jax_enable_x64 is off. Switch it on: jax.config.update("jax_enable_x64", True)'
             )
         return convert(x, dtype)
+
+
+def _restore(value: Tracer, kind: jax.ShapeDtypeStruct) -> Tracer:
+    """Returns a result of JAX's program with its type: keys have the words there."""
+    if (dtype := KEY_DTYPES.get(kind.dtype.name)) is not None:
+        return keys_of(value, dtype)
+    return with_weakness(value, kind.weak_type)
 
 
 def _mesh_of(division: InlinedMeshes) -> AbstractMesh:

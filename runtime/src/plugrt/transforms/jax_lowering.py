@@ -20,6 +20,7 @@ import numpy as np
 
 from plugrt.errors import ArgumentTypeError, NeedsJaxBackend, NotAnArray, Unimplemented
 from plugrt.lifetime.interruptions import scope
+from plugrt.native.known_dtypes import KEY_DTYPES, is_key_dtype
 from plugrt.stablehlo.attributes import find_attribute, symbol_of, text_of
 from plugrt.stablehlo.inlined_meshes import (
     InlinedMeshes,
@@ -156,6 +157,9 @@ def canonical_dtype(dtype: np.dtype[Any], weak: bool) -> np.dtype[Any]:
 
     What is weak, as Python's scalars are, has the width that JAX gives these.
     """
+    if is_key_dtype(dtype):
+        theirs: Any = jax.random.key_dtype(dtype.impl)
+        return theirs  # type: ignore[no-any-return]
     wanted = _WIDEST.get(dtype.kind, dtype) if weak else dtype
     return np.dtype(jax.dtypes.canonicalize_dtype(wanted))
 
@@ -342,6 +346,8 @@ class JaxTracing:
     def _check(self, module: Any, results: Sequence[Any]) -> None:
         """Raises `Unimplemented` for a module that only JAX can run, `NotAnArray` for keys."""
         for result in results:
+            if result.dtype.name in KEY_DTYPES:
+                continue
             if not isinstance(result.dtype, np.dtype) or result.dtype == jax.dtypes.float0:
                 raise NotAnArray(
                     f"{self._title!r} returned an array of {result.dtype}, which only JAX has; "

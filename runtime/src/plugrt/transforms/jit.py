@@ -16,7 +16,7 @@ from plugrt.transforms.jit_formats import FormatPrefix
 from plugrt.transforms.jit_function import JitFunction
 from plugrt.typing import Shardings
 
-__all__ = ["JitFunction", "jit"]
+__all__ = ["JitFunction", "jit", "pjit"]
 
 
 class _Omitted(Enum):
@@ -28,11 +28,9 @@ class _Omitted(Enum):
         return self.name
 
 
-class JitOptions(TypedDict, total=False):
-    """The keywords of `jit`."""
+class PjitOptions(TypedDict, total=False):
+    """The keywords of `pjit`."""
 
-    in_shardings: Shardings
-    out_shardings: Shardings
     static_argnums: int | Sequence[int] | None
     static_argnames: str | Iterable[str] | None
     donate_argnums: int | Sequence[int] | None
@@ -42,6 +40,13 @@ class JitOptions(TypedDict, total=False):
     backend: str | None
     inline: bool
     compiler_options: Mapping[str, str | bool | int | float] | None
+
+
+class JitOptions(PjitOptions, total=False):
+    """The keywords of `jit`."""
+
+    in_shardings: Shardings
+    out_shardings: Shardings
 
 
 @overload
@@ -94,36 +99,81 @@ def jit(
     >>> double(xp.asarray([1.0, 2.0]))
     Array([2., 4.], dtype=float32)
     """
-    if fun is _Omitted.OMITTED:
-        return lambda f: jit(
-            f,
-            in_shardings=in_shardings,
-            out_shardings=out_shardings,
-            static_argnums=static_argnums,
-            static_argnames=static_argnames,
-            donate_argnums=donate_argnums,
-            donate_argnames=donate_argnames,
-            keep_unused=keep_unused,
-            device=device,
-            backend=backend,
-            inline=inline,
-            compiler_options=compiler_options,
-        )
-    check_function("jit", fun)
-    require_flag("jit", "keep_unused", keep_unused)
-    require_flag("jit", "inline", inline)
-    if device is not None and backend is not None:
-        raise ArgumentError("jit takes a device or a backend, not both")
-    placed = "device" if device is not None else "backend" if backend is not None else ""
-    if placed and not (in_shardings is None and out_shardings is None):
-        raise ArgumentError(
-            f"jit takes {placed}, or in_shardings and out_shardings, which name devices; got both"
-        )
-    require_device("jit", device)
-    formats = (
-        FormatPrefix(in_shardings, "in_shardings"),
-        FormatPrefix(out_shardings, "out_shardings"),
+    options = JitOptions(
+        in_shardings=in_shardings,
+        out_shardings=out_shardings,
+        static_argnums=static_argnums,
+        static_argnames=static_argnames,
+        donate_argnums=donate_argnums,
+        donate_argnames=donate_argnames,
+        keep_unused=keep_unused,
+        device=device,
+        backend=backend,
+        inline=inline,
+        compiler_options=compiler_options,
     )
+    if fun is _Omitted.OMITTED:
+        return lambda f: _wrap("jit", f, **options)
+    return _wrap("jit", fun, **options)
+
+
+@with_argument_errors
+def pjit(
+    fun: Callable[P, R],
+    in_shardings: Shardings | _Omitted = _Omitted.OMITTED,
+    out_shardings: Shardings | _Omitted = _Omitted.OMITTED,
+    **options: Unpack[PjitOptions],
+) -> JitFunction[P, R]:
+    """Returns ``fun`` as `jit` does; its calls in ``with mesh:`` run on the mesh, as `set_mesh`'s.
+
+    It has the parameters of `jit`; None in shardings that are given means ``PartitionSpec()``
+    then. As ``jax.experimental.pjit.pjit``. Raises what `jit` does; calls within a mesh raise
+    `ArgumentError` where a ``device`` or a ``backend`` is given.
+
+    >>> with plugrt.make_mesh((2,), ("x",)):
+    ...     len(plugrt.pjit(lambda v: 2 * v)(np.ones(8)).sharding.device_set)
+    2
+    """
+    return _wrap("pjit", fun, in_shardings=in_shardings, out_shardings=out_shardings, **options)
+
+
+def _wrap(
+    title: str,
+    fun: Callable[P, R],
+    *,
+    in_shardings: Shardings | _Omitted,
+    out_shardings: Shardings | _Omitted,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Device | None = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: Mapping[str, str | bool | int | float] | None = None,
+) -> JitFunction[P, R]:
+    """Returns a function as `jit` or `pjit`, the ``title``, does, with their options."""
+    check_function(title, fun)
+    require_flag(title, "keep_unused", keep_unused)
+    require_flag(title, "inline", inline)
+    if device is not None and backend is not None:
+        raise ArgumentError(f"{title} takes a device or a backend, not both")
+    placed = "device" if device is not None else "backend" if backend is not None else ""
+    unset = (None, _Omitted.OMITTED)
+    if placed and not (in_shardings in unset and out_shardings in unset):
+        raise ArgumentError(
+            f"{title} takes {placed}, or in_shardings and out_shardings, which name devices; got "
+            "both"
+        )
+    require_device(title, device)
+
+    def read(given: Shardings | _Omitted, what: str) -> FormatPrefix:
+        if given is _Omitted.OMITTED:
+            return FormatPrefix(None, what)
+        return FormatPrefix(given, what, none_is_whole=title == "pjit")
+
+    formats = read(in_shardings, "in_shardings"), read(out_shardings, "out_shardings")
     rules = ArgumentRules(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     return JitFunction(
         fun,
@@ -132,8 +182,9 @@ def jit(
         device=device,
         backend=backend,
         inline=inline,
-        compiler_options=read_compiler_options("jit", compiler_options),
+        compiler_options=read_compiler_options(title, compiler_options),
         formats=None if all(prefix.is_none for prefix in formats) else formats,
+        of_with=title == "pjit",
     )
 
 

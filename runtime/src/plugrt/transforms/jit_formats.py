@@ -15,6 +15,7 @@ from plugrt.execution.placement.launch_layouts import lay_out_results, make_conc
 from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.placement.placement import AnyLayout, Launch
 from plugrt.execution.placement.specs_in_context import name_in_context
+from plugrt.execution.shardings import mesh_context
 from plugrt.execution.shardings.format import Format
 from plugrt.execution.shardings.named_sharding import NamedSharding, explicit_part
 from plugrt.execution.shardings.partition_spec import PartitionSpec
@@ -24,7 +25,9 @@ from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.interface import Device, Layout
 from plugrt.interface.memory_layout import AutoLayout
+from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.staged import Staged
+from plugrt.tracing.trace import current_trace
 from plugrt.tracing.tracer import Tracer
 from plugrt.transforms.stated_places import stated_layout
 
@@ -32,15 +35,17 @@ from plugrt.transforms.stated_places import stated_layout
 class FormatPrefix:
     """A pytree prefix of shardings, specs, Formats and None, for arguments or results."""
 
-    __slots__ = ("_leaves", "_prefix", "_what", "key")
+    __slots__ = ("_leaves", "_none_is_whole", "_prefix", "_what", "key")
 
-    def __init__(self, prefix: Any, what: str) -> None:
-        """Raises `ArgumentTypeError` for other leaves.
+    def __init__(self, prefix: Any, what: str, none_is_whole: bool = False) -> None:
+        """In a mesh None is ``PartitionSpec()`` if ``none_is_whole``.
 
-        Raises `InvalidArgument` for a layout alone, and for ``in_shardings`` that are partial.
+        Raises `ArgumentTypeError` for other leaves, and `InvalidArgument` for a layout alone and
+        for ``in_shardings`` that are partial.
         """
         found, spec = pytrees.flatten_with_none(prefix)
         self._what, self._prefix = what, pytrees.unflatten(spec, found)
+        self._none_is_whole = none_is_whole
         self._leaves = [_read(leaf, what) for leaf in found]
         self.key = (tuple(self._leaves), spec)
         """What is equal for equal prefixes."""
@@ -55,9 +60,12 @@ class FormatPrefix:
 
     def in_context(self) -> FormatPrefix:
         """Returns it with the specs that are by themselves over the mesh in the context."""
-        if not any(isinstance(leaf, PartitionSpec) for leaf in self._leaves):
+        leaves: list[object] = [*self._leaves]
+        if self._none_is_whole and mesh_context.current().specs is not None:
+            leaves = [PartitionSpec() if leaf is None else leaf for leaf in leaves]
+        if not any(isinstance(leaf, PartitionSpec) for leaf in leaves):
             return self
-        named = [name_in_context(leaf, f"jit's {self._what}") for leaf in self._leaves]
+        named = [name_in_context(leaf, f"jit's {self._what}") for leaf in leaves]
         return FormatPrefix(pytrees.unflatten(self.key[1], named), self._what)
 
     @property
@@ -66,9 +74,15 @@ class FormatPrefix:
         return not any(map(_has_layout, self._leaves))
 
     @property
+    def has_sums(self) -> bool:
+        """Whether devices are to hold terms of a sum."""
+        specs = [_spec_of(leaf) for leaf in self._leaves]
+        return any(spec.unreduced for spec in specs if spec is not None)
+
+    @property
     def is_none(self) -> bool:
         """Whether it is None, which fits arguments and results of any structure."""
-        return self._prefix is None
+        return self._prefix is None and not self._none_is_whole
 
     def spread(self, full: object, of: str) -> list[Any]:
         """Returns the Format of each leaf of a pytree; `StructureError` if this is no prefix."""
@@ -147,6 +161,28 @@ def constrain_results(after: FormatPrefix, results: object, title: str) -> Any:
     asked = after.in_context().spread(results, "the results")
     what = f"out_shardings of jitted {title!r}"
     return pytrees.unflatten(spec, _constrain(leaves, [*map(_sharding_of, asked)], what))
+
+
+def constrain_sums(after: FormatPrefix, results: object, title: str) -> Any:
+    """Returns results as `constrain_results`, those alone that are to be terms of a sum.
+
+    Without it Shardy makes them whole on each device, as if that were a term.
+    """
+    if current_trace() is None:  # under disable_jit
+        return results
+    leaves, spec = pytrees.flatten(results)
+    asked = [*map(_sharding_of, after.in_context().spread(results, "the results"))]
+    summed = [one if (own := _spec_of(one)) and own.unreduced else None for one in asked]
+    values = [as_tracer(leaf) for leaf in leaves]
+    what = f"out_shardings of jitted {title!r}"
+    return pytrees.unflatten(spec, _constrain(values, summed, what))
+
+
+def _spec_of(leaf: object) -> PartitionSpec | None:
+    sharding = leaf.sharding if isinstance(leaf, Format) else leaf
+    if isinstance(sharding, NamedSharding):
+        return sharding.spec
+    return sharding if isinstance(sharding, PartitionSpec) else None
 
 
 def _constrain(

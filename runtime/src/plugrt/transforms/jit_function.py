@@ -10,11 +10,12 @@ from plugrt.errors import ArgumentError, NotAnArray
 from plugrt.execution.arrays.arguments import TracedType
 from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.flat_calls import FlatCall
-from plugrt.execution.launches.pipeline import count_assignments
+from plugrt.execution.launches.pipeline import count_changes
 from plugrt.execution.launches.programs import resolve_launch
 from plugrt.execution.placement.default_device import default_device_of
 from plugrt.execution.placement.placement import CompilerOptions, Launch
 from plugrt.execution.shardings import mesh_context
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
 from plugrt.execution.trees import pytrees
 from plugrt.interface import Device
@@ -32,6 +33,7 @@ from plugrt.transforms.jit_formats import (
     ask_shardings,
     constrain_arguments,
     constrain_results,
+    constrain_sums,
     divide_types,
     place_formats,
     spread_arguments,
@@ -55,12 +57,15 @@ class JitFunction(StagedFunction[P, R]):
         inline: bool,
         compiler_options: CompilerOptions = (),
         formats: tuple[FormatPrefix, FormatPrefix] | None = None,
+        of_with: bool = False,
         kind: tuple[Any, ...] = (),
     ) -> None:
         """``formats`` are those of arguments and results, where there are layouts or memories.
 
-        Programs are shared by those of one ``kind``.
+        It runs on the mesh of ``with mesh:`` if ``of_with``. Programs are shared by those of one
+        ``kind``.
         """
+        self._of_with = of_with
         self._formats = formats
         self._device = device
         self._backend = backend
@@ -73,6 +78,7 @@ class JitFunction(StagedFunction[P, R]):
             device,
             backend,
             formats and tuple(prefix.key for prefix in formats),
+            of_with,
             *kind,
         )
         super().__init__(
@@ -116,20 +122,29 @@ class JitFunction(StagedFunction[P, R]):
             results = pytrees.map(lambda tracer: tracer.constrained(here, what), results)
         return results
 
+    def _make_flat(self, bound: FlatCall) -> Callable[..., Any]:
+        function = super()._make_flat(bound)
+        if self._formats is None or not self._formats[1].has_sums:
+            return function
+        after, title = self._formats[1], self._rules.title
+        return lambda *tracers: constrain_sums(after, function(*tracers), title)
+
     def _trace_within(self, trace: Trace, bound: FlatCall, tracers: Sequence[Tracer]) -> Staged:
         """Returns the trace that a call on its own makes, but for donation and bound axes."""
         types = self._widen(bound, types_in_trace(tracers))
         head: Any = (bound.spec, bound.static_key)
         if trace.axes or self._rules.donate_nums or self._rules.donate_names:
-            head = (*head, "within", trace.mesh, *trace.axes.items())
-        key = (_token().trace, head, *types)
+            checks = trace.types is not None and trace.types.checks
+            head = (*head, "within", trace.mesh, checks, *trace.axes.items())
+        before, token = count_changes(), _token()
+        key = (token.trace, head, *types)
         staged = self._pipeline.traces.get(key)
         if staged is None:
-            before, function = count_assignments(), self._make_flat(bound)
+            function = self._make_flat(bound)
             staged = self._stage(function, bound, types, trace.axes, trace.mesh)
             if not any(type(constant) is Tracer for constant in staged.plan.constants):
-                self._pipeline.traces.keep(key, self._pipeline.remember_captured(staged))
-                self._pipeline.forget_since(before)
+                self._pipeline.traces.keep(key, self._pipeline.remember_reads(staged))
+                self._pipeline.forget_since(before, token)
         return staged
 
     def _make_stager(self, bound: FlatCall) -> Callable[[Sequence[TracedType]], Staged]:
@@ -162,7 +177,13 @@ class JitFunction(StagedFunction[P, R]):
             results = pytrees.unflatten(staged.out_tree, staged.output_types)
             formats = formats[0].in_context(), formats[1].in_context()
             asked = ask_shardings(bound, len(avals), results, formats)
-        launch = resolve_launch(staged, avals, self._where(), asked=asked)
+        mesh, where = self._mesh(), self._where()
+        if mesh is not None and where is not None:
+            raise ArgumentError(
+                f"{self!r} has a device or a backend, and is called within a mesh, {mesh.brief}: "
+                "leave one of them out"
+            )
+        launch = resolve_launch(staged, avals, where, asked=asked, mesh=mesh)
         if self._compiler_options:
             launch = replace(launch, compiler_options=self._compiler_options)
         if formats is None:
@@ -171,7 +192,11 @@ class JitFunction(StagedFunction[P, R]):
 
     def _is_placed(self) -> bool:
         named = self._formats is not None or self._device is not None
-        return named or mesh_context.current().programs is not None
+        return named or (self._mesh() or mesh_context.current().programs) is not None
+
+    def _mesh(self) -> AbstractMesh | None:
+        """Returns the mesh of ``with mesh:`` that it runs on."""
+        return mesh_context.current().specs if self._of_with else None
 
     def _where(self) -> Device | None:
         if self._device is not None:

@@ -33,12 +33,13 @@ class set_mesh(Scope):  # a function for its users, as in JAX
     and `array_api.asarray` without a place leave data on the default device, uncommitted, where
     JAX's ``asarray`` copies them to each device at once.
 
-    Raises `ArgumentTypeError` for what is no mesh, `ArgumentError` within a traced function.
+    Raises `ArgumentTypeError` for what is no mesh, `InvalidArgument` for one with ``Manual`` axes,
+    and `ArgumentError` within a traced function.
 
     >>> from plugrt.sharding import PartitionSpec as P
     >>> with plugrt.set_mesh(plugrt.make_mesh((4,), ("x",))):
     ...     plugrt.jit(lambda v: 2 * v, in_shardings=P("x"))(np.ones(8)).sharding.spec
-    PartitionSpec('x')
+    P('x',)
     """
 
     __slots__ = ("_before",)
@@ -60,7 +61,7 @@ def use_mesh(mesh: Mesh | None) -> AbstractContextManager[None]:
 
     >>> with plugrt.sharding.use_mesh(plugrt.make_mesh((4,), ("x",))):
     ...     plugrt.sharding.get_mesh()
-    Mesh('x': 4)
+    Mesh(axis_sizes=(4,), axis_names=('x',), axis_types=(Auto,))
     """
     return mesh_context.surround(_context_of(mesh, "use_mesh"))
 
@@ -81,12 +82,14 @@ def _context_of(mesh: Mesh | None, what: str) -> MeshContext:
         )
     if mesh is not None and mesh.empty:
         mesh = None
+    if mesh is not None:
+        mesh.require_no_manual_axes()
     return MeshContext(mesh, mesh)
 
 
 @with_argument_errors
 def get_mesh() -> AbstractMesh:
-    """Returns the mesh of `plugrt.set_mesh`, or an empty `AbstractMesh` where none is set.
+    """Returns the mesh of `plugrt.set_mesh`, or an empty one where none is set.
 
     As ``jax.sharding.get_mesh``. Raises `ArgumentError` within a traced function.
 
@@ -98,7 +101,7 @@ def get_mesh() -> AbstractMesh:
             f"get_mesh was called while {trace.name!r} is traced, which knows no devices; "
             "get_abstract_mesh gives the shape of the mesh"
         )
-    return mesh_context.current().programs or _NO_MESH
+    return mesh_context.current().programs or Mesh(None, ())
 
 
 @with_argument_errors

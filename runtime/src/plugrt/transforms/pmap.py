@@ -36,6 +36,7 @@ from plugrt.lax.parallel.replica_calls import call_on_replicas
 from plugrt.settings.declarations import config
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import constant, hlo, reshape, with_weakness
+from plugrt.tracing.key_words import by_words
 from plugrt.tracing.mapped_axes import bind_axis
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.trace import Trace
@@ -317,8 +318,10 @@ def _check_surroundings(trace: Trace, inner: InnerPmap) -> None:
 
 def _slice(x: Tracer, axis: Axis, key: object) -> Tracer:
     """Returns the slice of an operand that a replica has."""
-    if axis is None:
-        return x
+    return x if axis is None else by_words("each", _slice_array, x, axis, key)
+
+
+def _slice_array(x: Tracer, axis: int, key: object) -> Tracer:
     index = axis_index((key,))
     start: list[Any] = [index if i == axis else constant(0, index.dtype) for i in range(x.ndim)]
     sizes = [1 if i == axis else n for i, n in enumerate(x.shape)]

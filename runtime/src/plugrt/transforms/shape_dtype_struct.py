@@ -15,7 +15,7 @@ from plugrt.errors import ArgumentError, ArgumentTypeError, NotAnArray, ShapeErr
 from plugrt.execution.arrays.arguments import is_weak, read_arguments
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_types import has_protocol, is_registered
-from plugrt.execution.arrays.aval import Aval, intern_aval, intern_host_aval
+from plugrt.execution.arrays.aval import Aval, intern_aval, intern_host_aval, sharding_type
 from plugrt.execution.arrays.host_data import check_dtype, narrow_dtype, python_scalar
 from plugrt.execution.placement.chosen_shardings import is_chosen
 from plugrt.execution.placement.put_target import read_format
@@ -25,6 +25,7 @@ from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.frames.argument_errors import require_flag, with_argument_errors
 from plugrt.interface import Layout
+from plugrt.native.known_dtypes import is_key_dtype
 from plugrt.transforms.stated_places import read_place, stated_place
 
 
@@ -60,7 +61,7 @@ class ShapeDtypeStruct:
     ) -> None:
         if dtype is None:  # NumPy's word for float64
             raise ArgumentError("ShapeDtypeStruct takes a dtype; got None")
-        read = tuple(int(n) for n in shape)
+        read = tuple(operator.index(n) for n in shape)
         named = name_in_context(sharding, "ShapeDtypeStruct")
         place, layout = read_place(named, "ShapeDtypeStruct")
         if place is not None:
@@ -68,7 +69,7 @@ class ShapeDtypeStruct:
         require_flag("ShapeDtypeStruct", "weak_type", weak_type)
         for name, value in (
             ("shape", read),
-            ("dtype", np.dtype(dtype)),
+            ("dtype", dtype if is_key_dtype(dtype) else np.dtype(dtype)),
             ("sharding", place),
             ("weak_type", bool(weak_type)),
             ("_layout", layout),
@@ -76,11 +77,9 @@ class ShapeDtypeStruct:
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
-        layout = f", layout={self._layout!r}" if self._layout else ""
-        return (
-            f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype!r}, "
-            f"sharding={self.sharding!r}, weak_type={self.weak_type}{layout})"
-        )
+        stated = {"sharding": self.sharding, "weak_type": self.weak_type, "layout": self._layout}
+        shown = "".join(f", {name}={value!r}" for name, value in stated.items() if value)
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{shown})"
 
     def __len__(self) -> int:
         if not self.shape:
@@ -95,7 +94,7 @@ class ShapeDtypeStruct:
         for an object without shape and dtype. As ``jax.ShapeDtypeStruct.like``.
 
         >>> plugrt.ShapeDtypeStruct.like(2.5)
-        ShapeDtypeStruct(shape=(), dtype=dtype('float32'), sharding=None, weak_type=True)
+        ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True)
         """
         [aval] = describe_avals([x], lambda _: "x of ShapeDtypeStruct.like")
         if not aval.committed:
@@ -146,8 +145,8 @@ def typeof(x: object) -> Aval:
     """Returns the type that a function is traced for: shape, dtype and weak type.
 
     ``x`` is an array, a traced array, host data, a number, or a struct. Equal types are the same
-    object; where an array is, and how it is divided, is no part of it. As ``jax.typeof``. Raises
-    `NotAnArray` for another object.
+    object; where an array is, and how it is divided, is no part of it, other than over Explicit
+    axes. As ``jax.typeof``. Raises `NotAnArray` for another object.
 
     >>> plugrt.typeof(1.5).weak_type, plugrt.typeof(np.ones((2, 3), np.int8)).shape
     (True, (2, 3))
@@ -155,6 +154,8 @@ def typeof(x: object) -> Aval:
     if isinstance(x, Array) and type(x) is not Array:  # it is traced
         return x.aval
     [aval] = describe_avals([x], lambda _: "x of typeof")
+    if (sharding := sharding_type(aval)) is not None:
+        return intern_aval(aval.shape, aval.dtype, sharding, False, aval.weak)
     return intern_host_aval(aval.shape, aval.dtype, aval.weak)
 
 
@@ -190,7 +191,9 @@ def _describe_aval(leaf: Any, name: Callable[[int], str], i: int) -> Aval:
         return _read_aval(leaf, name, i)
     try:
         shape = tuple(map(operator.index, leaf.shape))
-        dtype = narrow_dtype(np.dtype(leaf.dtype))
+        dtype = leaf.dtype
+        if not is_key_dtype(dtype):
+            dtype = narrow_dtype(np.dtype(dtype))
     except (AttributeError, TypeError):  # also a module such as numpy, whose shape is a function
         if has_protocol(leaf):
             return _read_aval(leaf, name, i)

@@ -30,9 +30,9 @@ from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.frames.argument_errors import require_flag, with_argument_errors
 from plugrt.frames.traceback_filter import describe_call_site
+from plugrt.lax.identities import pcast
+from plugrt.lax.parallel.replica_groups import as_varying
 from plugrt.settings.declarations import config
-from plugrt.stablehlo.bindings import ir
-from plugrt.stablehlo.varying_axes import varying_axes
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import active_trace
 from plugrt.tracing.manual_regions import manual_region
@@ -99,17 +99,20 @@ def shard_map(
     `plugrt.lax.psum` and the other collectives join devices along them. With ``axis_names`` only
     those axes are; over the others the compiler divides ``f``, and specs do not name them.
 
-    With ``check_vma``, what results are said to be the same is checked while ``f`` is traced: a
-    value is the same along an axis if it does not depend on what differs there, or was summed or
-    gathered over it. The call is a part of a traced function, or is compiled by itself, also under
-    `disable_jit`. Without ``mesh`` it is the one in the context of the call; an `AbstractMesh` is
-    over the devices of the arguments, or else the first ones. Within another
-    shard_map it is over the same mesh, and further axes of it: those in ``axis_names``, or all that
-    are not bound yet. As ``jax.shard_map``; shapes have to divide.
+    With ``check_vma`` the types of values, ``typeof(x).mat``, say along which axes they differ: an
+    argument along those in its spec, and results of operations where an operand does.
+    `plugrt.lax.pcast` and collectives change that. What results are said to be the same is checked,
+    and carries of loops keep their types. Specs with ``unreduced`` and ``reduced`` are for
+    arguments and results of such types, over Explicit axes. The call is a part of a traced
+    function, or is compiled by itself, also under `disable_jit`. Without ``mesh`` it is the one in
+    the context of the call; an `AbstractMesh` is over the devices of the arguments, or else the
+    first ones. Within another shard_map it is over the same mesh, and further axes of it: those in
+    ``axis_names``, or all that are not bound yet. As ``jax.shard_map``; shapes have to divide.
 
     Raises `InvalidArgument` for axes that the mesh has not, `StructureError` for specs that are no
     prefix, and, when it is called, `ShapeError` where a shape does not divide and `ArgumentError`
-    where a result differs along an axis that its spec leaves out.
+    where a result differs along an axis that its spec leaves out, or the types of operands do not
+    fit together.
 
     >>> from plugrt.sharding import PartitionSpec as P
     >>> mesh = plugrt.make_mesh((2,), ("x",))
@@ -147,6 +150,73 @@ def shard_map(
     return functools.wraps(f)(call)
 
 
+@overload
+def smap(f: F, /, *, in_axes: object = ..., out_axes: object, axis_name: AxisName) -> F: ...
+@overload
+def smap(*, in_axes: object = ..., out_axes: object, axis_name: AxisName) -> Callable[[F], F]: ...
+@with_argument_errors
+def smap(
+    f: Any = _Omitted.OMITTED,
+    /,
+    *,
+    in_axes: object = _Omitted.OMITTED,
+    out_axes: object,
+    axis_name: AxisName,
+) -> Any:
+    """Returns `shard_map` of ``f`` over one axis of the mesh in the context.
+
+    ``in_axes`` has for each positional argument the dimension that is divided over the axis, or
+    None for one that each device has whole; ``out_axes`` the same for the result. Both may be
+    pytree prefixes. Without ``in_axes`` the types of the arguments say it, over an Explicit axis.
+    As ``jax.smap``. Raises `ArgumentTypeError` for other values than dimensions and None, and as
+    `shard_map`.
+
+    >>> with plugrt.set_mesh(plugrt.make_mesh((2,), ("x",))):
+    ...     plugrt.smap(lambda v: v + lax.axis_index("x"), in_axes=0, out_axes=0, axis_name="x")(
+    ...         xp.zeros(4, xp.int32)
+    ...     )
+    Array([0, 0, 1, 1], dtype=int32)
+    """
+    if f is _Omitted.OMITTED:
+        return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
+    check_function("smap", f)
+    if not isinstance(axis_name, str):
+        raise ArgumentTypeError(f"smap is over one axis, named by a string; got {axis_name!r:.60}")
+    infers = in_axes is _Omitted.OMITTED
+    if not infers and not isinstance(in_axes, int | tuple | None):
+        raise ArgumentTypeError(
+            f"in_axes of smap is a dimension, None, or a tuple for the arguments; got {in_axes!r}"
+        )
+    in_specs = in_axes if infers else _specs_of_axes("in_axes", in_axes, axis_name)
+    out_specs = _specs_of_axes("out_axes", out_axes, axis_name)
+    mapped = shard_map(f, in_specs=in_specs, out_specs=out_specs, axis_names=(axis_name,))
+
+    def call(*args: object) -> Any:
+        if infers:
+            trace = current_trace()
+            around = None if trace is None else trace.mesh
+            mesh = around or require_mesh("smap is over the mesh in the context", "set_mesh")
+            if axis_name in mesh.axis_names and axis_name not in mesh.explicit_axes:
+                raise ArgumentTypeError(
+                    f"smap is given no in_axes, and the axis {axis_name!r} is Auto, in no type: "
+                    "give in_axes"
+                )
+        return mapped(*args)
+
+    return functools.wraps(f)(call)
+
+
+def _specs_of_axes(what: str, axes: object, name: AxisName) -> object:
+    leaves, structure = pytrees.flatten_with_none(axes)
+    for axis in leaves:
+        if axis is not None and (type(axis) is not int or axis < 0):
+            raise ArgumentTypeError(
+                f"{what} of smap are dimensions from 0 on, or None; got {axis!r:.60}"
+            )
+    specs = [PartitionSpec(*([] if at is None else [*[None] * at, name])) for at in leaves]
+    return pytrees.unflatten(structure, specs)
+
+
 def _map_over(
     f: Any,
     mesh: AbstractMesh,
@@ -159,10 +229,14 @@ def _map_over(
         raise ArgumentTypeError(f"shard_map takes a Mesh; got {mesh!r:.100}")
     if mesh.empty:
         raise InvalidArgument("shard_map takes a mesh with axes or devices; got an empty one")
+    if isinstance(mesh, Mesh):
+        mesh.require_no_manual_axes()
     mesh = mesh.as_auto()  # the trace knows which axes are bound
     unknown = [name for name in named if name not in mesh.axis_names]
     if unknown:
-        raise InvalidArgument(f"axis_names of shard_map has {unknown[0]!r}; the mesh is {mesh!r}")
+        raise InvalidArgument(
+            f"axis_names of shard_map has {unknown[0]!r}; the mesh is {mesh.brief}"
+        )
     if not named and (trace := current_trace()) is not None and trace.mesh is not None:
         named = tuple(name for name in mesh.axis_names if name not in trace.axes)
     manual = tuple(name for name in mesh.axis_names if not named or name in named)
@@ -223,19 +297,29 @@ class _Mapped:
                     f"shard_map's {what} are PartitionSpecs; got {type(spec).__name__} {spec!r:.80}"
                 )
             if axes := [*spec.unreduced, *spec.reduced]:
-                raise InvalidArgument(
-                    f"shard_map's {what} has {spec!r}; the axis {axes[0]!r} is not Explicit: add "
-                    "up within the function, with plugrt.lax.psum"
-                )
+                self._check_sums(what, spec, axes)
             for name in spec.axis_names:
                 if name not in self._names:
                     raise InvalidArgument(
                         f"shard_map's {what} has {spec!r}; the axes that it maps over are "
-                        f"{self._names}, of {self._mesh!r}"
+                        f"{self._names}, of {self._mesh.brief}"
                     )
             if any(map(spec.is_unconstrained, range(len(spec)))):
                 raise InvalidArgument(f"shard_map's {what} has {spec!r}, which says no part")
         return pytrees.unflatten(structure, leaves)
+
+    def _check_sums(self, what: str, spec: PartitionSpec, axes: Sequence[AxisName]) -> None:
+        """Raises unless unreduced and reduced axes are Explicit ones of a mesh mapped whole."""
+        if len(self._names) < len(self._mesh.axis_names):
+            raise Unimplemented(
+                f"shard_map's {what} has {spec!r}, over {self._names} alone of {self._mesh.brief}: "
+                "map over all axes"
+            )
+        if others := [name for name in axes if name not in self._mesh.explicit_axes]:
+            raise InvalidArgument(
+                f"shard_map's {what} has {spec!r}; the axis {others[0]!r} is not Explicit: add "
+                "up within the function, with plugrt.lax.psum"
+            )
 
     def __call__(self, *args: Any) -> Any:
         if self._has_others:
@@ -286,6 +370,7 @@ class _Mapped:
             specs = self._spread("in_specs", self._ins, args)
         for i, (x, spec) in enumerate(zip(operands, specs, strict=True)):
             self._check_shape(f"argument {i}", spec, x.shape)
+            self._check_type(i, spec, x)
         site = describe_call_site()
         source = f"shard_map of {self._title}{site}"
         if isinstance(self._mesh, Mesh):
@@ -298,19 +383,26 @@ class _Mapped:
             with trace.mapped(self._mesh, self._names):
                 return self._result_parts(self._function(*pytrees.unflatten(structure, parts)))
 
-        def check(block: ir.Block, out_specs: Sequence[PartitionSpec]) -> None:
-            self._check_results(trace, block, [frozenset(s.axis_names) for s in specs], out_specs)
-
         return manual_region(
-            trace, self._mesh, self._names, operands, specs, body, claim,
-            check if self._check else None,
-        )  # fmt: skip
+            trace, self._mesh, self._names, operands, specs, body, claim, self._check
+        )
+
+    def _check_type(self, i: int, spec: PartitionSpec, x: Tracer) -> None:
+        """Raises `InvalidArgument` for the spec of an argument whose type says another sum."""
+        found = PartitionSpec() if x.sharding_type is None else x.sharding_type.spec
+        if (found.unreduced, found.reduced) != (spec.unreduced, spec.reduced):
+            raise InvalidArgument(
+                f"argument {i} of shard_map of {self._title} has the type {found!r}, and in_specs "
+                f"has {spec!r}: both name the same axes as unreduced and reduced; reshard it before"
+            )
 
     def _spec_of(self, x: Tracer) -> PartitionSpec:
         """Returns the spec in the type of an argument, over the axes that are mapped."""
         found = PartitionSpec() if x.sharding_type is None else x.sharding_type.spec
-        own = (tuple(n for n in found.axes_of(i) if n in self._names) for i in range(x.ndim))
-        return PartitionSpec(*own)
+        if axes := [*found.unreduced, *found.reduced]:
+            self._check_sums("in_specs", found, axes)
+        own = [tuple(n for n in found.axes_of(i) if n in self._names) for i in range(x.ndim)]
+        return found.update(partitions=own)
 
     def _result_parts(self, returned: object) -> tuple[Any, list[PartitionSpec]]:
         """Returns what the function returned, as tracers, and the spec of each leaf."""
@@ -328,7 +420,38 @@ class _Mapped:
                     f"result {i} of shard_map of {self._title} has {x.ndim} dimensions on each "
                     f"device; its spec {spec!r} names {len(spec)}"
                 )
+            if self._check:
+                made[i] = self._check_variance(i, x, spec)
         return pytrees.unflatten(structure, made), specs
+
+    def _check_variance(self, i: int, x: Tracer, spec: PartitionSpec) -> Tracer:
+        """Returns a result as one that differs where its spec says so.
+
+        Raises `ArgumentError` where it differs along an axis that the spec leaves out, or is
+        unreduced or reduced over other axes.
+        """
+        what = f"result {i} of shard_map of {self._title}"
+        x = as_varying(what, x, spec.axis_names)
+        if terms := spec.unreduced - x.mat.unreduced:
+            x = pcast(x, tuple(sorted(terms)), to="unreduced")
+        mat = x.mat
+        named = {*spec.axis_names, *spec.unreduced, *spec.reduced}
+        left = [name for name in self._names if name in mat.named and name not in named]
+        if left and left[0] in mat.varying:
+            raise ArgumentError(
+                f"{what} differs along the axis {left[0]!r}, "
+                f"and its spec {spec!r} says that it is the same there: name the axis in "
+                f"out_specs, sum or gather over it (lax.psum(x, {left[0]!r})), or take "
+                "check_vma=False, which leaves it to you"
+            )
+        for state in ("unreduced", "reduced"):
+            found, said = getattr(mat, state).intersection(self._names), getattr(spec, state)
+            if found != said:
+                raise ArgumentError(
+                    f"{what} is {state} over {sorted(found)}, and its spec {spec!r} says over "
+                    f"{sorted(said)}"
+                )
+        return x
 
     def _check_surroundings(self, trace: Trace) -> None:
         """Raises where it cannot be within what is mapped already: but over further axes."""
@@ -343,8 +466,8 @@ class _Mapped:
             )
         if trace.mesh.abstract_mesh != self._mesh.abstract_mesh:
             raise InvalidArgument(
-                f"{what} is over {self._mesh!r}, within shard_map over {around} of {trace.mesh!r}: "
-                "one within another is over the same mesh"
+                f"{what} is over {self._mesh.brief}, within shard_map over {around} of "
+                f"{trace.mesh.brief}: one within another is over the same mesh"
             )
         if taken := [name for name in self._names if name in trace.axes]:
             rest = {name for name in self._mesh.axis_names if name not in trace.axes}
@@ -363,22 +486,3 @@ class _Mapped:
     def _spread(self, what: str, specs: object, full: object) -> list[PartitionSpec]:
         of = "arguments" if what == "in_specs" else "results"
         return spread_prefix(specs, full, f"shard_map's {what}", f"the {of} of {self._title}")
-
-    def _check_results(
-        self,
-        trace: Trace,
-        block: ir.Block,
-        arguments: list[frozenset[AxisName]],
-        out_specs: Sequence[PartitionSpec],
-    ) -> None:
-        """Raises `ArgumentError` for a result that differs along an axis that its spec lacks."""
-        found = varying_axes(trace.module, block, arguments, self._mesh.shape)
-        for i, (axes, spec) in enumerate(zip(found, out_specs, strict=True)):
-            left = [n for n in self._names if n in axes and n not in spec.axis_names]
-            if left:
-                raise ArgumentError(
-                    f"result {i} of shard_map of {self._title} differs along the axis {left[0]!r}, "
-                    f"and its spec {spec!r} says that it is the same there: name the axis in "
-                    f"out_specs, sum or gather over it (lax.psum(x, {left[0]!r})), or take "
-                    "check_vma=False, which leaves it to you"
-                )

@@ -86,11 +86,16 @@ class StageInfo:
     def in_avals(self) -> Any:
         """Each argument as a `ShapeDtypeStruct`, as the pytree ``(args, kwargs)``.
 
-        Those that were committed to devices have their shardings.
+        Those that were committed to devices have their shardings; over Explicit axes, all have
+        the shardings in their types.
         """
-        return pytrees.unflatten(
-            self.in_tree, [_argument_struct(aval) for aval in self._stage.avals]
-        )
+        parameters = self._stage.staged.parameters
+        structs = map(_argument_struct, self._stage.avals)
+        typed = [
+            struct.update(sharding=p.sharding) if p.sharding else struct
+            for struct, p in zip(structs, parameters, strict=True)
+        ]
+        return pytrees.unflatten(self.in_tree, typed)
 
     @property
     def args_info(self) -> Any:

@@ -6,13 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
-from plugrt.errors import ArgumentError, ArgumentTypeError
-from plugrt.execution.arrays.aval import Aval, intern_host_aval
+from plugrt.errors import ArgumentError, ArgumentTypeError, DeviceMismatch, FailedPrecondition
+from plugrt.execution.arrays.aval import Aval, intern_aval, intern_host_aval
 from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.launches.programs import compile_options, load, resolve_launch
 from plugrt.execution.placement.default_device import default_device
+from plugrt.execution.placement.launch_shardings import place_on
 from plugrt.execution.placement.placement import CompilerOptions, Launch, read_compiler_options
 from plugrt.execution.placement.result_avals import result_avals
+from plugrt.execution.shardings.named_sharding import is_abstract
 from plugrt.execution.shardings.tiled_sharding import TiledSharding
 from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_checked_methods
@@ -25,6 +27,7 @@ from plugrt.interface import (
 )
 from plugrt.plugins.selection.backends import process_backends
 from plugrt.plugins.selection.platform_names import expand_platform_alias
+from plugrt.settings.declarations import config
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.entry_attributes import EntryAttributes
 from plugrt.stablehlo.passes import with_named_meshes
@@ -78,6 +81,14 @@ class Traced(StageInfo):
             results = [intern_host_aval(t.shape, t.dtype, weak) for t, weak in types]
         else:
             results = result_avals(staged, placed)
+        if launch is None and staged.out_shardings:  # as in JAX, types name no devices
+            typed = zip(results, staged.out_shardings, strict=True)
+            results = [
+                intern_aval(k.shape, k.dtype, one, True, k.weak, k.layout)
+                if one is not None and one.mesh.explicit_axes
+                else k
+                for k, one in typed
+            ]
         return pytrees.unflatten(staged.out_tree, [*map(struct_of, results)])
 
     def lower(self, *, lowering_platforms: Iterable[str] | None = None) -> Lowered:
@@ -91,14 +102,19 @@ class Traced(StageInfo):
             self.staged.claims or any(aval.committed for aval in self.avals)
         ):
             self._launch()  # refuses what contradicts
-        return Lowered(self, _read_platforms(lowering_platforms))
+        return Lowered(self, _read_platforms(lowering_platforms), config.default_device)
 
     def __repr__(self) -> str:
         types = ", ".join(str(p.type) for p in self.staged.parameters)
         return f"<traced {self.staged.plan.name!r} of ({types})>"
 
     @overload
-    def compile(self, compiler_options: OptionsByName | None = None) -> Compiled: ...
+    def compile(
+        self,
+        compiler_options: OptionsByName | None = None,
+        *,
+        device_assignment: Sequence[Device] | None = None,
+    ) -> Compiled: ...
     @overload
     def compile(
         self, compiler_options: OptionsByName | None = None, *, topology: Topology | str
@@ -107,19 +123,23 @@ class Traced(StageInfo):
         self,
         compiler_options: OptionsByName | None = None,
         *,
+        device_assignment: Sequence[Device] | None = None,
         topology: Topology | str | None = None,
     ) -> Compiled | AheadOfTime:
         """Compiles and loads the program on the device that the arguments imply.
 
         ``compiler_options`` are options of the backend's compiler, by name, beside those of the
-        function's own; it refuses those that it does not know. With ``topology`` (or its name, such
-        as ``"tpu:v5e:2x2"``) it is compiled for those devices, which need not be here, and not
-        loaded.
+        function's own; it refuses those that it does not know. Structs over an `AbstractMesh` name
+        no devices: ``device_assignment`` has as many as the mesh. With ``topology`` (or its name,
+        such as ``"tpu:v5e:2x2"``) it is compiled for those devices, which need not be here, and not
+        loaded. Raises `FailedPrecondition` where nothing names the devices, and `DeviceMismatch`
+        where ``device_assignment`` are others, or not as many, as the arguments are on.
         """
+        _require_one(device_assignment, topology)
         added = read_compiler_options("compile", compiler_options)
         options = tuple(sorted({**dict(self.compiler_options), **dict(added)}.items()))
         if topology is None:
-            launch = replace(self._launch(), compiler_options=options)
+            launch = replace(self._launch_on(device_assignment), compiler_options=options)
             return Compiled(self, load(self.staged, launch))
         asked = replace(self._options(), env_overrides=dict(options))
         return compile_ahead(self, topology, asked, self._known, self._attributes)
@@ -127,6 +147,33 @@ class Traced(StageInfo):
     def _launch(self) -> Launch:
         """Where it runs: without devices where only an `AbstractMesh` says how many there are."""
         return self._placed or resolve_launch(self.staged, self.avals, self.device)
+
+    def _launch_on(self, assigned: Sequence[Device] | None) -> Launch:
+        """Returns the launch on the devices that it names, or that are ``assigned``."""
+        launch, name = self._launch(), self.staged.plan.name
+        if assigned is None:
+            if not launch.devices and any(is_abstract(aval.sharding) for aval in self.avals):
+                raise FailedPrecondition(
+                    f"the arguments of {name!r} are over an AbstractMesh, which has no devices: "
+                    "name them, compile(device_assignment=devices), or a topology"
+                )
+            return launch
+        devices = tuple(assigned)
+        if not all(isinstance(device, Device) for device in devices):
+            raise ArgumentTypeError(
+                f"device_assignment is a sequence of plugrt.devices(); got {assigned!r:.80}"
+            )
+        if launch.devices and devices != launch.devices:
+            raise DeviceMismatch(
+                f"{name!r} is compiled for {list(launch.devices)}, where its arguments are; "
+                f"device_assignment has {list(devices)}"
+            )
+        if len(devices) != len(launch.devices or range(launch.partitions)):
+            raise DeviceMismatch(
+                f"{name!r} is over a mesh of {launch.partitions} devices; device_assignment has "
+                f"{len(devices)}"
+            )
+        return launch if launch.devices else place_on(launch, devices)
 
     @property
     def _client(self) -> Client:
@@ -182,6 +229,8 @@ class Lowered(StageInfo):
     traced: Traced
     platforms: tuple[str, ...] | None = None
     """The platforms that it is for; None for any."""
+    _default_device: Device | str | None = field(default=None, compare=False)
+    """The setting of that name when it was lowered; it compiles for that, as in JAX."""
 
     @property
     def _stage(self) -> Traced:
@@ -194,7 +243,8 @@ class Lowered(StageInfo):
         if not staged.depends_on_platform:
             return staged
         if self.platforms is None:
-            client = self.traced._client
+            with config.override(default_device=self._default_device):
+                client = self.traced._client
             return staged.lowered_for(process_backends().platforms_of(client))
         named = [
             name for alias in self.platforms for name in (alias, *expand_platform_alias(alias))
@@ -217,8 +267,7 @@ class Lowered(StageInfo):
         if _read_dialect(dialect) == "hlo":
             computation = XlaComputation(module, debug_info=debug_info)
             return computation.text_with_lines() if debug_info else computation.as_hlo_text()
-        if "<mesh<" in str(module):
-            module = with_named_meshes(module)
+        module = _name_meshes(module)
         if not debug_info:
             return staged.text if module is staged.module else str(module)
         return str(module.operation.get_asm(enable_debug_info=True))
@@ -245,7 +294,7 @@ class Lowered(StageInfo):
         """
         if _read_dialect(dialect) == "hlo":
             return XlaComputation(self._module)
-        return self._module
+        return _name_meshes(self._module)
 
     def cost_analysis(self) -> Mapping[str, OptionValue]:
         """Returns ``flops``, ``bytes accessed`` and so on of the module, before it is optimised.
@@ -255,7 +304,12 @@ class Lowered(StageInfo):
         return estimate_costs(self._staged)
 
     @overload
-    def compile(self, compiler_options: OptionsByName | None = None) -> Compiled: ...
+    def compile(
+        self,
+        compiler_options: OptionsByName | None = None,
+        *,
+        device_assignment: Sequence[Device] | None = None,
+    ) -> Compiled: ...
     @overload
     def compile(
         self, compiler_options: OptionsByName | None = None, *, topology: Topology | str
@@ -264,16 +318,22 @@ class Lowered(StageInfo):
         self,
         compiler_options: OptionsByName | None = None,
         *,
+        device_assignment: Sequence[Device] | None = None,
         topology: Topology | str | None = None,
     ) -> Compiled | AheadOfTime:
         """Compiles and loads the program, or compiles it for a topology: `Traced.compile`.
 
-        Raises `ArgumentError` where it was lowered for other platforms.
+        Raises `ArgumentError` where it was lowered for other platforms, unless
+        ``device_assignment`` names the devices and the module is the same for theirs.
         """
+        _require_one(device_assignment, topology)
         if topology is None:
-            if self.platforms is not None:
-                self._check_platform(self.traced._client)
-            return self.traced.compile(compiler_options)
+            with config.override(default_device=self._default_device):
+                if self.platforms is not None and (
+                    device_assignment is None or self.traced.staged.depends_on_platform
+                ):
+                    self._check_platform(self.traced._client)
+                return self.traced.compile(compiler_options, device_assignment=device_assignment)
         target = resolve_topology(topology)
         self._check_platform(target)
         return self.traced.compile(compiler_options, topology=target)
@@ -292,6 +352,15 @@ class Lowered(StageInfo):
 
     def __repr__(self) -> str:
         return repr(self.traced).replace("<traced", "<lowered", 1)
+
+
+def _require_one(devices: object, topology: object) -> None:
+    if devices is not None and topology is not None:
+        raise ArgumentError("compile takes device_assignment or topology, not both")
+
+
+def _name_meshes(module: ir.Module) -> ir.Module:
+    return with_named_meshes(module) if "<mesh<" in str(module) else module
 
 
 def _read_dialect(dialect: str | None) -> str:

@@ -22,6 +22,7 @@ from plugrt.interface import TensorType
 from plugrt.plugins.selection.backends import get_backend, process_backends
 from plugrt.plugins.selection.platform_names import expand_platform_alias, known_platforms
 from plugrt.stablehlo.bindings import ir
+from plugrt.stablehlo.entry_attributes import set_counts
 from plugrt.stablehlo.modules import rename
 from plugrt.stablehlo.regions import functions_by_name
 from plugrt.stablehlo.xla_computation import XlaComputation
@@ -271,8 +272,7 @@ def state_parts(
         )
     main = functions_by_name(module)["main"]
     with module.context:
-        number = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), max(counts, default=1))
-        module.operation.attributes["mhlo.num_partitions"] = number
+        set_counts(module, partitions=max(counts, default=1))
         for key, parts_of in (("arg_attrs", arguments), ("res_attrs", results)):
             if parts_of is not None:
                 _add_attributes(main, key, [_gspmd(parts) for parts in parts_of])

@@ -237,29 +237,31 @@ def _tensor_type(shape: memoryview) -> TensorType:
 TYPE, DIMENSIONS, DEVICES, COPIES_LAST, LAST_DIMENSIONS = 1, 3, 4, 6, 8
 IOTA_SHAPE, IOTA_ORDER = 9, 10
 
-REPLICATED, OTHER = 0, 3
-"""Values of ``TYPE``: whole on each device, and divided into tiles."""
+REPLICATED, OTHER, UNREDUCED = 0, 3, 6
+"""Values of ``TYPE``: whole on each device, divided into tiles, and terms of a sum on each."""
 
 WHOLE = b""
 """The message of an array that each device has whole."""
 
 
-def write_tiles(parts: Sequence[int], devices: Sequence[int]) -> bytes:
+def write_tiles(parts: Sequence[int], devices: Sequence[int], terms: int = 1) -> bytes:
     """Returns the message of an array in so many equal parts along each dimension.
 
     ``devices`` has the number of the device of each part in row-major order; those that have the
-    same part are next to each other.
+    same part are next to each other. Where they have ``terms`` of a sum, those with the same are.
     """
-    count = math.prod(parts)
+    count = math.prod(parts) * terms
     if count == 1:
         return WHOLE
     copies = len(devices) // count
-    sizes = [*parts, copies] if copies > 1 else parts
+    sizes = [*parts, *[terms] * (terms > 1), *[copies] * (copies > 1)]
+    last = [UNREDUCED, *[REPLICATED] * (copies > 1)] if terms > 1 else []
     return b"".join(
         (
             integer(TYPE, OTHER),
             message(DIMENSIONS, b"".join(map(varint, sizes))),
             message(DEVICES, b"".join(map(varint, devices))),
-            integer(COPIES_LAST, 1) if copies > 1 else b"",
+            integer(COPIES_LAST, 1) if copies > 1 and not last else b"",
+            message(LAST_DIMENSIONS, b"".join(map(varint, last))) if last else b"",
         )
     )

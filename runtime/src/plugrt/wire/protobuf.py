@@ -6,6 +6,7 @@ documented where they are read: `plugrt.wire.hlo_proto`, `plugrt.capi.abi.proto_
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -37,6 +38,11 @@ def integer(field: int, value: int) -> bytes:
 def fixed64(field: int, value: bytes) -> bytes:
     """Returns a field that holds eight bytes: a double, packed by the caller."""
     return varint(field << 3 | _FIXED64) + value
+
+
+def float32(field: int, value: float) -> bytes:
+    """Returns a field that holds a float."""
+    return varint(field << 3 | _FIXED32) + struct.pack("<f", value)
 
 
 def message(field: int, content: bytes) -> bytes:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from plugrt.cli.html import Element, element, join
-from plugrt.cli.html_page import html_page
+from plugrt.cli.html import Element, element, html_page, join
 from plugrt_sdk.conformance.check import Level
 from plugrt_sdk.conformance.reports.report import describe_level, describe_provenance
 from plugrt_sdk.conformance.verdict import Verdict

@@ -15,7 +15,7 @@ from plugrt_cpu import adapter
 from plugrt_cpu.buffer import CpuBuffer
 from plugrt_cpu.device import CpuDevice, Place
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
-from plugrt_cpu.types import SUB_BYTE_DTYPES, array_type
+from plugrt_cpu.types import array_type, is_sub_byte
 
 if TYPE_CHECKING:
     from plugrt.plugins.coordination import Connection
@@ -59,7 +59,7 @@ class ProcessCopies:
         memory_kind: str | None,
     ) -> list[CpuBuffer]:
         """Does what `plugrt.interface.Client.copy_between_processes` says."""
-        if tensor_type.dtype in SUB_BYTE_DTYPES:
+        if is_sub_byte(tensor_type.dtype):
             raise Unimplemented(
                 f"copies of {tensor_type} between processes: jaxlib's transfer server hangs with "
                 "dtypes of less than a byte; convert it to int8 for the way"

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from plugrt_numpy.data_types import Array, Function
+from plugrt_numpy.handlers import OF_JAX
 from plugrt_numpy.operation import Lowering, Operation
 from plugrt_numpy.operations.control_flow import unpack_single
 from plugrt_numpy.operations.lu import factor_lu, permutation_of
@@ -15,7 +16,8 @@ from plugrt_numpy.operations.lu import factor_lu, permutation_of
 
 def _letter(op: Operation, name: str) -> str:
     """Returns a parameter of LAPACK's: a letter, such as ``V`` for "vectors too"."""
-    return chr(int(op.attribute("mhlo.backend_config")[name].value))
+    place = OF_JAX if op.has(OF_JAX) else "backend_config"
+    return chr(int(op.attribute(place)[name].value))
 
 
 def _of_each_matrix(op: Operation, compute: Callable[[Array], Sequence[Array]]) -> Function:
@@ -58,7 +60,7 @@ def _eigh(op: Operation) -> Function:
 
 
 def _svd(op: Operation) -> Function:
-    """``gesdd``: what it leaves of the matrix, singular values, ``u``, ``v`` conjugate-transposed;
+    """``gesdd``, ``gesvd``: the rest of the matrix, singular values, ``u``, ``v`` adjoint;
     mode A has square ``u`` and ``v``, S their first vectors, N none."""
     mode, (_, _, left, right, _) = _letter(op, "mode"), op.result_types
 
@@ -75,9 +77,7 @@ def _svd(op: Operation) -> Function:
 
 def _eig(op: Operation) -> Function:
     """``geev``: eigenvalues (of real matrices their two parts), left and right eigenvectors."""
-    if _letter(op, "compute_left") == "V":
-        op.refuse("NumPy has no left eigenvectors")
-    vectors = _letter(op, "compute_right") == "V"
+    left, vectors = (_letter(op, f"compute_{side}") == "V" for side in ("left", "right"))
     is_real = len(op.ir.results) == 5
     dtype = op.result_types[-2].dtype
 
@@ -86,11 +86,25 @@ def _eig(op: Operation) -> Function:
             values, right = np.linalg.eig(x)
         else:
             values, right = np.linalg.eigvals(x), np.zeros(x.shape)
-        values, right = values.astype(dtype, copy=False), right.astype(dtype, copy=False)
+        found = _left_vectors(x, values) if left else np.zeros(x.shape)
+        values, *both = (part.astype(dtype, copy=False) for part in (values, found, right))
         parts = (values.real, values.imag) if is_real else (values,)
-        return *parts, np.zeros_like(right), right
+        return *parts, *both
 
     return _of_each_matrix(op, compute)
+
+
+def _left_vectors(x: Array, values: Array) -> Array:
+    """Returns the left eigenvectors, which are the adjoint's, in the order of the eigenvalues."""
+    conjugates, vectors = np.linalg.eig(x.conj().swapaxes(-1, -2))
+    for place in np.ndindex(x.shape[:-2]):
+        distances = np.abs(values[place][:, None] - conjugates[place].conj())
+        order = []
+        for row in distances:
+            order.append(at := int(np.argmin(row)))
+            distances[:, at] = np.inf
+        vectors[place] = vectors[place][:, order]
+    return vectors
 
 
 def _lu(op: Operation) -> Function:
@@ -106,7 +120,7 @@ def _pivots_to_permutation(op: Operation) -> Function:
 
 TARGETS: dict[str, Lowering] = {
     **{f"lapack_{kind}_ffi": _eigh for kind in ("ssyevd", "dsyevd", "cheevd", "zheevd")},
-    **{f"lapack_{letter}gesdd_ffi": _svd for letter in "sdcz"},
+    **{f"lapack_{letter}{name}_ffi": _svd for letter in "sdcz" for name in ("gesdd", "gesvd")},
     **{f"lapack_{letter}geev_ffi": _eig for letter in "sdcz"},
     **{f"lapack_{letter}getrf_ffi": _lu for letter in "sdcz"},
     "numpy_lu_pivots_to_permutation": _pivots_to_permutation,

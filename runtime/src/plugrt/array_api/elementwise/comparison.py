@@ -22,7 +22,7 @@ def _sides(function: str, x1: Tracer, x2: Tracer) -> tuple[Tracer, Tracer]:
     return binary(function, x1, x2, ANY)
 
 
-@operation
+@operation(keys="all")
 def equal(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns whether ``x1 == x2``; NaN equals nothing. Any dtypes that have a common one.
 
@@ -31,7 +31,7 @@ def equal(x1: Tracer, x2: Tracer, /) -> Tracer:
     return compare(*_sides("equal", x1, x2), "EQ")
 
 
-@operation
+@operation(keys="any")
 def not_equal(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns whether ``x1 != x2``; NaN differs from all. Any dtypes that have a common one.
 

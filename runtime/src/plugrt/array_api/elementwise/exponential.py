@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 
 from plugrt.array_api.elementwise.complex import apply_symmetric
@@ -62,7 +65,7 @@ def log2(x: Tracer, /) -> Tracer:
 
     The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
-    return _log_to_base(unary("log2", x, FLOATING), 2)
+    return _scaled_log(unary("log2", x, FLOATING), hlo.divide, np.log(2))
 
 
 @operation(weak_by="none")
@@ -71,17 +74,18 @@ def log10(x: Tracer, /) -> Tracer:
 
     The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
-    return _log_to_base(unary("log10", x, FLOATING), 10)
+    # As in JAX: most powers of 10 give whole numbers, which few do with a division by ln 10.
+    return _scaled_log(unary("log10", x, FLOATING), hlo.multiply, math.log10(math.e))
 
 
-def _log_to_base(x: Tracer, base: int) -> Tracer:
-    def divide_by_log(part: Tracer) -> Tracer:
-        return emit(hlo.divide, part, full(part.shape, np.log(base), part.dtype))
+def _scaled_log(x: Tracer, scale: Any, factor: float) -> Tracer:
+    def scaled(part: Tracer) -> Tracer:
+        return emit(scale, part, full(part.shape, factor, part.dtype))
 
     if dtype_kind(x.dtype) == "c":
         # Part by part: a complex division would turn infinities into NaN.
-        return emit(hlo.complex, *[divide_by_log(p) for p in complex_parts(emit(hlo.log, x))])
-    return convert(divide_by_log(emit(hlo.log, widen(x))), x.dtype)
+        return emit(hlo.complex, *[scaled(p) for p in complex_parts(emit(hlo.log, x))])
+    return convert(scaled(emit(hlo.log, widen(x))), x.dtype)
 
 
 @operation

@@ -160,7 +160,7 @@ def common_shape(
     if shape is None:
         found = ", ".join(f"{n} of shape {x.shape}" for n, x in zip(names, operands, strict=True))
         raise ShapeError(
-            f"{function} got {found}, which do not broadcast: aligned at the last dimension, "
+            f"{function} got {found}, which cannot be broadcast: aligned at the last dimension, "
             "each must be equal or 1"
         )
     return shape

@@ -38,19 +38,22 @@ def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     broadcast and promote, else `ShapeError` or `DtypeError`.
     """
     check_exponent(x1, x2)
-    if is_weak_base(x1, x2):
+    if is_known_exponent(x1, x2):
         known: Array = known_power(x1, exponent=x2)
         return known
     result: Array = power(x1, x2)
     return result
 
 
-def is_weak_base(x1: object, x2: object) -> bool:
-    """Whether it is a weak array, outside of a trace, to the power of a Python integer.
+def is_known_exponent(x1: object, x2: object) -> bool:
+    """Whether the program must know the exponent, a Python integer, outside of a trace.
 
-    In a trace the integer is seen to be one: the power is as weak as its base.
+    The power of a weak array is as weak as its base, and powers of complex arrays are products.
+    In a trace the integer is seen to be one.
     """
-    return type(x2) in (int, bool) and type(x1) is Array and x1._aval.weak
+    if type(x2) not in (int, bool) or type(x1) is not Array:
+        return False
+    return x1._aval.weak or dtype_kind(x1.dtype) == "c"
 
 
 def check_exponent(base: Any, exponent: Any) -> None:
@@ -78,6 +81,8 @@ def _power(x1: Tracer, x2: Tracer, /) -> Tracer:
     kind = dtype_kind(a.dtype)
     if kind in "iu":
         made = _integer_power(a, b)
+    elif kind == "c" and type(x2.scalar) is int:
+        made = multiply_out(a, x2.scalar)
     else:
         made = _complex_power(a, b) if kind == "c" else emit(hlo.power, a, b)
     return with_weakness(made, _is_weak_power(x1, x2, kind))
@@ -105,6 +110,20 @@ power = operation(weak_by="body")(_power)
 def known_power(x1: Tracer, *, exponent: int) -> Tracer:
     """Returns ``x1 ** exponent``, of which one program is made for each exponent."""
     return _power(x1, as_tracer(exponent))
+
+
+def multiply_out(x: Tracer, exponent: int) -> Tracer:
+    """Returns a power of ``x`` by repeated squaring."""
+    left, power, result = exponent if exponent >= 0 else -exponent, x, None
+    while left:
+        if left & 1:
+            result = power if result is None else emit(hlo.multiply, result, power)
+        left >>= 1
+        if left:
+            power = emit(hlo.multiply, power, power)
+    if result is None:
+        return full(x.shape, 1, x.dtype)
+    return emit(hlo.divide, full(x.shape, 1, x.dtype), result) if exponent < 0 else result
 
 
 def _integer_power(a: Tracer, b: Tracer) -> Tracer:

@@ -151,9 +151,17 @@ def tan(x: Tracer, /) -> Tracer:
 def tanh(x: Tracer, /) -> Tracer:
     """Returns the hyperbolic tangent. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
+    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`. Of 0 with
+    an imaginary part that is not finite, the real part is 0.
     """
-    return emit(hlo.tanh, unary("tanh", x, FLOATING))
+    x = unary("tanh", x, FLOATING)
+    found = emit(hlo.tanh, x)
+    if dtype_kind(x.dtype) != "c":
+        return found
+    (real, imaginary), (a, b) = complex_parts(x), complex_parts(found)
+    is_zero = compare(real, full(real.shape, 0, real.dtype), "EQ")
+    lost = emit(hlo.and_, is_zero, emit(hlo.not_, emit(hlo.is_finite, imaginary)))
+    return emit(hlo.complex, select(lost, real, a), b)
 
 
 @operation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,14 @@ from plugrt.array_api.indexing.key import Key, parse
 from plugrt.array_api.indexing.read import read
 from plugrt.array_api.indexing.write import write
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError
-from plugrt.execution.arrays.array import Array
-from plugrt.execution.launches.pipeline import forget_traces_of
+from plugrt.execution.arrays.array import Array, array_holding
 from plugrt.execution.shardings.format import Format
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.frames.argument_errors import with_argument_errors
+from plugrt.native.known_dtypes import is_key_dtype
 from plugrt.settings.declarations import config
 from plugrt.tracing.emit import broadcast_to, convert, emit, full, hlo, reshape, select, strong
-from plugrt.tracing.operation import operation
+from plugrt.tracing.operation import Operation, operation
 from plugrt.tracing.promotion import dtype_kind, kind_rank
 from plugrt.tracing.trace import current_trace
 from plugrt.tracing.tracer import Tracer
@@ -75,7 +76,8 @@ class IndexUpdateRef:
     A key is as in ``x[key]``. Values broadcast to the shape of ``x[key]`` and take the dtype of
     ``x``; a value of a higher kind (a float for integers) is refused with `DtypeError`. Where
     index arrays name an element twice, ``add`` and the like apply twice; which value ``set`` takes
-    is unspecified. ``mode`` decides about positions in arrays that are out of bounds:
+    is unspecified. ``mode`` decides about positions that are out of bounds (an integer that is
+    raises `InvalidIndex` where no mode is given):
     ``drop`` (the default) ignores them, ``clip`` clamps them. Negative ones count
     from the back. A boolean array may be traced if the value does not depend on how many elements
     it picks. ``indices_are_sorted`` and ``unique_indices`` are promises that make updates faster.
@@ -125,14 +127,16 @@ class IndexUpdateRef:
         unique_indices: bool = False,
         out_sharding: OutSharding = None,
     ) -> Any:
-        """Returns ``x[key]``; ``mode`` decides about positions in arrays that are out of bounds.
+        """Returns ``x[key]``; ``mode`` decides about positions that are out of bounds.
 
         ``clip`` (the default) gives the nearest element, ``fill`` (the default with a
         ``fill_value``) the ``fill_value``: if None NaN, the least signed or the greatest unsigned
-        integer.
+        integer. With neither an integer that is out of bounds raises `InvalidIndex`.
         """
         del indices_are_sorted, unique_indices  # hints without effect on a gather
-        key = parse(self._array.shape, self._key, embed=current_trace() is not None)
+        bounded = mode is None and fill_value is None
+        embed = current_trace() is not None
+        key = parse(self._array.shape, self._key, embed=embed, bounded=bounded)
         return get_at(self._array, key.operands, spec=key.spec, mode=mode, fill_value=fill_value,
             out_sharding=out_sharding,
         )  # fmt: skip
@@ -148,6 +152,8 @@ class IndexUpdateRef:
         function: Callable[[Any], object] | None = None,
     ) -> object:
         x, mask = self._array, self._key
+        if how != "set" and is_key_dtype(x.dtype):
+            raise DtypeError(f"x.at[key].{how} does not accept dtype {x.dtype.name}")
         if how == "divide" and dtype_kind(x.dtype) not in "fc":
             raise DtypeError(
                 f"x.at[key].divide got x of dtype {x.dtype.name}; it takes floating dtypes"
@@ -156,25 +162,22 @@ class IndexUpdateRef:
             raise ArgumentError(
                 f"mode is {mode!r}; updates take {', '.join(map(repr, _WRITE_MODES))}"
             )
-        if not isinstance(values, Array | np.ndarray | np.generic | bool | int | float | complex):
-            values = np.asarray(values)
-        if _is_mask(mask, x, values):
-            return update_where(
-                x, mask, values, how=how, function=function, out_sharding=out_sharding
-            )
-        key = parse(x.shape, mask, embed=current_trace() is not None)
-        return update_at(
-            x,
-            key.operands,
-            values,
-            spec=key.spec,
-            how=how,
-            function=function,
-            mode=mode,
-            sorted_=indices_are_sorted,
-            unique=unique_indices,
-            out_sharding=out_sharding,
-        )
+        update, given, options = _find_update(x, mask, values, bounded=mode is None)
+        if update is update_at:
+            options |= {"mode": mode, "sorted_": indices_are_sorted, "unique": unique_indices}
+        return update(x, *given, how=how, function=function, out_sharding=out_sharding, **options)
+
+
+def _find_update(
+    x: Any, key: Any, values: Any, *, bounded: bool = True
+) -> tuple[Any, tuple[Any, Any], dict[str, Any]]:
+    """Returns the operation that updates ``x``, its arguments after ``x``, and options."""
+    if not isinstance(values, _VALUES):
+        values = np.asarray(values)
+    if _is_mask(key, x, values):
+        return update_where, (key, values), {}
+    parsed = parse(x.shape, key, embed=current_trace() is not None, bounded=bounded)
+    return update_at, (parsed.operands, values), {"spec": parsed.spec, **_AT}
 
 
 def setitem(x: Any, key: object, value: object, /) -> None:
@@ -196,18 +199,47 @@ def setitem(x: Any, key: object, value: object, /) -> None:
             f"x[key] = value to {x._aval} while {trace.name!r} is traced: the array is "
             "not one of that function. Write y = x.at[key].set(value), and return it"
         )
+    update, given, options = _find_update(x, key, value)
+    if getattr(x, "_is_alone", False) and _assign_in_place(x, update, given, options):
+        return
     while True:  # again where another thread has assigned meanwhile
         held = x._held()
-        lives = getattr(x, "_lives", None)
-        new = x.at[key].set(value)
-        old = x._aval
-        if new._aval.sharding is not old.sharding or new._aval.layout is not old.layout:
-            place = old.sharding if old.layout is None else Format(old.layout, old.sharding)
-            new = device_put(new, place)
-        if x._replace(held, new):
-            break
-    if lives is not None:
-        forget_traces_of(lives)
+        new = update(x, *given, how="set", function=None, **options)
+        if x._replace(held, _place_as(x, new)):
+            return
+
+
+def _place_as(x: Any, new: Any) -> Any:
+    """Returns an array with the sharding and the layout of ``x``."""
+    old = x._aval
+    if new._aval.sharding is old.sharding and new._aval.layout is old.layout:
+        return new
+    return device_put(new, old.sharding if old.layout is None else Format(old.layout, old.sharding))
+
+
+def _assign_in_place(
+    x: Any, update: Operation[..., Any], given: tuple[Any, Any], options: dict[str, object]
+) -> bool:
+    """Assigns by a launch that writes to the buffers of ``x``, where nothing else has them.
+
+    Returns whether it did. Other threads wait for the buffers.
+    """
+    index, value = given
+    if type(value) not in _PLAIN and not isinstance(value, np.generic):
+        return False  # to convert it may read x
+    operands = index if type(index) is tuple else (index,)
+    taker = array_holding(x._shards, x._aval)
+    made: list[Any] = []
+    if id(x) in map(id, (*operands, value)) or not x._lend_to(taker, made):
+        return False
+    launch = partial(_IN_PLACE[update], how="set", function=None, **options)
+    try:
+        # In C alone: an interrupt comes before the launch, or after its result was kept.
+        made += map(launch, (taker,), (index,), (value,))
+        made[0] = _place_as(x, made[0])
+    finally:
+        x._end_loan(taker, made)
+    return True
 
 
 def _assign_in_trace(x: Tracer, key: Any, value: Any) -> None:
@@ -233,7 +265,7 @@ def _is_mask(key: Any, x: Any, values: Any) -> bool:
     return len(shape) <= rest or (len(shape) == rest + 1 and shape[0] == 1)
 
 
-@operation(static=("spec", "mode", "fill_value"), weak_by=("x",), shards=True)
+@operation(static=("spec", "mode", "fill_value"), weak_by=("x",), shards=True, keys="each")
 def get_at(
     x: Tracer,
     operands: tuple[Tracer, ...],
@@ -246,7 +278,9 @@ def get_at(
     return read(x, Key(spec, operands), mode, fill_value)
 
 
-@operation(static=("how", "function"), weak_by=("x",), shards=True)
+@operation(
+    static=("how", "function"), weak_by=("x",), shards=True, keys="each", keyed=("x", "value")
+)
 def update_where(
     x: Tracer, mask: Tracer, value: Tracer, *, how: str, function: Callable[[Any], object] | None
 ) -> Tracer:
@@ -270,6 +304,8 @@ def update_where(
     weak_by=("x",),
     title="at",
     shards=True,
+    keys="each",
+    keyed=("x", "value"),
 )
 def update_at(
     x: Tracer,
@@ -297,6 +333,11 @@ def update_at(
     return written(strong(x), _make_combine(how, function))
 
 
+_AT = {"mode": None, "sorted_": False, "unique": False}
+_PLAIN = (Array, np.ndarray, bool, int, float, complex)
+_VALUES = (*_PLAIN, np.generic)
+_IN_PLACE = {update: update.donating_first() for update in (update_at, update_where)}
+"""The same operations, with ``x`` donated."""
 _AFTERWARDS = {"divide": hlo.divide, "power": hlo.power}
 
 

@@ -43,20 +43,20 @@ def getitem(x: Any, key: Any, /) -> Any:
         raise
 
 
-@operation(weak_by=("x",), title="getitem")
+@operation(weak_by=("x",), title="getitem", keys="each")
 def read_row(x: Tracer, index: Tracer) -> Tracer:
     """Returns ``x[index]`` for a single position within bounds."""
     rest = [Slice(0, n, 1) for n in x.shape[1:]]
     return read(x, Key((Scalar(safe=True), *rest), (index,)))
 
 
-@operation(static=("spec",), weak_by=("x",), title="getitem")
+@operation(static=("spec",), weak_by=("x",), title="getitem", keys="each")
 def read_at(x: Tracer, index: tuple[Tracer, ...], *, spec: Spec) -> Tracer:
     """Returns the elements that a key's parts pick."""
     return read(x, Key(spec, index))
 
 
-@operation(static=("axis", "mode", "fill_value"), weak_by=("x",), shards=True)
+@operation(static=("axis", "mode", "fill_value"), weak_by=("x",), shards=True, keys="each")
 def take(
     x: Tracer,
     indices: Tracer,
@@ -97,7 +97,7 @@ def take(
     return result
 
 
-@operation(static=("axis", "mode", "fill_value"), weak_by=("x",))
+@operation(static=("axis", "mode", "fill_value"), weak_by=("x",), keys="each")
 def take_along_axis(
     x: Tracer,
     indices: Tracer,

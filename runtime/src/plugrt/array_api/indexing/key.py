@@ -31,6 +31,7 @@ from plugrt.array_api.indexing.items import (
 )
 from plugrt.errors import DataDependentShape, InvalidIndex, TracingError
 from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.array_types import is_registered, represent
 from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
 
@@ -43,12 +44,13 @@ class Key:
     operands: tuple[Any, ...]
 
 
-def parse(shape: Shape, key: object, *, embed: bool) -> Key:
+def parse(shape: Shape, key: object, *, embed: bool, bounded: bool = True) -> Key:
     """Returns a key for an array of ``shape``, by NumPy's rules.
 
     With ``embed``, integers and the starts of slices become part of the spec; else they become
     operands, so that all of them are one program. Raises `InvalidIndex` for integers out of
-    bounds, too many indices and wrong types; `DataDependentShape` for a traced boolean array.
+    bounds, unless not ``bounded`` (they are as those in arrays then), too many indices and wrong
+    types; `DataDependentShape` for a traced boolean array.
     """
     elements = [_normalize_element(k) for k in (key if isinstance(key, tuple) else (key,))]
     elements = _expand_ellipsis(shape, elements, key)
@@ -56,6 +58,8 @@ def parse(shape: Shape, key: object, *, embed: bool) -> Key:
     operands: list[Any] = []
     axis = 0
     for k in elements:
+        if isinstance(k, int) and not bounded and not -shape[axis] <= k < shape[axis]:
+            k = np.asarray(max(-shape[axis] - 1, min(k, shape[axis])), np.int32)
         if k is None:
             items.append(New())
         elif k is Ellipsis:
@@ -102,7 +106,7 @@ def _normalize_element(k: Any) -> Any:
     """Returns an element of a key as None, an ellipsis, a slice, an int, or an array."""
     if k is None or k is Ellipsis or isinstance(k, slice):
         return k
-    if isinstance(k, list):
+    if isinstance(k, list | tuple):  # a tuple within the key
         k = _convert_list(k)
     if isinstance(k, bool | np.bool_):
         k = np.asarray(k)
@@ -110,10 +114,13 @@ def _normalize_element(k: Any) -> Any:
         try:
             return operator.index(k)
         except TypeError as error:
-            raise InvalidIndex(
-                f"{k!r:.60} of type {type(k).__qualname__} is no index; an index is an integer, a "
-                "slice, an ellipsis, None, or an array of integers or booleans"
-            ) from error
+            if not is_registered(k) and not hasattr(type(k), "__array__"):
+                raise InvalidIndex(
+                    f"{k!r:.60} of type {type(k).__qualname__} is no index; an index is an "
+                    "integer, a slice, an ellipsis, None, or an array of integers or booleans"
+                ) from error
+        found = represent(k, "an index") if is_registered(k) else k
+        k = found if type(found) in (Array, Tracer) else np.asarray(found)
     if dtype_kind(k.dtype) not in "biu":
         raise InvalidIndex(
             f"an array of dtype {k.dtype.name} is no index; arrays in an index hold integers or "
@@ -173,7 +180,7 @@ def normalize_index(k: int, shape: Shape, axis: int) -> int:
     return k % size
 
 
-def _convert_list(k: list[object]) -> object:
+def _convert_list(k: list[object] | tuple[object, ...]) -> object:
     """Returns a list as an index array; `InvalidIndex` for rows of different lengths."""
     try:
         return np.asarray(k) if k else np.zeros(0, np.int32)

@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping
 
 from plugrt.errors import InvalidArgument
 from plugrt.interface import CompileOptions, DeviceAssignment
-from plugrt.interface.checks import require_auto_partitioning
+from plugrt.interface.checks import EFFORTS, require_auto_partitioning
 from plugrt.wire.protobuf import (
     Content,
     fields,
     fixed64,
+    float32,
     integer,
     integers,
     message,
@@ -34,6 +35,13 @@ _LISTS = {
     18: "allow_spmd_sharding_propagation_to_parameters",
 }
 """Fields of the build options that are lists, by number."""
+_EFFORTS = {
+    "exec_time_optimization_effort": 20,
+    "memory_fitting_effort": 21,
+    "optimization_level": 24,
+    "memory_fitting_level": 25,
+}
+"""Compiler options that are fields of the build options, by name; the first two are floats."""
 _OVERRIDES = 7
 """``env_option_overrides``: a map from names to an ``OptionOverrideProto`` each."""
 
@@ -59,6 +67,25 @@ def assignment_in(options: bytes) -> DeviceAssignment | None:
         for assignment in messages(build, _BUILD_ASSIGNMENT):
             return read_device_assignment(assignment)
     return None
+
+
+def build_options(overrides: Mapping[str, str | bool | int | float]) -> bytes:
+    """Returns what compiler options state of the build options: how hard the compiler tries."""
+    out = b""
+    for name, number in _EFFORTS.items():
+        if name in overrides:
+            value = EFFORTS[name](overrides[name])
+            out += integer(number, value) if type(value) is int else float32(number, value)
+    return out
+
+
+def _read_efforts(build: bytes) -> dict[str, str | bool | int | float]:
+    found = {n: v for n, v in fields(build) if n in _EFFORTS.values()}
+    return {
+        name: value if isinstance(value := found[n], int) else struct.unpack("<f", value)[0]
+        for name, n in _EFFORTS.items()
+        if n in found
+    }
 
 
 def _override(name: str, value: str | bool | int | float) -> bytes:
@@ -112,11 +139,12 @@ def compile_options(options: CompileOptions) -> bytes:
             build += message(number, b"".join(map(varint, values)))
     if options.use_shardy_partitioner:
         build += integer(19, 1)
+    build += build_options(options.env_overrides)
     out = message(_BUILD_OPTIONS, build)
     if options.parameter_is_tupled:
         out = integer(2, 1) + out
     overrides: Mapping[str, str | bool | int | float] = options.env_overrides
-    return out + b"".join(_override(*item) for item in overrides.items())
+    return out + b"".join(_override(*i) for i in overrides.items() if i[0] not in _EFFORTS)
 
 
 def read_compile_options(encoded: bytes) -> CompileOptions:
@@ -129,7 +157,7 @@ def read_compile_options(encoded: bytes) -> CompileOptions:
         stated = {n: v for n, v in fields(build) if isinstance(v, int)}
         assignment = assignment_in(encoded)
         tupled = any(v for n, v in fields(encoded) if n == 2)
-        overrides = _read_overrides(encoded)
+        overrides = {**_read_efforts(build), **_read_overrides(encoded)}
         lists = {name: tuple(integers(build, number)) for number, name in _LISTS.items()}
     except (ValueError, struct.error) as error:
         raise InvalidArgument(

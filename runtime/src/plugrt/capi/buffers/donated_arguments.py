@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, cast
 
 from plugrt.errors import InvalidArgument, PjrtError
 from plugrt.interface import Shards
@@ -11,6 +11,19 @@ from plugrt.wire import hlo_proto
 
 if TYPE_CHECKING:
     from plugrt.interface import Executable, Program
+
+
+class _Donated(Protocol):
+    """The part of `plugrt.capi.buffers.buffer.Buffer` that this module uses.
+
+    That class cannot be imported here, for annotations either: it would close a circle.
+    """
+
+    def is_deleted(self) -> bool: ...
+    def is_gone(self) -> bool: ...
+    def _note_donation(self, reason: str, known: bool) -> None: ...
+    def _retire(self, reason: str) -> object: ...
+
 
 _MARKS = (b"tf.aliasing_output", b"jax.buffer_donor")
 
@@ -36,9 +49,8 @@ class DonatedArguments:
         # If the parameters are unknown, the library is asked about each argument.
         taken = range(len(arguments)) if known is None else known.difference(kept)
         reason = self.reason
-        for i in taken:
-            for buffer in arguments[i]:
-                buffer._note_donation(reason, known is not None)  # type: ignore[attr-defined]
+        for buffer in _buffers([arguments[i] for i in taken]):
+            buffer._note_donation(reason, known is not None)
 
     def taken(self, arguments: Sequence[Shards], kept: Collection[int] = ()) -> Sequence[int]:
         """The numbers of the arguments that a launch takes; none where that is unknown."""
@@ -47,9 +59,8 @@ class DonatedArguments:
 
     def mark_copied(self, arguments: Sequence[Shards]) -> None:
         """Invalidates donated arguments that a launch copied, as others needed them."""
-        for shards in arguments:
-            for buffer in shards:
-                buffer._note_donation(self.reason, True)  # type: ignore[attr-defined]
+        for buffer in _buffers(arguments):
+            buffer._note_donation(self.reason, True)
 
     @property
     def reason(self) -> str:
@@ -70,10 +81,9 @@ class DonatedArguments:
 
         The library is asked about each argument that nobody has deleted.
         """
-        buffers = [buffer for shards in arguments for buffer in shards]
-        taken = [b for b in buffers if not b.is_deleted() and b.is_gone()]  # type: ignore[attr-defined]
+        taken = [b for b in _buffers(arguments) if not b.is_deleted() and b.is_gone()]
         for buffer in taken:
-            buffer._retire(f"{self.reason}, which failed")  # type: ignore[attr-defined]
+            buffer._retire(f"{self.reason}, which failed")
         return bool(taken)
 
     def refuse_repeated(self, arguments: Sequence[Shards], kept: Collection[int] = ()) -> None:
@@ -90,6 +100,11 @@ class DonatedArguments:
         if self._taken is _UNASKED:
             self._taken = donated_parameters(self._executable)
         return self._taken
+
+
+def _buffers(arguments: Sequence[Shards]) -> Sequence[_Donated]:
+    """Returns the buffers of the arguments of a launch, which are all this library's."""
+    return cast("Sequence[_Donated]", [buffer for shards in arguments for buffer in shards])
 
 
 def has_repeated(arguments: Sequence[Shards]) -> bool:

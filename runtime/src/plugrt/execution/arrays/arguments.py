@@ -96,7 +96,7 @@ def read_arguments(
 
 def _read(x: object, explain: Callable[[int], str], i: int) -> tuple[object, Aval]:
     if type(x) is Array:
-        if x._shards is None:
+        if x._shards is None and x.is_deleted():
             raise DeletedBuffer(f"{explain(i)}: {x._deleted_message()}")
         return x, x._aval
     if isinstance(x, Array):  # a tracer, which `host_array` would ask for its values

@@ -41,6 +41,8 @@ class PythonArray:
     _shards: Any
     _aval: object
     _extra: object
+    _is_viewed = False
+    """Whether the core made views that ``_extra`` does not show."""
 
 
 ArrayBase = PythonArray
@@ -100,7 +102,9 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
     """
 
     # Of the arrays that hold the same buffers (see `sharers`); not set where there are none.
-    __slots__ = ("__weakref__", "_lives", "_sharers")
+    # `_is_alone` is: whether an assignment made the buffers, and nobody has asked for them since.
+    # `_assignment` is, while one writes to the buffers.
+    __slots__ = ("__weakref__", "_assignment", "_is_alone", "_lives", "_sharers")
 
     __array_priority__ = 100  # a NumPy array as the left operand defers to this class
 
@@ -219,7 +223,7 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
         """
         sharding = self._aval.sharding
         shape = sharding.shard_shape(self.shape)
-        where = sharding.devices_indices_map(self.shape)
+        where = sharding._places(self.shape)
         held = self._held()
         buffers = dict(zip(sharding.addressable_devices, self._open_shards(held), strict=True))
         seen: Counter[str] = Counter()
@@ -253,6 +257,11 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
 
     def __deepcopy__(self, memo: dict[int, object]) -> Array:
         return self.__copy__()
+
+    def _words(self) -> Array:
+        """The words of random keys, an array of the same buffers."""
+        words: Any = self._aval.of_words  # type: ignore[attr-defined]
+        return new_array(self._live(), words)
 
     def _printed(self) -> npt.NDArray[np.generic]:
         """What printing shows: the contents, or those of all replicas."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -11,22 +11,24 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt import monitoring
-from plugrt.errors import BufferUnavailable, DeletedBuffer, Internal, NotAnArray
+from plugrt.errors import ArgumentTypeError, BufferUnavailable, DeletedBuffer, Internal, NotAnArray
 from plugrt.execution.arrays import sharers
 from plugrt.execution.arrays.array_conversions import Conversions
-from plugrt.execution.arrays.aval import ArrayAval
+from plugrt.execution.arrays.aval import ArrayAval, is_of_keys
 from plugrt.execution.arrays.transfer_guard import check_transfer
-from plugrt.execution.arrays.waiting import await_together
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.interface import Buffer, Client, HeldForm, Shards, TensorType
 from plugrt.lifetime.callback_exits import raise_exit
 from plugrt.monitoring.listeners import listening, record_event_duration_secs
+from plugrt.native.known_dtypes import KeyDtype, buffer_type
 from plugrt.native.native_core import core
 from plugrt.settings.declarations import config
 
 _token = config.token
+_traces = sharers.trace_state
+_KEYS: str = KeyDtype.char
 
 
 @with_checked_methods
@@ -39,11 +41,13 @@ class Contents(Conversions):
         _shards: Any
         _extra: Any
         _is_there: Any  # a bool of the core's arrays
+        _is_alone: Any  # a bool, where it is set
+        _assignment: Any  # an `Assignment` while one writes to the buffers
         _aval: ArrayAval
 
         @property
         def sharding(self) -> Sharding: ...
-        def _deleted_message(self) -> str: ...
+        def _await_held(self) -> Any: ...
         def _raise_deleted(self, error: DeletedBuffer) -> NoReturn: ...
 
     def _live(self) -> Shards:
@@ -58,22 +62,28 @@ class Contents(Conversions):
         return opener(held)
 
     def _held(self) -> Any:
+        """The buffers; who asks may keep them or hand them out, so that others may read them."""
+        self._is_alone = False
+        if _traces.trace is not None:
+            sharers.note_read(self)
         held = self._shards  # read once: another thread may delete it
-        if held is None:
-            raise DeletedBuffer(self._deleted_message())
-        return held
+        return self._await_held() if held is None else held
 
     def _host(self) -> npt.NDArray[np.generic]:
         """The contents as a read-only NumPy array, kept for the next time."""
+        if _traces.trace is not None:
+            sharers.note_read(self)
         held = self._shards  # read once: another thread may delete it
         if held is None:
-            raise DeletedBuffer(self._deleted_message())
+            held = self._await_held()
         host: npt.NDArray[Any] | None = self._extra
         if host is None:
             if _token().guarded:
                 self._check_read(explicit=False)
             start = time.perf_counter() if listening else 0.0
             shards, aval = held, self._aval  # not by functions, which take half the time
+            if aval.dtype.char == _KEYS:
+                self._refuse_keys()
             if not _is_sequence(type(held)):
                 shards = (aval.opener or _keep_opener(aval))(held)
             try:
@@ -96,6 +106,14 @@ class Contents(Conversions):
                     monitoring.READ, time.perf_counter() - start, bytes=host.nbytes
                 )
         return host
+
+    def _refuse_keys(self) -> None:
+        """Raises `ArgumentTypeError` for random keys, whose buffers hold words in their place."""
+        if is_of_keys(self._aval):
+            raise ArgumentTypeError(
+                f"an array of dtype {self._aval.dtype.name} holds random keys, which are no NumPy "
+                "data; random.key_data(keys) gives their words"
+            )
 
     def _read(self, shards: Shards) -> npt.NDArray[np.generic]:
         sharding = self._aval.sharding
@@ -143,6 +161,8 @@ class Contents(Conversions):
         return host
 
     def _only_buffer(self, use: str) -> Buffer:
+        if use == "DLPack":
+            self._refuse_keys()
         shards = self._live()
         if len(shards) > 1:
             raise BufferUnavailable(
@@ -212,7 +232,7 @@ def _keep_opener(aval: ArrayAval) -> Callable[[Any], Shards]:
     device, memory_kind = sharding.addressable_devices[0], sharding.memory_kind
     memory = device.memory(memory_kind) if memory_kind else device.default_memory()
     shape = sharding.shard_shape(aval.shape)
-    part = TensorType(shape, aval.dtype, aval.layout)
+    part = TensorType(*buffer_type(shape, aval.dtype), aval.layout)
     form = device.client.held_form(part, memory)
     aval.opener = form.open
     if type(sharding) is SingleDeviceSharding or sharding.plain_device is not None:
@@ -243,3 +263,32 @@ def _format(dtype: np.dtype[np.generic]) -> str | None:
         return np.empty((), dtype).data.format
     except ValueError:
         return None
+
+
+def await_together(held: Iterable[tuple[ArrayAval, object]]) -> bool:
+    """Waits for arrays of these avals, which hold these shards; whether all are there.
+
+    False, where the caller waits for each in turn: a backend waits for one only, there is
+    nothing to wait for any more, or making one failed, which the wait for that one raises.
+    """
+    by_aval: dict[ArrayAval, list[object]] = {}
+    for aval, shards in held:
+        by_aval.setdefault(aval, []).append(shards)
+    of_clients: dict[Client, list[object]] = {}
+    for aval, shards in by_aval.items():
+        client = aval.sharding.devices[0].client
+        of_clients.setdefault(client, []).extend(shards)
+    for client, shards in of_clients.items():
+        await_shards = getattr(client, "await_shards", None)
+        if await_shards is None or not await_shards(shards):
+            return False
+    return True
+
+
+def await_held(held: list[object], avals: list[ArrayAval]) -> bool:
+    """As `await_together`, of arrays of one client; their avals are all of these."""
+    clients = [aval.sharding.devices[0].client for aval in avals]
+    if not clients or clients.count(clients[0]) != len(clients):
+        return False
+    await_shards = getattr(clients[0], "await_shards", None)
+    return await_shards is not None and bool(await_shards(held))

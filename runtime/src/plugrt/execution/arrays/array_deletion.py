@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
+from _thread import get_ident
 from collections.abc import Sequence
-from types import CodeType
-from typing import TYPE_CHECKING, NoReturn
+from sys import getrefcount
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.arrays import sharers
 from plugrt.execution.arrays.array_contents import Contents
 from plugrt.execution.arrays.sharers import (
+    Lives,
     find_sharers,
+    forget_reads,
     keep_ended,
     keep_sharer,
     leave_sharers,
@@ -20,6 +25,10 @@ from plugrt.execution.arrays.sharers import (
 from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.frames.traceback_filter import our_files, user_frame
 from plugrt.native.native_core import core
+
+_LARGE = 1 << 15  # a copy of fewer bytes is quicker than a look at who else has the buffers
+_LOOK_SECONDS = 0.1  # after which a waiting thread looks whether the assignment goes on
+_LENT = 3  # references to buffers: an array's, a variable's, and `getrefcount`'s own
 
 
 @with_checked_methods
@@ -31,7 +40,8 @@ class Deletable(Contents):
     if TYPE_CHECKING:
         __weakref__: object
         _sharers: list[weakref.ref[object]]
-        _lives: tuple[object, ...]
+        _lives: Lives
+        _is_viewed: bool
 
     def delete(self) -> None:
         """Gives the memory back now, unless a result of a program, or what was put, has it as well.
@@ -41,6 +51,8 @@ class Deletable(Contents):
         nothing; use afterwards raises.
         """
         with sharers.lock:
+            if self._shards is None:
+                self._await_assignment()
             held, self._shards = self._shards, None
             if held is None:
                 if isinstance(loss := self._extra, Deletion):
@@ -56,13 +68,49 @@ class Deletable(Contents):
     def is_deleted(self) -> bool:
         """Whether the array was deleted or donated."""
         held = self._shards
-        return held is None or any(shard.is_deleted() for shard in self._open_shards(held))
+        if held is None:
+            with sharers.lock:
+                self._end_interrupted()
+                return self._shards is None and getattr(self, "_assignment", None) is None
+        return any(shard.is_deleted() for shard in self._open_shards(held))
+
+    def _await_held(self) -> Any:
+        """Returns the buffers when no assignment is writing to them; raises `DeletedBuffer`."""
+        held = self._settled()
+        if held is None:
+            raise DeletedBuffer(self._deleted_message())
+        return held
+
+    def _settled(self) -> Any:
+        """Returns the buffers when no assignment is writing to them; None if there are none."""
+        with sharers.lock:
+            self._await_assignment()
+            return self._shards
+
+    def _await_assignment(self) -> None:
+        """Waits for another thread that assigns in place, without `sharers.lock`, which is held."""
+        while True:
+            self._end_interrupted()
+            assignment = getattr(self, "_assignment", None)
+            if assignment is None or assignment.thread == get_ident():
+                return
+            assignment.is_awaited = True
+            sharers.assigned.wait(_LOOK_SECONDS)
+
+    def _end_interrupted(self) -> None:
+        """Ends an assignment that an interrupt left, or that a forked child has no thread for."""
+        assignment = getattr(self, "_assignment", None)
+        if assignment is not None and not assignment.is_under_way():
+            self._end_loan(assignment.taker, assignment.made)
 
     def _deleted_message(self) -> str:
         with sharers.lock:  # who deletes or takes it right now says why before the end
             held, loss = self._shards, self._extra
+            assigned = getattr(self, "_assignment", None) is not None
         if isinstance(loss, Deletion):
             return f"{self._what()} was {loss}; it cannot be used again"
+        if held is None and assigned:
+            return f"{self._what()} is being assigned to by this thread, which uses it meanwhile"
         if held is None:
             return f"{self._what()} was deleted; it cannot be used again"
         return self._describe_shared_loss() if self.is_deleted() else self._given_back_message()
@@ -101,7 +149,8 @@ class Deletable(Contents):
         """Has parts, made of what this array had when asked, ``held``, end with it."""
         with sharers.lock:
             tie_parts(self, parts)
-        if self._shards is not held:  # another thread has ended it, which did not know of these
+        if self._shards is not held and self._settled() is None:
+            # Another thread has ended it, which did not know of these.
             raise DeletedBuffer(self._deleted_message())
 
     def _replace(self, held: object, new: Deletable) -> bool:
@@ -112,11 +161,60 @@ class Deletable(Contents):
         with sharers.lock:
             if self._shards is not held or new._shards is None:
                 return False
-            leave_sharers(self)
-            replace_held(self, new._shards)
-            if getattr(new, "_sharers", None) is not None:  # as where no element was picked
-                keep_sharer(new, self)
+            lives = self._take_from(new)
+        forget_reads(lives)
         return True
+
+    def _take_from(self, new: Deletable) -> Lives:
+        """Gives the array what ``new`` has, and returns the lives that end so."""
+        lives = leave_sharers(self)
+        replace_held(self, new._shards)
+        shared = getattr(new, "_sharers", None) is not None  # as where no element was picked
+        if shared:
+            keep_sharer(new, self)
+        self._is_alone = not shared and self._aval.tensor_type.nbytes >= _LARGE
+        return lives
+
+    def _lend_to(self, taker: Deletable, made: Sequence[Deletable]) -> bool:
+        """Leaves its buffers to ``taker`` alone, which has them too, until `_end_loan`.
+
+        Returns whether nothing else may refer to them; else all stays as it is. Other threads wait
+        for them, while the caller's frame runs: ``made`` is for its result. Users are known:
+        `_held` notes that buffers may be kept, a host copy is in ``_extra``, arrays are in
+        ``_sharers``, and the rest have a reference.
+        """
+        with sharers.lock:
+            lent = taker._shards
+            if lent is None or self._shards is not lent or not getattr(self, "_is_alone", False):
+                return False
+            self._assignment = Assignment(sys._getframe(1), taker, made)
+            self._shards = None  # first, so that nobody begins to use them
+            if core is not None:
+                core.forget_result(lent)
+            read = self._extra is not None or self._is_viewed or hasattr(self, "_lives")
+            shared = getattr(self, "_sharers", None) is not None or not self._is_alone
+            if read or shared or getrefcount(lent) > _LENT:
+                self._shards, self._is_alone, self._assignment = lent, False, None
+                return False
+        return True
+
+    def _end_loan(self, taker: Deletable, made: Sequence[Deletable]) -> None:
+        """Gives it what an array in ``made`` has, else what ``taker`` has left."""
+        lives: Lives = ()
+        with sharers.lock:
+            assignment = getattr(self, "_assignment", None)
+            if assignment is None:
+                return  # ended by another thread, which found this frame at its end
+            if self._shards is None:
+                fits = bool(made) and made[0]._aval.sharding is self._aval.sharding
+                if fits and made[0]._shards is not None:
+                    lives = self._take_from(made[0])
+                else:
+                    self._shards, self._extra = taker._shards, taker._extra
+            taker._shards = self._assignment = None
+            if assignment.is_awaited:
+                sharers.assigned.notify_all()
+        forget_reads(lives)
 
     def _mark_lost(self, loss: Deletion) -> None:
         self._shards, self._extra = None, loss
@@ -129,6 +227,27 @@ def replace_held(array: Deletable, held: object) -> None:
 
 if core is not None and not TYPE_CHECKING:
     replace_held = core.replace_held
+
+
+class Assignment:
+    """Why an array has no buffers: a launch for an assignment writes to them.
+
+    ``frame`` is where that goes on: an interrupt may end it at any point, and leave this behind.
+    """
+
+    __slots__ = ("_frame", "is_awaited", "made", "taker", "thread")
+
+    def __init__(self, frame: FrameType, taker: Deletable, made: Sequence[Deletable]) -> None:
+        self._frame, self.taker, self.made = frame, taker, made
+        self.thread = get_ident()
+        self.is_awaited = False
+
+    def is_under_way(self) -> bool:
+        """Whether the frame is on the stack of its thread; a forked child has no other threads."""
+        frame = sys._current_frames().get(self.thread)
+        while frame is not None and frame is not self._frame:
+            frame = frame.f_back
+        return frame is not None
 
 
 class PythonDeletion:

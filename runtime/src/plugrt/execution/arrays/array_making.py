@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,18 @@ def share_buffers(array: Array, aval: ArrayAval) -> Array:
         keep_sharer(array, made)
     _require_held(array, held)
     return made
+
+
+def through_words(keys: Array, sharding: Sharding, put: Callable[[Array], Array]) -> Array:
+    """Returns random keys where ``put`` puts their words, divided so."""
+    words = put(share_buffers(keys, keys._aval.of_words))  # type: ignore[attr-defined]
+    return keys_over(words, keys.dtype, sharding)
+
+
+def keys_over(words: Array, dtype: Any, sharding: Sharding) -> Array:
+    """Returns the keys of a dtype that are in the buffers of words."""
+    aval = intern_aval(words.shape[:-1], dtype, sharding, words.committed)
+    return share_buffers(words, aval)
 
 
 def with_own_arrays(tree: Any) -> Any:
@@ -86,7 +98,7 @@ def join_parts(made: Array, parts: Sequence[Array], held: Sequence[object]) -> A
 
 def _require_held(array: Array, held: object) -> None:
     # The compiled core has no lock: it takes the buffers of what nothing refers to weakly.
-    if array._shards is not held:
+    if array._shards is not held and array._settled() is None:
         raise DeletedBuffer(array._deleted_message())
 
 

@@ -32,7 +32,6 @@ INSTEAD: Mapping[str, str] = {
     "searchsorted": "it is plugrt.array_api.searchsorted(x, values)",
     "trace": "write plugrt.array_api.sum(plugrt.array_api.linalg.diagonal(x))",
     "traceback": "no array knows where it was made; plugrt.config.debug_nans finds NaNs' origins",
-    "view": "it is plugrt.lax.bitcast_convert_type(x, dtype)",
     **dict.fromkeys(("argpartition", "choose", "compress"), _ON_THE_HOST),
     "byteswap": "arrays have the byte order of the machine",
 }
@@ -177,10 +176,15 @@ class Methods(Operators):
     def astype(self, dtype: npt.DTypeLike, *, copy: bool = True) -> Self:
         raise NotImplementedError
 
-    def reshape(self, *shape: int | Sequence[int]) -> Self:
+    def reshape(
+        self, *shape: int | Sequence[int], order: str = "C", out_sharding: Any = None
+    ) -> Self:
         raise NotImplementedError
 
     def transpose(self, *axes: int | Sequence[int]) -> Self:
+        raise NotImplementedError
+
+    def view(self, dtype: npt.DTypeLike) -> Self:
         raise NotImplementedError
 
     def flatten(self) -> Self:

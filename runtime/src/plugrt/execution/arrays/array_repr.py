@@ -7,6 +7,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from plugrt.execution.shardings.sharding_base import Sharding
+from plugrt.native.known_dtypes import is_key_dtype
+
 _THRESHOLD = 1000
 _EDGE = 3
 
@@ -21,10 +24,11 @@ class Printable(Protocol):
     @property
     def size(self) -> int: ...
     @property
-    def sharding(self) -> object: ...
+    def sharding(self) -> Sharding: ...
     @property
     def is_fully_addressable(self) -> bool: ...
     def is_deleted(self) -> bool: ...
+    def _words(self) -> object: ...
     def _printed(self) -> npt.NDArray[np.generic]: ...
 
 
@@ -33,8 +37,10 @@ def array_repr(array: Printable) -> str:
     dtype = f"dtype={array.dtype.name}"
     if array.is_deleted():
         return f"<deleted Array of shape {array.shape}, {dtype}>"
-    if not array.is_fully_addressable:
+    if not array.is_fully_addressable or array.sharding.is_summed(len(array.shape)):
         return f"<Array of shape {array.shape}, {dtype}, on {array.sharding!r}>"
+    if is_key_dtype(array.dtype):
+        return f"Array({array.shape}, {dtype}) overlaying:\n{array._words()}"
     printed = array._printed()
     body = np.array2string(
         printed, separator=", ", prefix="Array(", threshold=_THRESHOLD, edgeitems=_EDGE
@@ -47,7 +53,8 @@ def array_repr(array: Printable) -> str:
 
 def array_str(array: Printable) -> str:
     """Returns the contents as NumPy prints them."""
-    if array.is_deleted() or not array.is_fully_addressable:
+    is_whole = array.is_fully_addressable and not array.sharding.is_summed(len(array.shape))
+    if array.is_deleted() or not is_whole or is_key_dtype(array.dtype):
         return array_repr(array)
     with np.printoptions(threshold=_THRESHOLD, edgeitems=_EDGE):
         return str(array._printed())

@@ -62,27 +62,32 @@ def has_protocol(x: object) -> bool:
     return hasattr(type(x), "__array__") or hasattr(type(x), "__dlpack__")
 
 
+def represent(x: Any, name: str) -> Any:
+    """Returns the array or number that an object of such a class stands for, also a traced one.
+
+    Raises `NotAnArray` with ``name`` for a converter that gives something else.
+    """
+    cls = type(x)
+    to_array = next((_converters[base] for base in cls.__mro__ if base in _converters), None)
+    found = x.__jax_array__() if to_array is None else to_array(x)
+    if hasattr(type(found), "__array__") or isinstance(found, bool | int | float | complex):
+        return found
+    raise NotAnArray(
+        f"{name} is of type {cls.__module__}.{cls.__qualname__}, which is taken as an array by "
+        f"what its class says; that gave {found!r:.60}, which is not one"
+    )
+
+
 def convert(x: Any, name: str) -> npt.NDArray[Any] | None:
     """Returns the host array that an object stands for; None where it is no array.
 
     Of a registered class, else of one with ``__jax_array__``, ``__array__`` or ``__dlpack__``.
     Raises `NotAnArray` with ``name`` for a converter that gives something else.
     """
-    cls = type(x)
-    to_array = next((_converters[base] for base in cls.__mro__ if base in _converters), None)
-    if to_array is not None:
-        found = to_array(x)
-    elif hasattr(cls, "__jax_array__"):
-        found = x.__jax_array__()
-    elif hasattr(cls, "__array__"):
-        found = np.asarray(x)
-    elif hasattr(cls, "__dlpack__"):
-        found = np.from_dlpack(x)
-    else:
-        return None
-    if hasattr(type(found), "__array__") or isinstance(found, bool | int | float | complex):
-        return np.asarray(found)
-    raise NotAnArray(
-        f"{name} is of type {cls.__module__}.{cls.__qualname__}, which is taken as an array by "
-        f"what its class says; that gave {found!r:.60}, which is not one"
-    )
+    if is_registered(x):
+        return np.asarray(represent(x, name))
+    if hasattr(type(x), "__array__"):
+        return np.asarray(x)
+    if hasattr(type(x), "__dlpack__"):
+        return np.from_dlpack(x)
+    return None

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeGuard, overload
 import numpy as np
 
 from plugrt.base.bounded_cache import BoundedCache
-from plugrt.execution.shardings.named_sharding import NamedSharding, explicit_part
+from plugrt.execution.shardings.gspmd_sharding import buffer_sharding
+from plugrt.execution.shardings.manual_types import ManualAxisType, mat_of, write_type
+from plugrt.execution.shardings.named_sharding import NamedSharding, explicit_part, is_abstract
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.interface import Layout, Shards, TensorType
+from plugrt.native.known_dtypes import buffer_type, is_key_dtype
 from plugrt.native.native_core import core
 
 
@@ -37,6 +40,24 @@ class Aval(AvalBase):
 
     __slots__ = ("committed", "dtype", "layout", "ndim", "opener", "shape", "weak")
 
+    shape: tuple[int, ...]
+    dtype: np.dtype[np.generic]
+    ndim: int
+    sharding: Sharding | None
+    """The devices and their parts, with the kind of memory. None: on the host, or anywhere."""
+    committed: bool
+    """Whether computations have to run on the devices of the sharding."""
+    weak: bool
+    """Whether the dtype yields to others, as a Python number's does."""
+    layout: Layout | None
+    """The order of elements in memory, in each device's part; None is the devices' default."""
+    opener: Callable[[object], Shards] | None
+    # `HeldForm.open`, for arrays that hold another object than `Shards`.
+    reader: object
+    # A `core.FunctionReader` once the opener is there: the core reads arrays with it.
+    waiter: object
+    # A `core.ShardsWait`: the core waits with it, if not with functions of a library.
+
     def __init__(
         self,
         shape: tuple[int, ...],
@@ -46,23 +67,27 @@ class Aval(AvalBase):
         weak: bool,
         layout: Layout | None = None,
     ) -> None:
-        self.shape = shape
-        self.dtype = dtype
-        self.ndim = len(shape)
-        self.sharding = sharding
-        """The devices and their parts, with the kind of memory. None: on the host, or anywhere."""
-        self.committed = committed
-        """Whether computations have to run on the devices of the sharding."""
-        self.weak = weak
-        """Whether the dtype yields to others, as a Python number's does."""
-        self.layout = layout
-        """The order of elements in memory, in each device's part; None is the devices' default."""
-        # `HeldForm.open`, for arrays that hold another object than `Shards`.
-        self.opener: Callable[[object], Shards] | None = None
-        # A `core.FunctionReader` once the opener is there: the core reads arrays with it.
-        self.reader: object = None
-        # A `core.ShardsWait`: the core waits with it, if not with functions of a library.
-        self.waiter: object = None
+        fix = partial(object.__setattr__, self)
+        fix("shape", shape)
+        fix("dtype", dtype)
+        fix("ndim", len(shape))
+        fix("sharding", sharding)
+        fix("committed", committed)
+        fix("weak", weak)
+        fix("layout", layout)
+        self.opener = self.reader = self.waiter = None
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in ("opener", "reader", "waiter"):
+            raise AttributeError(f"cannot assign to {name!r} of {self!r}: arrays share their avals")
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"cannot delete {name!r} of {self!r}: arrays share their avals")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        contents = self.shape, self.dtype, self.sharding, self.committed, self.weak, self.layout
+        return intern_aval, contents
 
     @property
     def tensor_type(self) -> TensorType:
@@ -73,6 +98,11 @@ class Aval(AvalBase):
     def weak_type(self) -> bool:
         """`weak`, by JAX's name."""
         return self.weak
+
+    @property
+    def mat(self) -> ManualAxisType:
+        """How devices along the axes that `plugrt.shard_map` has bound differ in it."""
+        return mat_of(self.sharding)
 
     @property
     def size(self) -> int:
@@ -86,9 +116,34 @@ class Aval(AvalBase):
 
     def __repr__(self) -> str:
         weak = "weak " if self.weak else ""
+        if not self.committed and is_abstract(self.sharding):  # a type, which JAX writes so
+            mesh, spec = self.sharding.mesh, self.sharding.spec
+            states = spec.unreduced | self.mat.unreduced, spec.reduced | self.mat.reduced
+            axes = explicit_part(mesh, spec, self.ndim).spec
+            own = write_type(self.shape, axes, *states, self.mat.varying)
+            return f"{weak}{self.dtype.name}{own}"
         order = self.layout.text if self.layout else ""
-        held = f"{'committed to' if self.committed else 'on'} {self.sharding!r}"
-        return f"{weak}{self.tensor_type}{order} {held if is_placed(self) else 'on the host'}"
+        held = f" {'committed to' if self.committed else 'on'} {self.sharding!r}"
+        return f"{weak}{self.tensor_type}{order}{held if is_placed(self) else ''}"
+
+
+class KeyAval(Aval):
+    """The aval of random keys: their shape and sharding, where the buffers hold words.
+
+    The core reads and awaits arrays whose avals are of the base class.
+    """
+
+    __slots__ = ()
+
+    @property
+    def of_words(self) -> ArrayAval:
+        """The aval of the words, as the buffers hold them."""
+        shape, dtype = buffer_type(self.shape, self.dtype)
+        held: Any = self.sharding
+        if held is not None:
+            held, _ = buffer_sharding(held, self.shape, self.dtype)
+        found: ArrayAval = intern_aval(shape, dtype, held, self.committed)
+        return found
 
 
 if TYPE_CHECKING:
@@ -141,7 +196,11 @@ def intern_aval(
     weak = weak and (dtype.char != "?" or sharding is None)
     key = (shape, dtype, sharding, committed, weak, layout)
     found: Aval | None = _known.get(key)
-    return found if found is not None else _known.get_or_make(key, partial(Aval, *key))
+    return found if found is not None else _known.get_or_make(key, partial(_class(dtype), *key))
+
+
+def _class(dtype: np.dtype[np.generic]) -> type[Aval]:
+    return KeyAval if is_key_dtype(dtype) else Aval
 
 
 @lru_cache(maxsize=65536)
@@ -162,6 +221,11 @@ def sharding_type(aval: Aval) -> NamedSharding | None:
     if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes:
         return explicit_part(sharding.mesh, sharding.spec, aval.ndim)
     return None
+
+
+def is_of_keys(aval: Aval) -> TypeGuard[KeyAval]:
+    """Whether it describes random keys."""
+    return type(aval) is KeyAval
 
 
 def is_placed(aval: Aval) -> TypeGuard[ArrayAval]:

@@ -17,8 +17,8 @@ _SMALL = 6e4
 
 @cache
 def dtype_kind(dtype: np.dtype[np.generic]) -> str:
-    """Returns ``b`` (boolean), ``i`` (signed), ``u`` (unsigned), ``f`` (float) or ``c``."""
-    if dtype.kind != "V" and dtype.kind in "biufc":
+    """Returns ``b`` (boolean), ``i`` (signed), ``u`` (unsigned), ``f``, ``c``, or ``k`` (keys)."""
+    if dtype.kind in "biufck":
         return dtype.kind
     name = dtype.name
     return "i" if name.startswith("int") else "u" if name.startswith("uint") else "f"

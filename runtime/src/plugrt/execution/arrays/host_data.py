@@ -13,7 +13,7 @@ from plugrt.errors import IntegerOverflow, NotAnArray, UnsupportedDtype
 from plugrt.execution.arrays.array_types import convert
 from plugrt.execution.arrays.casting import cast
 from plugrt.frames.traceback_filter import warn_user
-from plugrt.native.known_dtypes import KNOWN_DTYPES
+from plugrt.native.known_dtypes import KNOWN_DTYPES, is_key_dtype
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
 
@@ -100,9 +100,9 @@ def narrow_dtype(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
 def check_dtype(dtype: np.dtype[np.generic], name: str) -> None:
     """Raises `UnsupportedDtype` unless arrays of this dtype can live on a device."""
     widest = 16 if dtype.kind == "c" else 8  # wider ones are C's long doubles
-    if (dtype.kind in _KINDS and dtype.itemsize <= widest) or (
-        dtype.kind == "V" and dtype.names is None and dtype.isbuiltin == 2
-    ):
+    if dtype.kind in _KINDS and dtype.itemsize <= widest:
+        return
+    if is_key_dtype(dtype) or (dtype.kind == "V" and dtype.names is None and dtype.isbuiltin == 2):
         return
     what = "structured dtype" if dtype.names else "dtype"
     raise UnsupportedDtype(

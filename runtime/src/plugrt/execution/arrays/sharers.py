@@ -4,7 +4,7 @@ Each array refers to the list of those that it may share with, by weak reference
 one for each part, where a part of it is an array as well. Those that have a life in common end
 together, as in JAX: an array and a part of it, or what was made of that. Others outlive each other:
 what a program passed on, what was put or sliced. Callers hold `lock`. An array that is assigned to
-has other buffers, and shares no more.
+has other buffers, and shares no more: its lives end, and with them the traces that read it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
+from plugrt.base.weak_keys import WeakKeys
 from plugrt.lifetime.forks import call_in_child
+from plugrt.native.native_core import core
 
 Array = Any
 """An `Array`, whose class is above this module."""
@@ -25,12 +27,83 @@ lock = threading.RLock()
 
 A finaliser may do the same meanwhile. To be read here each time: a forked child has a new one.
 """
+# Process-wide: as the lock.
+assigned = threading.Condition(lock)
+"""Notified when an assignment in place has ended."""
 
 
 @call_in_child  # a thread that it lacks may have the lock
 def _renew_lock() -> None:
-    global lock
+    global lock, assigned
     lock = threading.RLock()
+    assigned = threading.Condition(lock)
+
+
+class TraceState(threading.local):
+    """The `Trace` that a thread builds, or None; its ``reads`` are lives of arrays."""
+
+    trace: Any = None
+
+
+trace_state = TraceState()
+if core is not None:
+    core.set_trace_state(trace_state)
+
+
+class Life:
+    """The time that an array, or a part of it, keeps its buffers.
+
+    Readers are caches of functions that were traced with the values; the first life of an array
+    knows them.
+    """
+
+    __slots__ = ("readers",)
+
+    def __init__(self) -> None:
+        self.readers: WeakKeys[Any, None] | None = None
+
+    def add_reader(self, reader: object) -> None:
+        """Has `forget_reads` empty a cache, while that exists."""
+        if self.readers is None:
+            self.readers = WeakKeys()
+        self.readers.keep(reader, None)
+
+
+Lives = tuple[Life, ...]
+# Process-wide: threads that trace look whether another has assigned meanwhile.
+_ended = [0]
+
+
+def note_read(array: Array) -> None:
+    """Notes that the trace of this thread has values that the array has until an assignment."""
+    trace = trace_state.trace
+    if trace is not None:
+        with lock:
+            trace.reads.update(_lives_of(array)[:1])
+
+
+def count_ended() -> int:
+    """Returns how often an assignment ended lives that readers may know."""
+    return _ended[0]
+
+
+def forget_reads(lives: Lives) -> None:
+    """Empties the caches of functions traced with the values of an array that had these lives.
+
+    To be called without `lock`: programs end, which may wait for others.
+    """
+    if lives and lives[0].readers is not None:
+        for reader in lives[0].readers.alive():
+            reader.clear()
+
+
+def _lives_of(array: Array) -> Lives:
+    """Returns the lives of an array, in the order of its devices here; new ones if it had none."""
+    lives: Lives | None = getattr(array, "_lives", None)
+    if lives is None:
+        devices = array._aval.sharding.addressable_devices
+        lives = array._lives = tuple([Life() for _ in devices])
+    return lives
 
 
 def keep_sharer(array: Array, made: Array) -> None:
@@ -55,21 +128,14 @@ def keep_sharer(array: Array, made: Array) -> None:
 
 def tie_parts(whole: Array, parts: Sequence[Array]) -> None:
     """Has parts that were made of an array end with it; in the order of its devices here."""
-    lives = getattr(whole, "_lives", None)
-    if lives is None:
-        lives = whole._lives = tuple([object() for _ in parts])
-    for part, life in zip(parts, lives, strict=True):
+    for part, life in zip(parts, _lives_of(whole), strict=True):
         part._lives = (life,)
         keep_sharer(whole, part)
 
 
 def tie_copy(array: Array, made: Array) -> None:
     """Ties an array to another one of the same buffers: they end together."""
-    lives = getattr(array, "_lives", None)
-    if lives is None:
-        devices = array._aval.sharding.addressable_devices
-        lives = array._lives = tuple([object() for _ in devices])
-    made._lives = lives
+    made._lives = _lives_of(array)
     keep_sharer(array, made)
 
 
@@ -79,23 +145,25 @@ def ends_with(array: Array, other: Array) -> bool:
     return array is other or (lives is not None and lives is getattr(other, "_lives", None))
 
 
-def leave_sharers(array: Array) -> None:
-    """Removes an array from those that share its buffers."""
+def leave_sharers(array: Array) -> Lives:
+    """Removes an array from those that share its buffers; returns the lives that it had."""
     sharers = getattr(array, "_sharers", None)
     if sharers is not None:
         sharers[:] = [sharer for sharer in sharers if sharer() is not array]
         del array._sharers
-    if getattr(array, "_lives", None) is not None:
-        del array._lives
+    lives: Lives | None = getattr(array, "_lives", None)
+    if lives is None:
+        return ()
+    _ended[0] += 1
+    del array._lives
+    return lives
 
 
 def tie_whole(whole: Array, parts: Sequence[Array]) -> None:
     """Has an array that was made of parts end with each; in the order of its devices here."""
     for part in parts:
-        if getattr(part, "_lives", None) is None:
-            part._lives = (object(),)
         keep_sharer(whole, part)
-    whole._lives = tuple([part._lives[0] for part in parts])
+    whole._lives = tuple([_lives_of(part)[0] for part in parts])
 
 
 def find_sharers(array: Array) -> tuple[Sequence[Array], bool]:

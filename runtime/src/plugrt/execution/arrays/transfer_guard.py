@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Literal
 
+from plugrt.base.logger import get_logger
 from plugrt.errors import InvalidArgument
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.frames.traceback_filter import describe_call_site
 from plugrt.settings.declarations import config
 
-logger = logging.getLogger("plugrt.transfer_guard")
+logger = get_logger("plugrt.transfer_guard")
 Direction = Literal["host_to_device", "device_to_device", "device_to_host"]
 _CURES = {
     "host_to_device": "put it there before, with plugrt.device_put",

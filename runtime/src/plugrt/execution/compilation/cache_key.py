@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import platform
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 
-from plugrt.execution.compilation import cpu_features
+from plugrt.base import files
 from plugrt.interface import Client, CompileOptions, Program
 from plugrt.plugins.packages import distributions
 from plugrt.settings.declarations import config
@@ -48,7 +50,7 @@ def collect_facts(client: Client, program: Program, options: CompileOptions) -> 
         platform=f"{client.platform} {client.platform_version}",
         compiler=identity,
         devices=repr(sorted({device.kind for device in client.devices()})),
-        processor=cpu_features.features(),
+        processor=cpu_features(),
         versions=repr(
             [distributions.version("plugrt"), client.capabilities.stablehlo_current_version]
         ),
@@ -71,3 +73,21 @@ def _remove_lines(program: Program) -> bytes:
     from plugrt.stablehlo.passes import strip_locations
 
     return strip_locations(program.code, program.name)
+
+
+@cache
+def cpu_features(description: files.AnyPath = "/proc/cpuinfo", processor: str | None = None) -> str:
+    """Returns a string for system, architecture and instruction sets; equal if all are equal.
+
+    Machine code made for one ends the process (SIGILL) on another. Where the system does not list
+    instruction sets, in the file ``description``, the name of the ``processor`` is used
+    instead, by default of this machine's.
+    """
+    try:
+        lines = files.read_text(description, errors="replace").splitlines()
+    except OSError:  # not Linux
+        lines = []
+    stated = next((x for x in lines if x.lower().startswith(("flags", "features"))), "")
+    sets = sorted(stated.split()) or [platform.processor() if processor is None else processor]
+    digest = hashlib.sha256(" ".join(sets).encode()).hexdigest()[:16]
+    return f"{platform.system()}-{platform.machine()}-{digest}"

@@ -9,9 +9,19 @@ from dataclasses import replace
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from plugrt import monitoring
-from plugrt.errors import ArgumentTypeError, InvalidArgument, PjrtError, PluginBroken, ProgramError
+from plugrt.errors import (
+    ArgumentTypeError,
+    InvalidArgument,
+    PjrtError,
+    PluginBroken,
+    ProgramError,
+    Unimplemented,
+)
 from plugrt.execution.compilation.compilation_cache import entry_for
 from plugrt.execution.compilation.ir_dumps import dump_executable, dump_program
 from plugrt.execution.compilation.narrow_types import compute_narrow_types
@@ -20,8 +30,15 @@ from plugrt.execution.executables.calling_launch import require_host_callbacks
 from plugrt.execution.executables.custom_call_targets import add_handlers, explain_refusal
 from plugrt.execution.executables.tracked_executable import track_launches
 from plugrt.frames.argument_errors import after_checks
-from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program, TensorType
-from plugrt.monitoring.stage_events import compile_log_level, logger, record_stage
+from plugrt.interface import (
+    Client,
+    CompileOptions,
+    DeviceAssignment,
+    LoadedExecutable,
+    Program,
+    TensorType,
+)
+from plugrt.monitoring.stage_events import compile_log, record_stage
 from plugrt.native.finalizers import finish_pending
 from plugrt.plugins.offers.offers import Kept
 from plugrt.plugins.plugin_table import Table
@@ -88,13 +105,12 @@ def _compile_or_load(
     # The functions that a program calls are this process's.
     entry = None if program.callbacks else entry_for(client, program, quick)
     kept = entry.load() if entry else None
-    level = compile_log_level()
+    log = compile_log()
     if kept:
-        logger.log(level, "Persistent compilation cache hit for %s", program.name)
+        log("Persistent compilation cache hit for %s", program.name)
         return track_launches(bound_launches(kept, program), program, options)
-    if logger.isEnabledFor(level):
-        types = f"({', '.join(map(str, inputs))})"
-        logger.log(level, "Compiling %s for %s with %s", program.name, client.platform, types)
+    types = ", ".join(map(str, inputs))
+    log("Compiling %s for %s with (%s)", program.name, client.platform, types)
     start = time.perf_counter()
     try:
         executable = compile_or_drop(client, program, options, quick)
@@ -107,10 +123,62 @@ def _compile_or_load(
     monitoring.record_event_duration_secs(
         monitoring.COMPILE, seconds, fun_name=program.name, platform=client.platform
     )
-    logger.log(level, "Finished compiling %s in %.3f s", program.name, seconds)
+    log("Finished compiling %s in %.3f s", program.name, seconds)
     if entry:
         entry.store(executable, seconds)
     return track_launches(bound_launches(executable, program), program, options)
+
+
+def require_open_sums(client: Client, name: str) -> None:
+    """Raises `Unimplemented` where a compiler makes no terms of a value that devices have whole.
+
+    The older Shardy of xla-cpu-pjrt 0.0.1 leaves the value on each device, so that the sum is a
+    multiple of it. A small program on two devices shows it, once for a client.
+    """
+    if client not in _sums_terms:
+        _sums_terms[client] = _try_sum(client)
+    if not _sums_terms[client]:
+        raise Unimplemented(
+            f"{name!r} has values that are terms of a sum (unreduced= of a PartitionSpec), and the "
+            f"compiler of {client.backend_name} computes multiples of them. Fix: state no "
+            "unreduced axes, or use a library with a newer Shardy"
+        )
+
+
+# Process-wide: asked of a client once; goes with it.
+_sums_terms: WeakKeyDictionary[Client, bool] = WeakKeyDictionary()
+_SUM = b"""module @sum attributes {mhlo.num_partitions = 2 : i32} {
+  sdy.mesh @mesh = <["x"=2]>
+  func.func public @main(%0: tensor<f32> {sdy.sharding = #sdy.sharding<@mesh, [], unreduced={"x"}>})
+      -> (tensor<f32> {sdy.sharding = #sdy.sharding<@mesh, []>}) {
+    %1 = sdy.sharding_constraint %0 <@mesh, []> : tensor<f32>
+    %2 = sdy.sharding_constraint %1 <@mesh, [], unreduced={"x"}> : tensor<f32>
+    return %2 : tensor<f32>
+  }
+}
+"""
+"""Adds terms up, makes terms of their sum, and adds these up."""
+
+
+def _try_sum(client: Client) -> bool:
+    """Whether two devices share a sum as its terms; True for a client with one device."""
+    devices = client.addressable_devices()[:2]
+    if len(devices) < 2:
+        return True
+    options = CompileOptions(
+        num_partitions=2,
+        device_assignment=DeviceAssignment((tuple(device.id for device in devices),)),
+        use_spmd_partitioning=True,
+        use_shardy_partitioner=True,
+    )
+    try:
+        loaded = client.compile(_translate(Program(_SUM, name="sum"), client), options)
+    except PjrtError:
+        return False
+    terms = [client.buffer_from_host(np.ones((), np.float32), device) for device in devices]
+    [result] = loaded.execute([client.shards(terms)])
+    found: object = result[0].to_host()
+    return found == 2
 
 
 # Installed packages offer rewriters by the hook ``plugrt_program_rewriters``; they come before the

@@ -13,8 +13,8 @@ from typing import Any
 from plugrt.errors import PjrtError
 from plugrt.execution.executables.blocking_launches import BlockingLaunches, Launched
 from plugrt.execution.executables.client_launches import client_launches
-from plugrt.execution.executables.wrapped_executable import WrappedExecutable
 from plugrt.interface import (
+    Client,
     Device,
     Executable,
     ExecuteOptions,
@@ -23,6 +23,29 @@ from plugrt.interface import (
     Program,
     Shards,
 )
+
+
+class WrappedExecutable(LoadedExecutable):
+    """A loaded executable that is another one in everything but `execute`."""
+
+    __slots__ = ("_loaded", "addressable_devices", "client", "executable")
+
+    addressable_devices: Sequence[Device]
+    client: Client
+    executable: Executable
+
+    def __init__(self, loaded: LoadedExecutable) -> None:
+        self._loaded = loaded
+        self.addressable_devices = loaded.addressable_devices
+        self.client = loaded.client
+        self.executable = loaded.executable
+
+    def delete(self) -> None:
+        self._loaded.delete()
+
+    def is_deleted(self) -> bool:
+        return self._loaded.is_deleted()
+
 
 # Names of collectives in StableHLO (text, bytecode, portable artifact) and HLO. A false match, such
 # as a function of that name, is bounded needlessly: correct, and hardly slower.

@@ -10,17 +10,24 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
 from plugrt.callbacks.host_callbacks import call_noted
 from plugrt.callbacks.launch_watch import WatchedFunction
-from plugrt.errors import AlreadyExists, InvalidArgument, PjrtError
+from plugrt.errors import AlreadyExists, InvalidArgument, PjrtError, PluginBroken
 from plugrt.interface import Client, Handler, HandlerStages, Program
 from plugrt.lifetime.callback_exits import as_failure
+from plugrt.plugins.offers.offers import collect_offers
+from plugrt.plugins.plugin import LoweringRule
+from plugrt.plugins.record import Record
+from plugrt.plugins.selection.backends import process_backends
 from plugrt.wire import mlir_bytecode
 from plugrt.wire.protobuf import varint
+
+Functions = Mapping[str, Callable[..., Any]]
+"""Lowerings by operation, or handlers by target."""
 
 # Process-wide: guards the three below.
 _lock = threading.Lock()
@@ -33,6 +40,19 @@ _types: dict[tuple[str, str], tuple[int, int | None]] = {}
 # Process-wide: written at a client's first program; goes with it.
 _known: weakref.WeakKeyDictionary[Client, set[tuple[str, str]]] = weakref.WeakKeyDictionary()
 """What clients have: ("handler", target) and ("type", name)."""
+
+
+# Process-wide: asked of packages once for a client; goes with it.
+_offered: weakref.WeakKeyDictionary[Client, LinearAlgebra] = weakref.WeakKeyDictionary()
+_LAPACK = b"lapack_"
+"""The beginning of targets that packages have handlers for (`find_linear_algebra`)."""
+
+
+class LinearAlgebra(NamedTuple):
+    """What packages offer a client by the hook ``plugrt_linear_algebra``."""
+
+    lowerings: tuple[tuple[str, LoweringRule, Record], ...]
+    handlers: Mapping[str, WatchedHandler]
 
 
 class WatchedHandler(WatchedFunction):
@@ -115,22 +135,60 @@ def register_type(name: str, type_id: int, type_info: int | None, platform: str)
         )
 
 
+def find_linear_algebra(client: Client) -> LinearAlgebra:
+    """Returns what installed packages offer for a client; of one name, the first offer."""
+    found = _offered.get(client)
+    if found is None:
+        lowerings: dict[str, tuple[str, LoweringRule, Record]] = {}
+        handlers: dict[str, WatchedHandler] = {}
+        for record, rules, functions in collect_offers(
+            process_backends().table, "plugrt.linear_algebra", "factorisations", _read_offer,
+            client=client,
+        ):  # fmt: skip
+            for name, rule in rules.items():
+                lowerings.setdefault(name, (name, rule, record))
+            for target, function in functions.items():
+                handlers.setdefault(target, WatchedHandler(target, function))
+        found = _offered.setdefault(client, LinearAlgebra(tuple(lowerings.values()), handlers))
+    return found
+
+
+def _read_offer(record: Record, answer: object) -> tuple[Record, Functions, Functions]:
+    match answer:
+        case (Mapping() as rules, Mapping() as handlers):
+            if all(map(callable, (*rules.values(), *handlers.values()))):
+                return record, rules, handlers
+    raise PluginBroken(
+        f"plugrt_linear_algebra gives {answer!r:.60}, no two dicts of functions: lowerings by "
+        "operation, and handlers by target"
+    )
+
+
+def _handlers_of(
+    client: Client, program: Program
+) -> dict[str, WatchedHandler | int | HandlerStages]:
+    """Returns the handlers that a client may have for a program, by target; users' go first."""
+    calls_lapack = _LAPACK in program.code
+    if not _handlers and not calls_lapack:
+        return {}
+    offered = find_linear_algebra(client).handlers if calls_lapack else {}
+    here = client.platform
+    return {**offered, **{name: x for (where, name), x in [*_handlers.items()] if where == here}}
+
+
 def add_handlers(client: Client, program: Program) -> None:
-    """Registers with a client the handlers of its platform that a program may call.
+    """Registers with a client the handlers that a program may call.
 
     The types of the platform are registered before them: handlers look for their ids.
     """
-    if not _handlers:
+    handlers = _handlers_of(client, program)
+    if not handlers:
         return
     with _lock:
         here = client.platform
         known = _known.setdefault(client, set())
         types = [name for where, name in _types if where == here and ("type", name) not in known]
-        wanted = [
-            target
-            for platform, target in _handlers
-            if platform == here and (types or ("handler", target) not in known)
-        ]
+        wanted = [target for target in handlers if types or ("handler", target) not in known]
         called = named_targets(program, wanted)
         for name in types if called else ():
             _add(
@@ -144,18 +202,17 @@ def add_handlers(client: Client, program: Program) -> None:
                 _add(
                     client,
                     f"the handler that was registered for the custom call {target!r}",
-                    partial(client.register_handler, target, _handlers[here, target]),
+                    partial(client.register_handler, target, handlers[target]),
                 )
                 known.add(("handler", target))
 
 
 def handlers_in(client: Client, program: Program) -> list[WatchedHandler]:
-    """Returns the handlers of a client's platform in Python that a program may call, by name."""
-    if not _handlers:
+    """Returns the handlers in Python that a program of a client may call, by name."""
+    handlers = _handlers_of(client, program)
+    if not handlers:
         return []
-    with _lock:
-        here = sorted(name for where, name in _handlers if where == client.platform)
-        found = [_handlers[client.platform, name] for name in named_targets(program, here)]
+    found = [handlers[name] for name in named_targets(program, sorted(handlers))]
     return [x for x in found if isinstance(x, WatchedHandler)]
 
 
@@ -169,15 +226,14 @@ def _add(client: Client, what: str, register: Callable[[], None]) -> None:
 
 
 def explain_refusal(error: PjrtError) -> PjrtError:
-    """Returns a compiler's error, with the reason where it has no LAPACK."""
+    """Returns a compiler's error, with the reason where it has no such routine of LAPACK."""
     found = re.search(r"\blapack_[a-z]+(_ffi)?\b", error.message)
     if found is None:
         return error
     return type(error)(
         f"{error.message}\nThe program calls {found[0]}, LAPACK as JAX calls it on CPUs: a "
-        "function of jaxlib, which the plugin 'cpu' registers and no other backend has. Fix: run "
-        'the program there (backend="cpu"); or compute with plugrt.array_api.linalg, whose '
-        "programs call no LAPACK"
+        "function of jaxlib, which the package plugrt-cpu has for devices in the host's memory. "
+        'Fix: run the program there (backend="cpu"); or compute with plugrt.array_api.linalg'
     )
 
 
@@ -190,6 +246,8 @@ def named_targets(program: Program, targets: list[str]) -> list[str]:
     code = program.code
     near = [target for target in targets if _has_target(code, target)]
     if not near:
+        return near
+    if program.format not in ("mlir", "hlo"):  # an executable, in a form of its maker
         return near
     if program.format != "mlir":  # a string of a protocol buffer follows its length
         return [x for x in near if varint(len(x.encode())) + x.encode() in code]

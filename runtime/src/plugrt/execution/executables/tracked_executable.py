@@ -18,11 +18,11 @@ from plugrt.callbacks.host_callbacks import (
 from plugrt.callbacks.launch_watch import Watch, WatchedFunction
 from plugrt.callbacks.shared_callbacks import SharedCallback
 from plugrt.errors import FailedPrecondition, PjrtError
+from plugrt.execution.executables.bounded_executable import WrappedExecutable
 from plugrt.execution.executables.calling_launch import CallingLaunch, refuse_callbacks
 from plugrt.execution.executables.client_launches import client_launches
 from plugrt.execution.executables.custom_call_targets import handlers_in
 from plugrt.execution.executables.effects import await_ordered, remember_launch
-from plugrt.execution.executables.wrapped_executable import WrappedExecutable
 from plugrt.interface import (
     Client,
     CompileOptions,
@@ -167,7 +167,9 @@ class WatchedLaunches:
     errors, and the next program waits for them in its collectives.
     """
 
-    __slots__ = ("_functions", "_launch", "_name", "_parts", "_processes", "_remember")
+    __slots__ = (
+        "_functions", "_launch", "_left_after", "_name", "_parts", "_processes", "_remember",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -177,8 +179,10 @@ class WatchedLaunches:
         parts: int,
         name: str,
         processes: Sequence[int] = (),
+        left_after: float = LEFT_AFTER,
     ) -> None:
         self._launch = launch
+        self._left_after = left_after
         self._remember = remember
         self._functions = functions
         self._parts = parts
@@ -220,7 +224,7 @@ class WatchedLaunches:
         while not function.turn.acquire(timeout=1):
             waited += 1
             watch = function.watch
-            if watch is not None and watch.seconds_since_failure() > LEFT_AFTER:
+            if watch is not None and watch.seconds_since_failure() > self._left_after:
                 raise FailedPrecondition(
                     f"{self._name!r} cannot be launched: a launch before it has not ended since a "
                     f"function that both call has failed: {watch.failure}"
@@ -249,7 +253,7 @@ class WatchedLaunches:
         try:
             if not aside.start():
                 aside.run()
-            if not _wait_for(aside, watch):
+            if not _wait_for(aside, watch, self._left_after):
                 logger.error(
                     "%r has not ended since a function that it calls has failed: it goes on with "
                     "zeros in the place of what that returns, and its devices are not free",
@@ -259,16 +263,17 @@ class WatchedLaunches:
             if aside.give_up():
                 finish()
             else:  # the devices go on, and so do their callbacks
-                self._remember(lambda: _wait_for(aside, watch))
+                seconds = self._left_after  # not `self`, which has the program
+                self._remember(lambda: _wait_for(aside, watch, seconds))
             raise
         return aside.result
 
 
-def _wait_for(launched: ThreadWork[Launched], watch: Watch) -> bool:
-    """Waits for the end of a launch; False if it has not come for long after a failure."""
+def _wait_for(launched: ThreadWork[Launched], watch: Watch, left_after: float) -> bool:
+    """Waits for the end of a launch; False if it has not come so many seconds after a failure."""
     while not launched.wait(timeout=1):
         watch.look()
-        if watch.seconds_since_failure() > LEFT_AFTER:
+        if watch.seconds_since_failure() > left_after:
             return False
     return True
 

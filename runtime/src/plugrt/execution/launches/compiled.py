@@ -14,12 +14,11 @@ from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
 from plugrt.execution.arrays.casting import dtype_kind, kind_rank
 from plugrt.execution.executables.tracked_executable import refuse_to_save
-from plugrt.execution.launches.caches import RunnerCache
 from plugrt.execution.launches.call_object import CallObject
 from plugrt.execution.launches.flat_calls import FlatCall
 from plugrt.execution.launches.float_checks import Rerun
 from plugrt.execution.launches.loaded_program import LoadedProgram
-from plugrt.execution.launches.pipeline import Runner, make_runner
+from plugrt.execution.launches.pipeline import Runner, RunnerCache, make_runner
 from plugrt.execution.placement.placement import AnyLayout
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.shardings.tiled_sharding import TiledSharding
@@ -27,6 +26,7 @@ from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.interface import Device, Executable, Layout, MemoryAnalysis, OptionValue, TensorType
 from plugrt.native.native_core import core
+from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
 
 _MOST_NAMED = 5
@@ -143,11 +143,12 @@ class CompiledCall(CompiledBase, CallObject):
     def _make_runner(self, key: Any, call: FlatCall, avals: Sequence[Aval]) -> Runner:
         self._check_structure(call)
         self._check(avals)
-        what = f"the output of {self._title}"
+        what, moment = f"the output of {self._title}", config.moment()
         run = make_runner(self._program_for(avals), self._out_tree, avals, what, self._rerun)
         if self._can_overflow(avals):
             run = self._blaming_integers(run)
-        self._runners.keep(key, run)
+        if moment is config.moment() and key[0] is config.token():  # no setting changed meanwhile
+            self._runners.keep(key, run)
         return run
 
     def _check_structure(self, call: FlatCall) -> None:

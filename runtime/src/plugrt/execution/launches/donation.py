@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from math import prod
 from sys import getrefcount
 from typing import Any, NoReturn
@@ -250,30 +251,37 @@ _Size = tuple[int, str | None]
 """The bytes of an array's part on one device, and the kind of its memory."""
 
 
-def used_donations(
-    plan: Plan, launch: Launch, types: Sequence[ParameterType], outputs: Sequence[TensorType]
-) -> tuple[int, ...]:
-    """Returns the donated arguments that have parts of the same size as a result, one for each.
+def pair_parts(
+    plan: Plan,
+    launch: Launch,
+    types: Sequence[ParameterType],
+    outputs: Sequence[TensorType],
+    aliased: Collection[int],
+) -> Plan:
+    """Returns the plan with those as donated that have parts of the same size as a result each.
 
-    The others stay with the caller, as in JAX: the compiler pairs the parameters that it may use
-    with results by the bytes of their parts. The shardings are settled.
+    The others stay with the caller, as in JAX: beside those ``aliased`` by the program itself, XLA
+    pairs the parameters that it may use with results by the bytes of their parts, in order. The
+    shardings are settled.
     """
     free: defaultdict[_Size, int] = defaultdict(int)
     for output, sharding in zip(outputs, launch.out_shardings, strict=True):
         free[_part(output, sharding)] += 1
-    used = []
-    for i in plan.donated:
+    used: list[int] = []
+    left: list[int] = []
+    given = sorted((*plan.donated, *plan.unpaired), key=lambda i: (i not in aliased, i))
+    for i in given:
         size = _part(TensorType(*types[i][:2]), launch.in_shardings[i])
-        if free[size]:
-            free[size] -= 1
-            used.append(i)
-    return tuple(used)
+        usable = i in plan.kept and free[size] > 0
+        free[size] -= usable
+        (used if usable else left).append(i)
+    return replace(plan, donated=tuple(used), unpaired=tuple(left))
 
 
-def warn_of_donations(plan: Plan, used: Sequence[int], types: Sequence[ParameterType]) -> None:
-    """Warns of donated arguments whose parts no result has the size of, as JAX does."""
-    unused = [str(TensorType(*types[i][:2])) for i in plan.donated if i not in used]
-    if unused:
+def warn_of_donations(plan: Plan, types: Sequence[ParameterType]) -> None:
+    """Warns of donated arguments that no result has the size of, as JAX does."""
+    if plan.unpaired:
+        unused = [str(TensorType(*types[i][:2])) for i in plan.unpaired]
         warn_user(
             f"Some donated buffers were not usable: {', '.join(unused)} (no result of "
             f"{plan.name!r} has parts of that size on its devices); they stay with the caller"

@@ -214,7 +214,11 @@ def _place_literals(place: Placer, literals: Sequence[npt.NDArray[Any]], launch:
 
 def _take_shards(needed: Sequence[int]) -> Placer:
     def place(values: Sequence[Any]) -> list[Shards | None]:
-        return [values[i]._shards for i in needed]
+        held = [values[i]._shards for i in needed]
+        for position, i in enumerate(needed):
+            if held[position] is None:  # deleted, or an assignment to it ends soon
+                held[position] = values[i]._settled()
+        return held
 
     return place
 

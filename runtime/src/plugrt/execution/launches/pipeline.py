@@ -4,27 +4,58 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from plugrt import monitoring
+from plugrt.base import bounded_cache
 from plugrt.base.bounded_cache import BoundedCache
-from plugrt.base.weak_keys import WeakKeys
 from plugrt.execution.arrays.arguments import TracedType, as_arrays, traced_types
-from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.aval import Aval, is_placed
+from plugrt.execution.arrays.sharers import count_ended, trace_state
 from plugrt.execution.arrays.transfer_guard import Direction, check_transfer, is_transfer
 from plugrt.execution.executables.launch_log import LaunchLog
-from plugrt.execution.launches.caches import RunnerCache
 from plugrt.execution.launches.float_checks import Rerun, add_float_checks
 from plugrt.execution.launches.loaded_program import LoadedProgram, Run
 from plugrt.execution.launches.native_runner import compile_runner
 from plugrt.execution.launches.programs import TracedProgram, load
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.trees import pytrees
+from plugrt.frames.argument_errors import with_argument_errors
+from plugrt.native.native_core import core
 from plugrt.settings.declarations import config
+from plugrt.settings.options import Token
+
+
+@with_argument_errors
+def clear_caches() -> None:
+    """Empties every cache of traced and compiled programs; the next calls compile again.
+
+    >>> plugrt.clear_caches()
+    """
+    bounded_cache.clear(interned=False)
+
+
+RunnerCache = BoundedCache[object, Callable[[Sequence[object]], Any]]
+if core is not None and not TYPE_CHECKING:
+
+    class RunnerCache(BoundedCache):
+        """Tells the core what it loses, which keeps the runner of each function's last call."""
+
+        __slots__ = ()
+
+        def pop(self, *args):
+            found = super().pop(*args)
+            core.forget_runners(self)
+            return found
+
+        def clear(self):
+            super().clear()
+            core.forget_runners(self)
+
 
 T = TypeVar("T", bound=TracedProgram)
 
+Changes: TypeAlias = tuple[int, object]
 Runner = Callable[[Sequence[object]], Any]
 """Takes the flat arguments of a call and returns the pytree of results."""
 
@@ -38,16 +69,17 @@ class Pipeline(Generic[T]):
     that is traced at each call has neither, but ``compiled``: what was compiled of each program.
     """
 
-    __slots__ = ("__weakref__", "calls", "compiled", "traces")
+    __slots__ = ("__weakref__", "_has_reads", "calls", "compiled", "traces")
 
     def __init__(self) -> None:
+        self._has_reads = False
         self.calls = RunnerCache(4096)
         self.traces: BoundedCache[Any, T] = BoundedCache(1024)
         self.compiled: BoundedCache[Any, object] = BoundedCache(64)
 
     def get_runner(
         self,
-        key: Hashable,
+        key: tuple[Any, ...],
         head: Hashable,
         avals: Sequence[Aval],
         trace: Callable[[Sequence[TracedType]], T],
@@ -68,9 +100,9 @@ class Pipeline(Generic[T]):
             program = load(traced, place(traced, avals))
             return make_runner(program, traced.out_tree, avals, what, rerun, is_operation)
 
-        before = count_assignments()
+        before = count_changes()
         runner = self.calls.get_or_make(key, make)
-        self.forget_since(before)
+        self.forget_since(before, key[0])
         return runner
 
     def trace_anew(
@@ -98,26 +130,29 @@ class Pipeline(Generic[T]):
     ) -> T:
         """Returns the function traced for arguments of these avals."""
         types = traced_types(avals)
-        before = count_assignments()
-
-        key = (config.token().trace, head, *types)
-        traced = self.traces.get_or_make(key, lambda: self.remember_captured(trace(types)))
-        self.forget_since(before)
+        before, token = count_changes(), config.token()
+        key = (token.trace, head, *types)
+        traced = self.traces.get_or_make(key, lambda: self.remember_reads(trace(types)))
+        if trace_state.trace is not None:
+            trace_state.trace.reads.update(traced.plan.reads)
+        self.forget_since(before, token)
         return traced
 
-    def remember_captured(self, traced: T) -> T:
-        """Returns a traced function that is to be kept until an array it captured changes."""
-        lives = [c._lives for c in traced.plan.constants if type(c) is Array]
-        if lives:
-            _capturing.keep(self, set()).update(lives)
+    def remember_reads(self, traced: T) -> T:
+        """Returns a traced function that is to be kept until an array it has read changes."""
+        for life in traced.plan.reads:
+            self._has_reads = True
+            life.add_reader(self)
         return traced
 
-    def forget_since(self, before: int) -> None:
-        """Empties all caches if a captured array was assigned to since `count_assignments` said so.
+    def forget_since(self, before: Changes, token: Token) -> None:
+        """Empties all caches if an array or a setting changed while a trace may have read it.
 
-        A trace may have read it before, and be kept after its earlier ones were dropped.
+        `count_changes` returned ``before`` then; ``token`` is in the key.
         """
-        if count_assignments() != before and _capturing.find(self) is not None:
+        ended, moment = before
+        is_assigned = self._has_reads and ended != count_ended()
+        if is_assigned or moment is not config.moment() or token is not config.token():
             self.clear()
 
     def clear(self) -> None:
@@ -127,25 +162,9 @@ class Pipeline(Generic[T]):
         self.compiled.clear()
 
 
-# Process-wide: functions of all modules close over arrays, whose lives say which arrays these are.
-_capturing: WeakKeys[Pipeline[Any], set[tuple[object, ...]]] = WeakKeys()
-# Process-wide: read by threads that trace while another assigns.
-_assigned = [0]
-
-
-def count_assignments() -> int:
-    """Returns how often an array was assigned to that a function had closed over."""
-    return _assigned[0]
-
-
-def forget_traces_of(lives: tuple[object, ...]) -> None:
-    """Drops the traces of functions that closed over the array with these lives."""
-    _assigned[0] += 1
-    for reference, known in [*_capturing.items()]:
-        pipeline = reference()
-        if pipeline is not None and lives in known:
-            known.discard(lives)  # the others stay: another thread may be tracing for them
-            pipeline.clear()
+def count_changes() -> Changes:
+    """Returns how often an array that was read was assigned to, and the moment of the settings."""
+    return count_ended(), config.moment()
 
 
 def make_runner(

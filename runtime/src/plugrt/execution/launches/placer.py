@@ -110,7 +110,9 @@ def _place_needed(
     def place(values: Sequence[Any]) -> list[object]:
         shards: list[object] = [None] * count
         for position, i in here:
-            shards[position] = values[i]._shards
+            shards[position] = held = values[i]._shards
+            if held is None:  # deleted, or an assignment to it ends soon
+                shards[position] = values[i]._settled()
         for position, i, step in steps:
             shards[position] = step(values[i])
         if hosts:
@@ -122,7 +124,9 @@ def _place_needed(
     def place_one(values: Sequence[Any]) -> list[Any]:
         shards: list[object] = [None] * count
         for position, i in here:
-            shards[position] = values[i]._shards
+            shards[position] = held = values[i]._shards
+            if held is None:  # deleted, or an assignment to it ends soon
+                shards[position] = values[i]._settled()
         [shards[only]] = client.shards_from_host((values[number],), device)
         return shards
 
@@ -144,7 +148,9 @@ def _place_all(needed: Sequence[int], steps: Sequence[_Step]) -> Placer:
     def place(values: Sequence[Any]) -> list[object]:
         placed = [*values]
         for i in here:
-            placed[i] = values[i]._shards
+            placed[i] = held = values[i]._shards
+            if held is None:
+                placed[i] = values[i]._settled()
         for i, _, step in steps:
             placed[i] = step(values[i])
         return placed

@@ -15,7 +15,7 @@ from plugrt.execution.arrays.aval import Aval, is_placed
 from plugrt.execution.compilation.buffer_copy import require_layouts
 from plugrt.execution.compilation.compiler import compile_program, compile_settings
 from plugrt.execution.executables.agreements import agree_on_program
-from plugrt.execution.launches.donation import used_donations, warn_of_donations
+from plugrt.execution.launches.donation import pair_parts, warn_of_donations
 from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.launches.replica_launch import (
     InnerPmap,
@@ -44,6 +44,7 @@ from plugrt.execution.placement.result_avals import (
     result_avals,
 )
 from plugrt.execution.placement.specs_in_context import context_claim
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.sharding_base import (
     Sharding,
     SingleDeviceSharding,
@@ -121,6 +122,9 @@ class TracedProgram(Protocol):
     def module_for(self, launch: Launch) -> object:
         """Returns the StableHLO module with the shardings of a launch."""
 
+    def aliased_arguments(self, launch: Launch) -> Sequence[int]:
+        """Returns the arguments whose memory the program has for a result that it names."""
+
     def program(self, client: Client, launch: Launch) -> Program:
         """Returns the program as ``client`` takes it for a launch."""
 
@@ -144,13 +148,14 @@ def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
     if traced.plan.constants:
         constants = traced.placed.get_or_make(key, lambda: _place_constants(traced.plan, launch))
     plan, types, results = traced.plan, traced.types, traced.output_types
+    divided = launch.partitions > 1 and bool(plan.donated or plan.unpaired)
+    aliased = traced.aliased_arguments(launch) if divided else ()
     if executable is not None and not plain:
         launch = settle_shardings(launch, plan, types, results, executable.executable)
         launch = settle_layouts(launch, plan, types, results, executable)
-    if plan.donated and launch.partitions > 1:
-        used = used_donations(plan, launch, types, results)
-        warn_of_donations(plan, used, types)
-        plan = replace(plan, donated=used)
+    if divided:
+        plan = pair_parts(plan, launch, types, results, aliased)
+    warn_of_donations(plan, types)
     outputs = result_avals(traced, launch)
     return LoadedProgram(
         plan, types, launch, executable, constants, outputs,
@@ -166,17 +171,19 @@ def resolve_launch(
     all_count: bool = False,
     captured_count: bool = False,
     asked: AskedShardings | None = None,
+    mesh: AbstractMesh | None = None,
 ) -> Launch:
     """Returns the launch that follows from the arguments that are needed, and what is asked for.
 
     An explicit device wins; a program over a mesh without devices is on the first ones of its
     backend, and without an explicit one on none yet (see `load`). Else the committed arguments
-    decide, with ``asked``, the constraints within the program and the mesh in the context, and must
-    agree; uncommitted ones follow. With none of them it is the default device. With ``all_count``
-    unused arguments also decide: ``zeros_like(x)`` is where ``x`` is. With ``captured_count`` the
-    arrays that the program closed over decide, too, and stay divided as they are. A program that
-    only passes arguments through leaves them where they are. Raises `DeviceMismatch`.
-    With a pmap within it is a launch of replicas: see `replicate_launch`.
+    decide, with ``asked``, the constraints within the program and ``mesh`` in the context, by
+    default `plugrt.set_mesh`'s, and must agree; uncommitted ones follow. With none of them it
+    is the default device. With ``all_count`` unused arguments also decide: ``zeros_like(x)`` is
+    where ``x`` is. With ``captured_count`` the arrays that the program closed over decide, too, and
+    stay divided as they are. A program that only passes arguments through leaves them where they
+    are. Raises `DeviceMismatch`. With a pmap within it is a launch of replicas: see
+    `replicate_launch`.
     """
     plan = traced.plan
     needed = range(len(avals)) if all_count else plan.needed
@@ -199,7 +206,7 @@ def resolve_launch(
     if traced.pmaps:
         return replicate_launch(traced, avals, claims, arguments)
     claims += arguments
-    if (surrounding := context_claim()) is not None:
+    if (surrounding := context_claim(mesh)) is not None:
         claims.append(surrounding)
     devices, committed = resolve_devices(claims, repr(plan.name))
     avals = [aval_over(aval, devices) for aval in avals] if devices else avals

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 from plugrt.errors import InvalidReply, Unimplemented
 from plugrt.execution.arrays.arguments import ParameterType
@@ -18,6 +21,7 @@ from plugrt.execution.shardings.positional_sharding import PositionalSharding
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.shardings.tiling import Tiling
 from plugrt.interface import Executable, TensorType
+from plugrt.native.known_dtypes import buffer_type
 from plugrt.wire.hlo_proto import WHOLE
 
 
@@ -49,20 +53,39 @@ class Unspecified(Sharding):
 class PartlyChosen(Unspecified):
     """A result's sharding that a `NamedSharding` with open dimensions states in part."""
 
-    __slots__ = ("known",)
+    __slots__ = ("is_open", "known")
 
-    def __init__(self, known: NamedSharding) -> None:
+    def __init__(self, known: NamedSharding, is_open: bool = False) -> None:
         super().__init__(known.memory_kind)
         self.known = known
+        self.is_open = is_open
+        """Whether the compiler may divide all dimensions further, also those that are stated."""
 
     def with_memory_kind(self, kind: str) -> PartlyChosen:
-        return PartlyChosen(self.known.with_memory_kind(kind))
+        return PartlyChosen(self.known.with_memory_kind(kind), self.is_open)
+
+    def name(self, found: Sharding, ndim: int) -> Sharding:
+        """Returns a sharding that the compiler states with known axes, also of one device."""
+        if not isinstance(found, NamedSharding) or found.mesh != self.known.mesh:
+            return found
+        own, spec = self.known.spec, found.spec
+        entries = [tuple(dict.fromkeys((*own.axes_of(i), *spec.axes_of(i)))) for i in range(ndim)]
+        if entries != [own.axes_of(i) for i in range(ndim)]:
+            while entries and not entries[-1]:  # as JAX writes what a compiler chooses
+                entries.pop()
+        named = found.mesh, spec.update(partitions=entries)
+        sharding = NamedSharding(*named, memory_kind=found.memory_kind)
+        return sharding if sharding.tiling(ndim) == found.tiling(ndim) else found
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PartlyChosen) and self.known == other.known
+        return (
+            isinstance(other, PartlyChosen)
+            and self.known == other.known
+            and self.is_open == other.is_open
+        )
 
     def __hash__(self) -> int:
-        return hash((PartlyChosen, self.known))
+        return hash((PartlyChosen, self.known, self.is_open))
 
     def __repr__(self) -> str:
         return repr(self.known)
@@ -106,7 +129,7 @@ def settle_shardings(
     def settle(
         of: str,
         shardings: Sequence[Sharding],
-        ranks: Sequence[int],
+        kinds: Sequence[tuple[tuple[int, ...], np.dtype[Any]]],
         places: Sequence[int],
         read: Callable[[Executable], list[bytes]],
     ) -> tuple[Sharding, ...]:
@@ -116,10 +139,10 @@ def settle_shardings(
         if runs and not found and of == "results" and len(launch.devices) > 1:
             _require_whole(executable, outputs, places)
         return tuple(
-            _name_sharding(_stated(found, place, of), rank, launch, sharding.memory_kind)
+            _name_chosen(sharding, _stated(found, place, of), *kind, launch)
             if is_chosen(sharding)
             else sharding
-            for sharding, rank, place in zip(shardings, ranks, places, strict=True)
+            for sharding, kind, place in zip(shardings, kinds, places, strict=True)
         )
 
     return replace(
@@ -127,18 +150,29 @@ def settle_shardings(
         in_shardings=settle(
             "parameters",
             launch.in_shardings,
-            [len(shape) for shape, _, _ in types],
+            [(shape, dtype) for shape, dtype, _ in types],
             [place_of.get(i, -1) for i in range(len(types))],
             read_parameter_shardings,
         ),
         out_shardings=settle(
             "results",
             launch.out_shardings,
-            [len(output.shape) for output in outputs],
+            [(output.shape, output.dtype) for output in outputs],
             [number for _, number in plan.sources],
             read_result_shardings,
         ),
     )
+
+
+def _name_chosen(
+    sharding: Sharding,
+    stated: bytes,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    launch: Launch,
+) -> Sharding:
+    found = _name_sharding(stated, shape, dtype, launch, sharding.memory_kind)
+    return sharding.name(found, len(shape)) if isinstance(sharding, PartlyChosen) else found
 
 
 def _require_whole(
@@ -150,7 +184,10 @@ def _require_whole(
     """
     types = executable.output_types
     for output, place in zip(outputs, places, strict=True):
-        if 0 <= place < len(types) and types[place].shape != output.shape:
+        if (
+            0 <= place < len(types)
+            and types[place].shape != buffer_type(output.shape, output.dtype)[0]
+        ):
             raise Unimplemented(
                 f"{executable.backend_name} divided the result {output} of {executable.name!r} "
                 f"into parts of shape {types[place].shape}, and does not state how. "
@@ -188,8 +225,18 @@ def _ask(state: Callable[[], Sequence[bytes]]) -> list[bytes]:
         return []
 
 
-def _name_sharding(content: bytes, ndim: int, launch: Launch, kind: str | None) -> Sharding:
-    tiling = read_op_sharding(content, ndim, len(launch.devices) or launch.partitions)
+def _name_sharding(
+    content: bytes, shape: tuple[int, ...], dtype: np.dtype[Any], launch: Launch, kind: str | None
+) -> Sharding:
+    rank = len(buffer_type(shape, dtype)[0])
+    tiling = read_op_sharding(content, rank, len(launch.devices) or launch.partitions)
+    if rank > len(shape):
+        if tiling.parts[-1] > 1:
+            raise Unimplemented(
+                f"the compiler divides the words of each key of {dtype.name}{list(shape)}. Fix: "
+                "give out_shardings"
+            )
+        tiling = Tiling(tiling.parts[:-1], tiling.tiles)
     for sharding in (launch.whole, *launch.in_shardings, *launch.out_shardings):
         if isinstance(sharding, PositionalSharding) and sharding.devices == launch.devices:
             return PositionalSharding.from_tiling(launch.devices, tiling, kind)
@@ -211,6 +258,7 @@ def find_spec(tiling: Tiling, mesh: AbstractMesh) -> PartitionSpec | None:
     grid = tiling.coordinates()
     entries: list[list[tuple[int, object]]] = [[] for _ in tiling.parts]
     origin = grid[0]
+    unreduced: list[str] = []
     stride = mesh.size
     for name, size in mesh.shape.items():
         stride //= size
@@ -218,6 +266,8 @@ def find_spec(tiling: Tiling, mesh: AbstractMesh) -> PartitionSpec | None:
             continue
         beside = grid[stride]
         moved = [d for d in range(len(origin)) if beside[d] != origin[d]]
+        if not moved and tiling.terms[stride : stride + 1] > tiling.terms[:1]:
+            unreduced.append(name)
         if len(moved) > 1:
             return None
         if moved:
@@ -225,5 +275,7 @@ def find_spec(tiling: Tiling, mesh: AbstractMesh) -> PartitionSpec | None:
     spec = [tuple(name for _, name in sorted(own, key=lambda e: -e[0])) for own in entries]
     while spec and not spec[-1] and not mesh.explicit_axes:
         spec.pop()
-    found = PartitionSpec(*spec)
+    if not {*unreduced}.issubset(mesh.explicit_axes):
+        return None
+    found = PartitionSpec(*spec, unreduced={*unreduced})
     return found if NamedSharding(mesh, found).tiling(len(tiling.parts)) == tiling else None

@@ -16,8 +16,7 @@ from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.plan import Plan
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.auto_sharding import AUTO
-from plugrt.execution.shardings.divided import replicate
-from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
+from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding, replicate
 from plugrt.execution.shardings.named_sharding import (
     NamedSharding,
     is_abstract,
@@ -162,15 +161,17 @@ def divide_launch(
     if alone:  # as in JAX it is over the mesh of the first argument that has one
         whole = next((replicate(s) for i in plan.kept if (s := stated[i])), whole)
         auto_mesh = ()
-    free = set() if alone else {i for i in set(plan.kept) - set(plan.passed) if avals[i].shape}
+    fixed = alone or plan.is_trivial  # there is nothing to choose, or no compiler that chooses
+    free = set() if fixed else {i for i in set(plan.kept) - set(plan.passed) if avals[i].shape}
     taken = tuple(s or (UNSPECIFIED if i in free else whole) for i, s in enumerate(stated))
     closed_over = tuple(_place_of(aval, devices) or whole for aval in captured)
     computed = _name_alone(traced, avals, taken, whole) if alone else None
     left: list[Sharding] = []
     for output, (origin, i) in enumerate(plan.sources):
         one = asked.results[output] if asked else None
-        if isinstance(one, NamedSharding) and one.is_partial:
-            open_result = replicate(one) if alone else PartlyChosen(one)
+        is_open = not firm and isinstance(one, NamedSharding) and _is_mixed(one.mesh)
+        if isinstance(one, NamedSharding) and (one.is_partial or is_open):
+            open_result = replicate(one) if alone else PartlyChosen(one, is_open)
             one = open_result if origin == "result" else None
         if one is None and origin == "result":
             one = computed[output] if computed else UNSPECIFIED
@@ -181,6 +182,11 @@ def divide_launch(
         1, whole.num_devices, devices, taken, tuple(left), committed=True, whole=whole,
         closed_over=closed_over, auto_mesh=auto_mesh,
     )  # fmt: skip
+
+
+def _is_mixed(mesh: AbstractMesh) -> bool:
+    """Whether types say how arrays are divided over some axes alone."""
+    return 0 < len(mesh.explicit_axes) < len(mesh.axis_names)
 
 
 def _keep_sharding(
@@ -281,13 +287,17 @@ def place_on_first(launch: Launch, what: str, start: Device) -> Launch:
 
     Raises `InvalidArgument`, which begins with ``what``, where that has too few.
     """
-    devices = first_devices(what, launch.partitions, start)
+    return place_on(launch, first_devices(what, launch.partitions, start))
+
+
+def place_on(launch: Launch, devices: tuple[Device, ...]) -> Launch:
+    """Returns a launch without devices on these."""
 
     def place(sharding: Sharding) -> Sharding:
         if isinstance(sharding, PartlyChosen):
             known = over_devices(sharding.known, devices)
             assert isinstance(known, NamedSharding)
-            return PartlyChosen(known)
+            return PartlyChosen(known, sharding.is_open)
         return over_devices(sharding, devices)
 
     return replace(

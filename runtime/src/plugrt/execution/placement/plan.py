@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 
+from plugrt.execution.arrays.sharers import Life
 from plugrt.interface import Client
 
 Source = tuple[Literal["result", "argument", "constant", "literal"], int]
@@ -21,9 +22,11 @@ class Plan:
     ``constants`` are each an `Array` or a `HostConstant` that the function closed over and needs
     (or a tracer, if it was traced within another trace). The executable's parameters are the
     arguments numbered in ``kept`` (unused ones are not passed), followed by the first ``fed`` of
-    the constants. ``donated`` numbers the arguments whose memory the executable takes. ``literals``
-    are outputs with known values: each call puts them again, so that no two results share memory.
-    With ``acts`` the program has side effects and is executed whatever its outputs are.
+    the constants. ``donated`` numbers the arguments whose memory the executable takes, ``unpaired``
+    those that the caller donates and no whole result has the size of; their parts over several
+    devices may have it. ``literals`` are outputs with known values: each call puts them again, so
+    that no two results share memory. With ``acts`` the program has side effects and is executed
+    whatever its outputs are. ``reads`` are lives of the arrays whose values the function got.
     """
 
     name: str
@@ -33,8 +36,10 @@ class Plan:
     fed: int = 0
     literals: tuple[npt.NDArray[Any], ...] = ()
     donated: tuple[int, ...] = ()
+    unpaired: tuple[int, ...] = ()
     argument_names: tuple[str, ...] = field(default=())
     acts: bool = False
+    reads: tuple[Life, ...] = ()
 
     @cached_property
     def is_trivial(self) -> bool:

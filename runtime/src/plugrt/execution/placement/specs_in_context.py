@@ -7,6 +7,7 @@ from typing import Any
 from plugrt.errors import InvalidArgument
 from plugrt.execution.placement.device_claims import Claim
 from plugrt.execution.shardings import mesh_context
+from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
@@ -25,7 +26,7 @@ def name_in_context(target: object, what: str) -> Any:
     if unknown:
         raise InvalidArgument(
             f"{what} names the axis {unknown[0]!r} in {target!r}; the mesh in the context is "
-            f"{mesh!r}"
+            f"{mesh.brief}"
         )
     return NamedSharding(mesh, target)
 
@@ -41,13 +42,14 @@ def require_mesh(what: str, instead: str) -> Mesh:
     )
 
 
-def context_claim() -> Claim | None:
-    """Returns the claim of `plugrt.set_mesh`, within one."""
-    mesh = mesh_context.current().programs
+def context_claim(mesh: AbstractMesh | None = None) -> Claim | None:
+    """Returns the claim of a mesh in the context, by default `plugrt.set_mesh`'s."""
+    how = "plugrt.set_mesh" if mesh is None else "with mesh:"
+    mesh = mesh or mesh_context.current().programs
     if not isinstance(mesh, Mesh):
         return None
     return Claim(
         mesh.flat_devices,
-        lambda: f"the mesh in the context (plugrt.set_mesh), {mesh!r},",
+        lambda: f"the mesh in the context ({how}), {mesh.brief},",
         NamedSharding(mesh, PartitionSpec()),
     )

@@ -38,7 +38,7 @@ class AbstractMesh:
     as the sizes, and for a name or a size that cannot be.
 
     >>> plugrt.sharding.AbstractMesh((2, 4), ("x", "y"))
-    AbstractMesh('x': 2, 'y': 4)
+    AbstractMesh('x': 2, 'y': 4, axis_types=(Auto, Auto))
     """
 
     __slots__ = ("__weakref__", "_names", "_sizes", "_types")
@@ -185,10 +185,17 @@ class AbstractMesh:
         return self._sizes, self._names, self._types
 
     def __repr__(self) -> str:
-        axes = [f"{name!r}: {size}" for name, size in self.shape_tuple]
+        return f"{type(self).__name__}({self._show_axes()}, axis_types={self._types})"
+
+    def _show_axes(self) -> str:
+        return ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple)
+
+    @property
+    def brief(self) -> str:
+        """The text of the mesh within other texts: the types are left out where all are Auto."""
         if set(self._types) - {AxisType.Auto}:
-            axes.append(f"axis_types={self._types}")
-        return f"{type(self).__name__}({', '.join(axes)})"
+            return str(self)
+        return f"{type(self).__name__}({self._show_axes()})"
 
 
 def _read_axis_types(given: object, names: tuple[AxisName, ...]) -> tuple[AxisType, ...]:

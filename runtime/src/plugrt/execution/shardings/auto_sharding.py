@@ -30,6 +30,7 @@ class AUTO(TiledSharding):
     def __init__(self, mesh: Mesh) -> None:
         if not isinstance(mesh, Mesh):
             raise ArgumentTypeError(f"AUTO takes a Mesh; got {mesh!r:.100}")
+        mesh.require_no_manual_axes()
         super().__init__(mesh.flat_devices, None)
         self._mesh = mesh
 
@@ -51,4 +52,4 @@ class AUTO(TiledSharding):
         return hash((AUTO, self._mesh))
 
     def __repr__(self) -> str:
-        return f"AUTO({self._mesh!r})"
+        return f"AUTO({self._mesh.brief})"

@@ -1,19 +1,28 @@
-"""`GSPMDSharding`: devices, and how a compiler divided an array over them."""
+"""`GSPMDSharding`: devices, and how a compiler divided an array over them. `replicate`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from plugrt.errors import ArgumentTypeError, InvalidArgument
+from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.op_sharding import (
     is_stated_whole,
     read_op_sharding,
+    show_op_sharding,
     write_op_sharding,
 )
+from plugrt.execution.shardings.partition_spec import PartitionSpec
+from plugrt.execution.shardings.positional_sharding import PositionalSharding
+from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.shardings.tiled_sharding import TiledSharding
 from plugrt.execution.shardings.tiling import Tiling
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Device
+from plugrt.native.known_dtypes import KeyDtype, is_key_dtype
 
 
 class GSPMDSharding(TiledSharding):
@@ -94,4 +103,31 @@ class GSPMDSharding(TiledSharding):
 
     def __repr__(self) -> str:
         where = f", memory_kind={self._memory_kind!r}" if self._memory_kind else ""
-        return f"GSPMDSharding({list(self._devices)}, {self._message!r}{where})"
+        return f"GSPMDSharding({show_op_sharding(self._message)}{where})"
+
+
+def replicate(sharding: Sharding) -> Sharding:
+    """Returns the sharding over the same devices where each has the whole array."""
+    if isinstance(sharding, NamedSharding):
+        return NamedSharding(sharding.mesh, PartitionSpec())
+    if isinstance(sharding, PositionalSharding):
+        return sharding.replicate()
+    if sharding.num_devices == 1:
+        return SingleDeviceSharding(sharding.devices[0])
+    return GSPMDSharding.get_replicated(sharding.devices)
+
+
+def buffer_sharding(
+    sharding: Sharding, shape: Sequence[int], dtype: np.dtype[Any] | KeyDtype
+) -> tuple[Sharding, int]:
+    """Returns how the buffers of an array are divided, and how many dimensions they have together.
+
+    That is as the array, whatever their last dimension is, if they hold the words of keys.
+    """
+    if not is_key_dtype(dtype):
+        return sharding, len(shape)
+    if isinstance(sharding, PositionalSharding | GSPMDSharding):
+        tiling = sharding.tiling(len(shape))
+        widened = Tiling((*tiling.parts, 1), tiling.tiles)
+        sharding = GSPMDSharding.from_tiling(sharding.devices, widened, sharding.memory_kind)
+    return sharding, len(shape) + 1

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.errors import ArgumentTypeError, InvalidArgument, Unimplemented
+from plugrt.errors import ArgumentTypeError, InvalidArgument
 from plugrt.execution.shardings import mesh_context
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh, AxisType, read_axis_names
 from plugrt.execution.shardings.device_array import (
@@ -41,14 +41,14 @@ class Mesh(AbstractMesh, Scope):
     In ``with mesh:``, or in a function that it decorates, a `PartitionSpec` by itself means this
     mesh: in ``in_shardings`` and ``out_shardings`` of `jit` (which JAX no longer takes so), and in
     `with_sharding_constraint`. Where programs run does not depend on it, other than in
-    `plugrt.set_mesh`.
+    `plugrt.set_mesh` and for `plugrt.pjit`.
 
     Raises `InvalidArgument` where the names are not as many as the dimensions, or one is named
-    twice, and for a device that is there twice; `DeviceMismatch` for devices of several backends;
-    `Unimplemented` for axes of other types.
+    twice, and for a device that is there twice; `DeviceMismatch` for devices of several backends.
+    A mesh with ``Manual`` axes divides nothing: what uses one raises `InvalidArgument`.
 
     >>> plugrt.sharding.Mesh(plugrt.devices("cpu")[:4], ("x",))
-    Mesh('x': 4)
+    Mesh(axis_sizes=(4,), axis_names=('x',), axis_types=(Auto,))
     """
 
     __slots__ = ("_devices", "_flat", "_hash")
@@ -56,13 +56,14 @@ class Mesh(AbstractMesh, Scope):
     @with_argument_errors
     def __init__(
         self,
-        devices: npt.ArrayLike | Sequence[object] | Device,
+        devices: npt.ArrayLike | Sequence[object] | Device | None,
         axis_names: str | Sequence[AxisName],
         axis_types: AxisType | tuple[AxisType, ...] | None = None,
     ) -> None:
         names = read_axis_names(axis_names)
         empty = not names and _is_none(devices)
-        array = np.array(None, object) if empty else read_devices(devices, "Mesh")
+        given: Any = devices
+        array = np.array(None, object) if empty else read_devices(given, "Mesh")
         if array.ndim != len(names):
             raise InvalidArgument(
                 f"devices of shape {array.shape} and the axis names {names}: a mesh has one name "
@@ -73,8 +74,11 @@ class Mesh(AbstractMesh, Scope):
         self._flat: tuple[Device, ...] = () if empty else tuple(array.flat)
         super().__init__(array.shape, names, axis_types)
         self._hash = hash((self._flat, self._parts))
+
+    def require_no_manual_axes(self) -> None:
+        """Raises `InvalidArgument` where an axis is ``Manual``."""
         if self.manual_axes:
-            raise Unimplemented(
+            raise InvalidArgument(
                 f"the axes {self.manual_axes} of a Mesh are Manual: axes are so within shard_map, "
                 "which takes their names as axis_names"
             )
@@ -139,6 +143,20 @@ class Mesh(AbstractMesh, Scope):
     def abstract_mesh(self) -> AbstractMesh:
         return AbstractMesh(*self._parts)
 
+    @with_argument_errors
+    def update(
+        self,
+        devices: npt.ArrayLike | Sequence[object] | Device | None = None,
+        axis_names: str | Sequence[AxisName] | None = None,
+        axis_types: AxisType | tuple[AxisType, ...] | None = None,
+    ) -> Mesh:
+        """Returns the mesh with other devices, or other names or types of its axes."""
+        return Mesh(
+            self._devices if devices is None else devices,
+            self._names if axis_names is None else axis_names,
+            self._types if axis_types is None else axis_types,
+        )
+
     def _surround(self) -> Iterator[Self]:
         programs = mesh_context.current().programs
         specs = None if self.empty else self
@@ -162,6 +180,12 @@ class Mesh(AbstractMesh, Scope):
 
     def __hash__(self) -> int:
         return self._hash
+
+    def __repr__(self) -> str:
+        sizes, names, types = self._parts
+        return f"Mesh(axis_sizes={sizes}, axis_names={names}, axis_types={types})"
+
+    __str__ = AbstractMesh.__repr__
 
     def __reduce__(self) -> Any:
         if self.empty:
@@ -188,7 +212,7 @@ def make_mesh(
     as `plugrt.sharding.Mesh`.
 
     >>> plugrt.make_mesh((2, 2), ("x", "y"))
-    Mesh('x': 2, 'y': 2)
+    Mesh(axis_sizes=(2, 2), axis_names=('x', 'y'), axis_types=(Auto, Auto))
     """
     if not isinstance(axis_shapes, Iterable):
         raise ArgumentTypeError(

@@ -9,13 +9,13 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError, Unimplemented
+from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.execution.shardings.mesh import Mesh, make_mesh
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.shardings.tiled_sharding import TiledSharding
-from plugrt.execution.shardings.tiling import Tiling
+from plugrt.execution.shardings.tiling import Tiling, with_terms
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Device
 
@@ -48,12 +48,18 @@ class NamedSharding(TiledSharding):
                 f"NamedSharding takes a PartitionSpec; got {type(spec).__name__} {spec!r:.100}: "
                 f"write PartitionSpec({_write_entries(spec):.100})"
             )
-        if isinstance(mesh, Mesh) and mesh.empty:
-            raise InvalidArgument("NamedSharding takes a Mesh of devices; got an empty one")
+        if isinstance(mesh, Mesh):
+            mesh.require_no_manual_axes()
+        spec.require_different()
         unknown = [name for name in spec.axis_names if name not in mesh.axis_names]
         if unknown:
             raise InvalidArgument(
                 f"{spec!r} names the axis {unknown[0]!r}, and the mesh has {mesh.axis_names}"
+            )
+        if PartitionSpec.UNCONSTRAINED in spec.partitions and not mesh.auto_axes:
+            raise InvalidArgument(
+                f"{spec!r} leaves a dimension to the compiler (PartitionSpec.UNCONSTRAINED), and "
+                f"no axis of {mesh!r} is Auto"
             )
         for what, axes in (("unreduced", spec.unreduced), ("reduced", spec.reduced)):
             _check_sums(mesh, spec, what, axes)
@@ -65,7 +71,7 @@ class NamedSharding(TiledSharding):
     def devices(self) -> tuple[Device, ...]:
         if not self._devices:
             raise InvalidArgument(
-                f"{self!r} has no devices: its mesh is a shape alone; take a Mesh"
+                f"{self!r} has no devices: its mesh is empty, or a shape alone; take a Mesh"
             )
         return self._devices
 
@@ -81,7 +87,8 @@ class NamedSharding(TiledSharding):
 
     @property
     def is_fully_replicated(self) -> bool:
-        return all(self._mesh.shape[name] == 1 for name in self._spec.axis_names)
+        own = (*self._spec.axis_names, *self._spec.unreduced)
+        return all(self._mesh.shape[name] == 1 for name in own)
 
     @property
     def num_devices(self) -> int:
@@ -111,7 +118,9 @@ class NamedSharding(TiledSharding):
         beyond = map(self._spec.axes_of, range(max(ndim, 0), len(self._spec)))
         if any(self._mesh.shape[name] > 1 for axes in beyond for name in axes):
             return self.tiling(ndim)  # which refuses it
-        shown = self._spec if len(self._spec) <= ndim else PartitionSpec(*self._spec[:ndim])
+        shown = self._spec
+        if len(shown) > ndim:
+            shown = shown.update(partitions=shown[:ndim])
         return (self if shown is self._spec else NamedSharding(self._mesh, shown)).tiling(ndim)
 
     def left_open(self) -> NamedSharding:
@@ -119,7 +128,8 @@ class NamedSharding(TiledSharding):
         if len(self._mesh.explicit_axes) == len(self._mesh.axis_names):
             return self
         left = PartitionSpec.UNCONSTRAINED
-        return NamedSharding(self._mesh, PartitionSpec(*[e or left for e in self._spec]))
+        spec = self._spec.update(partitions=[entry or left for entry in self._spec])
+        return NamedSharding(self._mesh, spec)
 
     @property
     def is_partial(self) -> bool:
@@ -137,7 +147,7 @@ class NamedSharding(TiledSharding):
     def check_shape(self, shape: Sequence[int]) -> None:
         if self.is_partial:
             known = [None if e is PartitionSpec.UNCONSTRAINED else e for e in self._spec]
-            NamedSharding(self._mesh, PartitionSpec(*known)).check_shape(shape)
+            NamedSharding(self._mesh, self._spec.update(partitions=known)).check_shape(shape)
         else:
             super().check_shape(shape)
 
@@ -151,12 +161,15 @@ class NamedSharding(TiledSharding):
         sizes = self._mesh.shape
         where = dict(zip(sizes, np.indices(self._mesh.axis_sizes), strict=True))
         parts, tiles = [], np.zeros(self._mesh.axis_sizes, np.int64)
+        terms = np.zeros(self._mesh.axis_sizes, np.int64)
         for axes in map(self._spec.axes_of, range(len(self._spec))):
             parts.append(int(np.prod([sizes[name] for name in axes], dtype=np.int64)))
             for name in axes:
                 tiles = tiles * sizes[name] + where[name]
+        for name in sorted(self._spec.unreduced):
+            terms = terms * sizes[name] + where[name]
         rest = (1,) * (ndim - len(parts))
-        return Tiling((*parts, *rest), tuple(tiles.ravel().tolist()))
+        return with_terms((*parts, *rest), tuple(tiles.ravel().tolist()), terms.ravel().tolist())
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, NamedSharding):
@@ -176,11 +189,11 @@ class NamedSharding(TiledSharding):
 
     def __repr__(self) -> str:
         where = f", memory_kind={self._memory_kind!r}" if self._memory_kind else ""
-        return f"NamedSharding({self._mesh!r}, {self._spec!r}{where})"
+        return f"NamedSharding({self._mesh.brief}, {self._spec!r}{where})"
 
 
 def _check_sums(mesh: AbstractMesh, spec: PartitionSpec, what: str, axes: Set[str]) -> None:
-    """Raises for axes in ``unreduced`` or ``reduced``, which no axis of a mesh here may be."""
+    """Raises `InvalidArgument` for axes in ``unreduced`` or ``reduced`` that are not Explicit."""
     for name in sorted(axes):
         if name not in mesh.axis_names:
             raise InvalidArgument(
@@ -192,7 +205,6 @@ def _check_sums(mesh: AbstractMesh, spec: PartitionSpec, what: str, axes: Set[st
                 f"{what}={axes!r:.60} of {spec!r} is for Explicit axes, and {name!r} is none. Add "
                 "up within shard_map, with plugrt.lax.psum"
             )
-        raise Unimplemented(f"{spec!r} has {what} axes: sums that are open are in no type here")
 
 
 def explicit_part(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> NamedSharding:
@@ -204,7 +216,8 @@ def explicit_part(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> NamedSh
 def _explicit_part(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> NamedSharding:
     explicit = mesh.explicit_axes
     own = (tuple(n for n in spec.axes_of(i) if n in explicit) for i in range(ndim))
-    return NamedSharding(mesh, PartitionSpec(*own))
+    unreduced, reduced = (axes.intersection(explicit) for axes in (spec.unreduced, spec.reduced))
+    return NamedSharding(mesh, PartitionSpec(*own, unreduced=unreduced, reduced=reduced))
 
 
 def is_abstract(sharding: object) -> TypeGuard[NamedSharding]:

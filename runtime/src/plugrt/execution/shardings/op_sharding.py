@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from plugrt.errors import InvalidReply, ShapeError, Unimplemented
-from plugrt.execution.shardings.tiling import Tiling, whole
+from plugrt.execution.shardings.tiling import Tiling, whole, with_terms
 from plugrt.wire.hlo_proto import (
     COPIES_LAST,
     DEVICES,
@@ -18,11 +18,12 @@ from plugrt.wire.hlo_proto import (
     OTHER,
     REPLICATED,
     TYPE,
+    UNREDUCED,
     write_tiles,
 )
 from plugrt.wire.protobuf import Content, fields, integers
 
-_NAMES = {1: "maximal", 4: "manual", 5: "unknown", 6: "unreduced"}
+_KINDS = {REPLICATED: "replicated", 1: "maximal", 4: "manual", 5: "unknown", 6: "unreduced"}
 
 
 def read_op_sharding(content: Content, ndim: int, devices: int) -> Tiling:
@@ -42,8 +43,10 @@ def read_op_sharding(content: Content, ndim: int, devices: int) -> Tiling:
         raise InvalidReply(f"a sharding is no xla.OpSharding: {error}") from error
     if kind == REPLICATED:
         return whole(ndim, devices)
-    if kind != OTHER or any(last):
-        name = _NAMES.get(kind, f"of the kind {kind}") if kind != OTHER else "in part manual"
+    if kind == UNREDUCED:
+        return with_terms((1,) * ndim, (0,) * devices, range(devices))
+    if kind != OTHER or {*last} - {REPLICATED, UNREDUCED}:
+        name = _KINDS.get(kind, f"of the kind {kind}") if kind != OTHER else "in part manual"
         raise Unimplemented(f"a sharding that is {name} is not read; only equal parts are")
     order = order or [*range(len(shape))]
     rank = len(sizes) - (1 if values.get(COPIES_LAST) else len(last))
@@ -56,10 +59,15 @@ def read_op_sharding(content: Content, ndim: int, devices: int) -> Tiling:
     if sorted(listed) != [*range(devices)]:
         raise InvalidReply(f"a sharding names the devices {listed}; there are {devices}")
     copies = math.prod(sizes[ndim:])
-    tiles = [0] * devices
+    tiles, terms = [0] * devices, [0] * devices
+    summed = [kind == UNREDUCED for kind in last] or [False] * len(sizes[ndim:])
     for position, device in enumerate(listed):
         tiles[device] = position // copies
-    return Tiling(tuple(sizes[:ndim]), tuple(tiles))
+        for size, is_term in zip(reversed(sizes[ndim:]), reversed(summed), strict=True):
+            position, place = divmod(position, size)
+            if is_term:
+                terms[device] = terms[device] * size + place
+    return with_terms(tuple(sizes[:ndim]), tuple(tiles), terms)
 
 
 def is_stated_whole(content: Content) -> bool:
@@ -71,9 +79,33 @@ def is_stated_whole(content: Content) -> bool:
         raise InvalidReply(f"a sharding is no xla.OpSharding: {error}") from error
     kind = values.get(TYPE, REPLICATED)
     rank = len(sizes) - (1 if values.get(COPIES_LAST) else len(last))
-    return kind == REPLICATED or (kind == OTHER and math.prod(sizes[:rank]) == 1)
+    return kind == REPLICATED or (
+        kind == OTHER and math.prod(sizes[:rank]) == 1 and UNREDUCED not in last
+    )
+
+
+def show_op_sharding(content: bytes) -> str:
+    """Returns a message as HLO's text has it, such as ``{devices=[2,2]<=[4]}``."""
+    try:
+        values = {number: value for number, value in fields(content) if isinstance(value, int)}
+        sizes, listed, shape, order = (
+            ",".join(map(str, integers(content, number)))
+            for number in (DIMENSIONS, DEVICES, IOTA_SHAPE, IOTA_ORDER)
+        )
+        last = [_KINDS.get(kind, str(kind)) for kind in integers(content, LAST_DIMENSIONS)]
+    except ValueError:
+        return repr(content)
+    kind = values.get(TYPE, REPLICATED)
+    if kind != OTHER:
+        device = f" device={listed}" if listed else ""
+        return f"{{{_KINDS.get(kind, kind)}{device}}}"
+    turned = f"T({order})" if "," in order else ""
+    text = f"devices=[{sizes}]{listed or f'<=[{shape}]{turned}'}"
+    text += " last_tile_dim_replicate" if values.get(COPIES_LAST) else ""
+    text += f" last_tile_dims={{{', '.join(last)}}}" if last else ""
+    return f"{{{text}}}"
 
 
 def write_op_sharding(tiling: Tiling) -> bytes:
     """Returns the message of a tiling."""
-    return write_tiles(tiling.parts, np.argsort(tiling.tiles, kind="stable").tolist())
+    return write_tiles(tiling.parts, tiling.order, tiling.term_count)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from enum import Enum, auto
 from typing import Any, ClassVar, Literal, overload
 
@@ -31,14 +31,15 @@ class PartitionSpec:
     dimension that is not divided, or `UNCONSTRAINED`, where the compiler decides; dimensions
     beyond the last entry are not divided. It is immutable, hashable, and can be pickled; as
     ``jax.sharding.PartitionSpec``, two specs are equal if they have the same entries, so
-    ``P("x")`` and ``P("x", None)`` differ, and mean the same. ``unreduced`` and ``reduced`` are
-    sets of Explicit axes along which a sum is open; shardings refuse them. Raises
-    `ArgumentTypeError` for what names no axis, and `InvalidArgument` for an axis that is named
-    twice.
+    ``P("x")`` and ``P("x", None)`` differ, and mean the same. ``unreduced`` is a set of Explicit
+    axes: the devices along them have terms, and the array is their sum. ``reduced`` is one of axes
+    that they have the same along, where JAX's gradient would be such terms. Raises
+    `ArgumentTypeError` for what names no axis, and `InvalidArgument` for an axis that is in two of
+    the entries, ``unreduced`` and ``reduced``; one that two entries name is refused with a mesh.
 
     >>> P = plugrt.sharding.PartitionSpec
     >>> P("x", None, ("y", "z"))
-    PartitionSpec('x', None, ('y', 'z'))
+    P('x', None, ('y', 'z'))
     """
 
     __slots__ = ("_entries", "_reduced", "_unreduced")
@@ -56,7 +57,13 @@ class PartitionSpec:
         self._unreduced = frozenset(map(_read_name, unreduced))
         self._reduced = frozenset(map(_read_name, reduced))
         self._entries: tuple[Entry, ...] = tuple(map(_read_entry, entries))
-        names = (*self.axis_names, *self._unreduced, *self._reduced)
+        self._require_once((*{*self.axis_names}, *self._unreduced, *self._reduced))
+
+    def require_different(self) -> None:
+        """Raises `InvalidArgument` where an axis is to divide two dimensions."""
+        self._require_once(self.axis_names)
+
+    def _require_once(self, names: Sequence[AxisName]) -> None:
         twice = sorted({repr(name) for name in names if names.count(name) > 1})
         if twice:
             raise InvalidArgument(
@@ -170,7 +177,8 @@ class PartitionSpec:
         for what, axes in (("unreduced", self._unreduced), ("reduced", self._reduced)):
             if axes:
                 shown.append(f"{what}={{{', '.join(map(repr, sorted(axes)))}}}")
-        return f"PartitionSpec({', '.join(shown)})"
+        end = "," if len(shown) == len(self._entries) == 1 else ""  # as in JAX
+        return f"P({', '.join(shown)}{end})"
 
 
 def _rebuild(entries: tuple[Entry, ...], unreduced: Set[str], reduced: Set[str]) -> PartitionSpec:

@@ -74,8 +74,19 @@ class Sharding:
         raise NotImplementedError
 
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
-        """Returns which part of an array of ``global_shape`` each device holds."""
+        """Returns which part of an array of ``global_shape`` each device holds.
+
+        Raises `Unimplemented` where it holds a term of it (``PartitionSpec(unreduced=…)``).
+        """
         raise NotImplementedError
+
+    def _places(self, global_shape: Sequence[int]) -> dict[Device, Index]:
+        """Returns the same, and where a device holds a term, the part that it is a term of."""
+        return self.devices_indices_map(global_shape)
+
+    def is_summed(self, ndim: int) -> bool:
+        """Whether devices hold terms, and an array of ``ndim`` dimensions is their sum."""
+        return False
 
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
         """Returns which part each device of this process holds."""

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-import numpy as np
-
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.execution.shardings.tiling import Tiling
 
 
-def shardy_text(sharding: Sharding, ndim: int) -> str:
+def shardy_text(sharding: Sharding, ndim: int, is_open: bool = False) -> str:
     """Returns the attribute for an array of ``ndim`` dimensions; see `sharding_body`."""
-    return f"#sdy.sharding<{sharding_body(sharding, ndim)}>"
+    return f"#sdy.sharding<{sharding_body(sharding, ndim, is_open)}>"
 
 
 def sharding_body(sharding: Sharding, ndim: int, is_open: bool = False) -> str:
@@ -23,14 +21,17 @@ def sharding_body(sharding: Sharding, ndim: int, is_open: bool = False) -> str:
     Devices are numbered by their place in ``sharding.devices``. An axis of `NamedSharding` keeps
     its name; other shardings have a mesh of their own, of one axis for each divided dimension.
     Dimensions that are left to the compiler (``UNCONSTRAINED``), or all if ``is_open``, may be
-    divided over further axes.
+    divided over further axes, but for Explicit ones.
     """
     if isinstance(sharding, NamedSharding):
         spec = sharding.spec
         axes = [(str(name), size) for name, size in sharding.mesh.shape.items()]
         own = [[*map(str, spec.axes_of(i))] for i in range(ndim)]
         left = [is_open or spec.is_unconstrained(i) for i in range(ndim)]
-        return _text(axes, own, left)
+        named = {*spec.axis_names, *spec.unreduced}
+        copies = [name for name in sharding.mesh.explicit_axes if any(left) and name not in named]
+        terms = sorted(name for name in spec.unreduced if sharding.mesh.shape[name] > 1)
+        return _text(axes, own, left, terms=terms, copies=copies)
     tiling = sharding.tiling(ndim)
     assert tiling is not None, sharding
     return tiling_body(tiling)
@@ -39,12 +40,15 @@ def sharding_body(sharding: Sharding, ndim: int, is_open: bool = False) -> str:
 def tiling_body(tiling: Tiling) -> str:
     """Returns what stands in the attribute for a tiling: a mesh of an axis a divided dimension."""
     axes = [(f"_{i}", parts) for i, parts in enumerate(tiling.parts) if parts > 1]
+    if tiling.terms:
+        axes.append(("_terms", tiling.term_count))
     if tiling.copies > 1:
         axes.append(("_copies", tiling.copies))
     own = [[f"_{i}"] if parts > 1 else [] for i, parts in enumerate(tiling.parts)]
-    order = np.argsort(tiling.tiles, kind="stable").tolist()
+    order = tiling.order
     devices = [] if order == [*range(len(order))] else order
-    return _text(axes or [("_copies", len(order))], own, [False] * len(own), devices)
+    terms = ["_terms"] if tiling.terms else []
+    return _text(axes or [("_copies", len(order))], own, [False] * len(own), devices, terms)
 
 
 def _text(
@@ -52,6 +56,8 @@ def _text(
     own: Sequence[Sequence[str]],
     is_open: Sequence[bool],
     devices: Sequence[int] = (),
+    terms: Sequence[str] = (),
+    copies: Sequence[str] = (),
 ) -> str:
     mesh = ", ".join(f"{json.dumps(name)}={size}" for name, size in axes)
     order = f", device_ids={list(devices)}" if devices else ""
@@ -59,4 +65,6 @@ def _text(
         "{" + ", ".join([*map(json.dumps, names), *["?"] * left]) + "}"
         for names, left in zip(own, is_open, strict=True)
     )
-    return f"mesh<[{mesh}]{order}>, [{dimensions}]"
+    summed = f", unreduced={{{', '.join(map(json.dumps, terms))}}}" if terms else ""
+    whole = f", replicated={{{', '.join(map(json.dumps, copies))}}}" if copies else ""
+    return f"mesh<[{mesh}]{order}>, [{dimensions}]{whole}{summed}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 
+from plugrt.errors import Unimplemented
 from plugrt.execution.shardings.sharding_base import (
     Index,
     Sharding,
@@ -76,6 +77,17 @@ class TiledSharding(Sharding):
 
     @with_argument_errors
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
+        if self.is_summed(len(global_shape)):
+            raise Unimplemented(
+                f"{self!r}: each device has a term of a sum, not a part of the array; "
+                "plugrt.sharding.reshard adds them up"
+            )
+        return self._places(global_shape)
+
+    def _places(self, global_shape: Sequence[int]) -> dict[Device, Index]:
         shape = read_shape(global_shape)
         slices = self.queried_tiling(len(shape)).slices(self.shard_shape(shape))
         return dict(zip(self.devices, slices, strict=True))
+
+    def is_summed(self, ndim: int) -> bool:
+        return bool(self.queried_tiling(ndim).terms)

@@ -19,22 +19,35 @@ class Tiling:
     """How arrays of some number of dimensions are divided over a list of devices.
 
     ``parts`` has the number of parts in each dimension; parts are numbered in row-major order, and
-    ``tiles`` has that of each device. Shardings over the same devices with equal tilings are
-    equivalent.
+    ``tiles`` has that of each device. Where a part is the sum of terms that the devices have,
+    ``terms`` has the number of each one's term (`with_terms`). Shardings over the same devices with
+    equal tilings are equivalent.
     """
 
     parts: tuple[int, ...]
     tiles: tuple[int, ...]
+    terms: tuple[int, ...] = ()
 
     @property
     def is_replicated(self) -> bool:
         """Whether each device has the whole array."""
-        return math.prod(self.parts) == 1
+        return math.prod(self.parts) == 1 and not self.terms
+
+    @property
+    def term_count(self) -> int:
+        """Of how many terms each part is the sum."""
+        return max(self.terms, default=0) + 1
 
     @property
     def copies(self) -> int:
-        """How many devices have each part."""
-        return len(self.tiles) // math.prod(self.parts)
+        """How many devices have each part, or each term of it."""
+        return len(self.tiles) // (math.prod(self.parts) * self.term_count)
+
+    @property
+    def order(self) -> list[int]:
+        """The devices, by their parts, and then by their terms."""
+        terms = self.terms or self.tiles
+        return sorted(range(len(self.tiles)), key=lambda i: (self.tiles[i], terms[i]))
 
     def shard_shape(self, shape: Sequence[int], what: object) -> tuple[int, ...]:
         """Returns the shape of a part.
@@ -71,6 +84,19 @@ class Tiling:
             )
             for at in self.coordinates()
         ]
+
+
+def with_terms(parts: tuple[int, ...], tiles: tuple[int, ...], terms: Sequence[int]) -> Tiling:
+    """Returns a tiling: devices with equal ``terms`` have the same term of their part.
+
+    Sums have no order: the terms of a part are numbered by the first device that has each.
+    """
+    numbers: dict[int, dict[int, int]] = {}
+    own = []
+    for tile, term in zip(tiles, terms, strict=True):
+        known = numbers.setdefault(tile, {})
+        own.append(known.setdefault(term, len(known)))
+    return Tiling(parts, tiles, tuple(own) if any(own) else ())
 
 
 def whole(ndim: int, devices: int = 1) -> Tiling:

@@ -11,12 +11,14 @@ import numpy.typing as npt
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, NotAnArray, ShapeError
 from plugrt.execution.arrays.array import Array
-from plugrt.execution.arrays.array_making import array_of_shards, join_parts
+from plugrt.execution.arrays.array_making import array_of_shards, join_parts, keys_over
+from plugrt.execution.arrays.aval import is_of_keys
 from plugrt.execution.arrays.host_data import host_array
 from plugrt.execution.executables.agreements import agree_on_parts
 from plugrt.execution.placement.put_target import read_format, require_concrete
 from plugrt.execution.placement.specs_in_context import name_in_context
 from plugrt.execution.shardings.format import Format
+from plugrt.execution.shardings.gspmd_sharding import buffer_sharding
 from plugrt.execution.shardings.index_boxes import Box, box_shape, device_boxes, relative_box
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.sharding_base import Index, Sharding, SingleDeviceSharding
@@ -25,6 +27,7 @@ from plugrt.execution.trees import pytrees
 from plugrt.execution.trees.tree_prefixes import spread_prefix
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import Buffer, Device, Layout
+from plugrt.native.known_dtypes import buffer_type, is_key_dtype
 
 
 @with_argument_errors
@@ -57,21 +60,28 @@ def make_array_from_callback(
     whole = _read_shape(shape, sharding)
     where = sharding.addressable_devices_indices_map(whole)
     expected = sharding.shard_shape(whole)
-    wanted = None if dtype is None else np.dtype(dtype)
+    wanted = _read_dtype(dtype)
     found: dict[Box, npt.NDArray[np.generic]] = {}
     boxes = device_boxes(sharding, whole)
     for device, box in boxes.items():
         if box not in found:
-            part = host_array(data_callback(where[device]))
+            data = data_callback(where[device])
+            of_keys = type(data) is Array and is_of_keys(data._aval)
+            part: Any = data if of_keys else host_array(data)
             wanted = wanted or part.dtype
             what = f"data_callback returned for {where[device]}"
             _check_part(part, expected, wanted, what)
-            found[box] = part
+            found[box] = np.asarray(part._words()) if of_keys else part
     if wanted is None:
         raise ArgumentError(
             f"{sharding!r} has no device of this process, so that no part says the dtype; give it"
         )
     parts = [found[box] for box in boxes.values()]
+    if is_key_dtype(wanted):
+        shape, _ = buffer_type(whole, wanted)
+        where_words, _ = buffer_sharding(sharding, whole, wanted)
+        words = _put_parts(shape, np.dtype(np.uint32), where_words, layout, parts)
+        return keys_over(words, wanted, sharding)
     return _put_parts(whole, wanted, sharding, layout, parts)
 
 
@@ -105,7 +115,7 @@ def make_array_from_single_device_arrays(
     buffers: dict[Device, Buffer] = {}
     numbers: dict[Device, int] = {}
     held: list[object] = []
-    wanted = None if dtype is None else np.dtype(dtype)
+    wanted = _read_dtype(dtype)
     for i, x in enumerate(arrays):
         if type(x) is not Array:
             raise NotAnArray(f"arrays[{i}] is no array on a device: {x!r:.80}; device_put it first")
@@ -258,6 +268,10 @@ def _read_shape(shape: Sequence[int], sharding: Sharding) -> tuple[int, ...]:
     whole = tuple(map(operator.index, shape))
     sharding.check_shape(whole)
     return whole
+
+
+def _read_dtype(dtype: npt.DTypeLike | None) -> Any:
+    return dtype if dtype is None or is_key_dtype(dtype) else np.dtype(dtype)
 
 
 def _check_part(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -135,8 +134,8 @@ def _plan_exchange(
         return Exchange(memory_kinds, *plan.load(dtype), *known)
     except (PjrtError, UnsupportedDtype) as error:
         quiet = isinstance(error, Unimplemented | UnsupportedDtype)
-        logger.log(
-            logging.DEBUG if quiet else logging.WARNING,
+        log = logger.debug if quiet else logger.warning
+        log(
             "Arrays %s[%s] go from %r to %r through the host: %s",
             dtype.name, ",".join(map(str, shape)), source, target, error,
         )  # fmt: skip

@@ -33,7 +33,7 @@ def as_array(x: object, name: str) -> Array:
     Raises `NotAnArray`, `UnsupportedDtype`, `DeletedBuffer` or `LeakedTracer` with ``name``.
     """
     if type(x) is Array:
-        if x._shards is None:
+        if x._shards is None and x.is_deleted():
             raise DeletedBuffer(f"{name}: {x._deleted_message()}")
         return x
     if isinstance(x, Array):  # a leaked tracer: this raises `LeakedTracer`

@@ -13,8 +13,7 @@ import numpy.typing as npt
 from plugrt.errors import ArgumentError, ArgumentTypeError, DistributedError, ValuesDiffer
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.host_data import host_array
-from plugrt.execution.shardings.divided import replicate
-from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding
+from plugrt.execution.shardings.gspmd_sharding import GSPMDSharding, replicate
 from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.partition_spec import PartitionSpec
@@ -182,7 +181,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
     >>> from plugrt.sharding import PartitionSpec as P
     >>> mesh = plugrt.make_mesh((2,), ("x",))
     >>> plugrt.host_local_array_to_global_array(np.float32([1, 2]), mesh, P("x")).sharding.spec
-    PartitionSpec('x')
+    P('x',)
     """
 
     def convert(leaf: Any, ours: NamedSharding, whole: NamedSharding) -> Any:

@@ -14,6 +14,7 @@ from plugrt.execution.arrays.array import Array, launch_form
 from plugrt.execution.arrays.aval import ArrayAval, Aval, is_placed
 from plugrt.execution.arrays.casting import cast
 from plugrt.interface import Client, Device, Shards
+from plugrt.native.known_dtypes import buffer_type
 from plugrt.native.native_core import core
 from plugrt.settings.declarations import config
 
@@ -104,7 +105,7 @@ def compile_copy(aval: ArrayAval, device: Device) -> Any:
     compiles = getattr(device.client, "compile_copy", None)
     if compiles is None or not _is_copied_within_client(aval, device):
         return None
-    return compiles(aval.shape, aval.dtype, device)
+    return compiles(*buffer_type(aval.shape, aval.dtype), device)
 
 
 def _is_copied_within_client(aval: ArrayAval, device: Device) -> bool:

@@ -12,16 +12,19 @@ from plugrt.execution.arrays.array_making import (
     change_layout,
     share_buffers,
     share_parts,
+    through_words,
 )
-from plugrt.execution.arrays.aval import intern_aval
+from plugrt.execution.arrays.aval import intern_aval, is_of_keys
 from plugrt.execution.compilation.buffer_copy import copy_buffer
-from plugrt.execution.compilation.compiler import compile_program
+from plugrt.execution.compilation.compiler import compile_program, require_open_sums
 from plugrt.execution.executables.agreements import agree_on_program
 from plugrt.execution.executables.launch_log import LaunchLog
 from plugrt.execution.placement.default_device import require_addressable
+from plugrt.execution.shardings.gspmd_sharding import buffer_sharding, replicate
+from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.shardings.replica_sharding import ReplicaSharding
 from plugrt.execution.shardings.sharding_base import Sharding
-from plugrt.execution.shardings.shardy_text import tiling_body
+from plugrt.execution.shardings.shardy_text import sharding_body, tiling_body
 from plugrt.execution.shardings.tiling import Tiling
 from plugrt.execution.transfers.exchanges import exchange, has_own_buffers
 from plugrt.execution.transfers.process_transfer import plan_transfer, transfer
@@ -42,6 +45,10 @@ def reshard(x: Array, sharding: Sharding, *, share: bool = True) -> Array:
     """
     if x.sharding == sharding:
         return x
+    if is_of_keys(x._aval):
+        sharding.check_shape(x.shape)
+        where, _ = buffer_sharding(sharding, x.shape, x.dtype)
+        return through_words(x, sharding, lambda words: reshard(words, where, share=share))
     if x._aval.layout and not (share and x.sharding.is_equivalent_to(sharding, x.ndim)):
         x = change_layout(x, None)
     if (x.sharding, sharding, x.ndim) not in _exchanged:
@@ -75,6 +82,8 @@ def _move_otherwise(x: Array, sharding: Sharding, share: bool) -> Array | None:
     if share and x.sharding.is_equivalent_to(sharding, x.ndim):
         aval = intern_aval(x.shape, x.dtype, sharding, True, x._aval.weak, x._aval.layout)
         return share_buffers(x, aval)
+    if x.sharding.is_summed(x.ndim) or sharding.is_summed(x.ndim):
+        return _sum_anew(x, sharding)
     here, there = x.sharding.is_fully_addressable, sharding.is_fully_addressable
     if not (here and there) and x.sharding.device_set != sharding.device_set:
         # What is not committed is each process's own value: nobody sends it.
@@ -86,6 +95,18 @@ def _move_otherwise(x: Array, sharding: Sharding, share: bool) -> Array | None:
     if not here and not (x.sharding.addressable_devices and x.sharding.is_fully_replicated):
         return reshard_globally(x, sharding)
     return None
+
+
+def _sum_anew(x: Array, to: Sharding) -> Array:
+    """Returns an array where the devices of it, or of the result, have terms of a sum."""
+    # Workaround for shardy-unreduced: the process ends over two meshes, and from terms to terms.
+    own = x.sharding
+    same = isinstance(own, NamedSharding) and isinstance(to, NamedSharding) and own.mesh == to.mesh
+    if same and not (own.is_summed(x.ndim) and to.is_summed(x.ndim)):
+        return reshard_globally(x, to)
+    if own.is_summed(x.ndim):
+        return reshard(reshard(x, replicate(own)), to)
+    return reshard_globally(reshard(x, replicate(to)), to)
 
 
 def _widen(x: Array, to: ReplicaSharding) -> Array:
@@ -128,18 +149,16 @@ def _load(
             "divided otherwise over the same devices, in any order; "
             "plugrt.process_allgather(x, tiled=True) gives all of it to each process"
         )
-    held, wanted = source.tiling(len(shape)), target.tiling(len(shape))
-    assert held is not None, "replicas are of one process"
-    assert wanted is not None, "replicas are of one process"
-    of_device = dict(zip(target.devices, wanted.tiles, strict=True))
-    wanted = Tiling(wanted.parts, tuple(of_device[device] for device in devices))
     name = tensor_name(shape, dtype)
-    given, asked = (f"{{sdy.sharding = #sdy.sharding<{tiling_body(t)}>}}" for t in (held, wanted))
+    bodies = _write_bodies(source, target, len(shape))
+    given, asked = (f"{{sdy.sharding = #sdy.sharding<{body}>}}" for body in bodies)
     text = (
         f"module @reshard attributes {{mhlo.num_partitions = {len(devices)} : i32}} {{\n"
         f"  func.func public @main(%0: {name} {given}) -> ({name} {asked}) {{\n"
         f"    return %0 : {name}\n  }}\n}}\n"
     )
+    if "unreduced" in text:
+        require_open_sums(devices[0].client, "reshard")
     program = Program(text.encode(), name="reshard")
     agree_on_program(program, devices)
     options = CompileOptions(
@@ -149,3 +168,15 @@ def _load(
         use_shardy_partitioner=True,
     )
     return compile_program(devices[0].client, program, options, [TensorType(shape, dtype)])
+
+
+def _write_bodies(source: Sharding, target: Sharding, ndim: int) -> tuple[str, str]:
+    """Returns two shardings over the same devices as Shardy's attributes."""
+    if source.is_summed(ndim) or target.is_summed(ndim):
+        return sharding_body(source, ndim), sharding_body(target, ndim)
+    held, wanted = source.tiling(ndim), target.tiling(ndim)
+    assert held is not None, "replicas are of one process"
+    assert wanted is not None, "replicas are of one process"
+    of_device = dict(zip(target.devices, wanted.tiles, strict=True))
+    moved = Tiling(wanted.parts, tuple(of_device[device] for device in source.devices))
+    return tiling_body(held), tiling_body(moved)

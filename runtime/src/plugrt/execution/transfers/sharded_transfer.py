@@ -32,11 +32,17 @@ def put_sharded(
     """Returns a host array with its parts on the devices of a sharding.
 
     Each process puts the parts of its devices, of data that are the same in all. Each part
-    has the layout ``layout``, None for the default. Raises `ShapeError` if the sharding does not
-    divide the shape.
+    has the layout ``layout``, None for the default. Where devices hold terms of parts, the first
+    term is the part, and the others are zeros. Raises `ShapeError` if the sharding does not divide
+    the shape.
     """
     devices, indices = find_places(sharding, host.shape)
     parts = [np.asarray(host[index]) for index in indices]
+    tiling = sharding.tiling(host.ndim)
+    if tiling is not None and tiling.terms:
+        term_of = dict(zip(sharding.devices, tiling.terms, strict=True))
+        pairs = zip(devices, parts, strict=True)
+        parts = [np.zeros_like(part) if term_of[device] else part for device, part in pairs]
     return put_parts(host.shape, sharding, devices, parts, weak, layout, semantics)
 
 
@@ -75,7 +81,7 @@ def _find_places(
     sharding: Sharding, shape: tuple[int, ...]
 ) -> tuple[Sequence[Device], list[Index]]:
     sharding.check_shape(shape)
-    where = sharding.devices_indices_map(shape)
+    where = sharding._places(shape)
     devices = sharding.addressable_devices
     if not devices:
         require_addressable(sharding.devices[0], f"{sharding!r}")

@@ -11,8 +11,10 @@ import numpy.typing as npt
 
 from plugrt import monitoring
 from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.array_contents import await_held, await_together
+from plugrt.execution.arrays.array_making import keys_over
+from plugrt.execution.arrays.aval import is_of_keys
 from plugrt.execution.arrays.transfer_guard import check_transfer, is_transfer
-from plugrt.execution.arrays.waiting import await_held, await_together
 from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.placement.put_target import Space, Target, is_target, read_target, spread
 from plugrt.execution.shardings.format import Format
@@ -27,12 +29,12 @@ from plugrt.execution.transfers.tree_puts import (
     space_of,
 )
 from plugrt.execution.trees import pytrees
-from plugrt.frames.argument_errors import require_flag
+from plugrt.frames.argument_errors import require_flag, with_argument_errors
 from plugrt.frames.traceback_filter import with_user_frames
 from plugrt.interface import Device
 from plugrt.monitoring.listeners import listening
 from plugrt.native.finalizers import finish_pending
-from plugrt.native.known_dtypes import KNOWN_DTYPES
+from plugrt.native.known_dtypes import KNOWN_DTYPES, KeyDtype
 from plugrt.native.native_core import core
 from plugrt.settings.declarations import config
 from plugrt.typing import ArrayLike, Container, PutTarget
@@ -155,7 +157,8 @@ def device_get(x: object) -> Any:
     """Returns a pytree with every array in it as a NumPy array (read-only where not copied).
 
     All copies to the host are begun before the first is waited for. Other leaves with
-    ``__array__`` become NumPy arrays, too, such as NumPy's scalars; the rest stay as they are.
+    ``__array__`` become NumPy arrays, too, such as NumPy's scalars; the rest stay as they are, and
+    so do random keys, as in JAX.
 
     Raises the error of a computation that failed to make one.
 
@@ -173,12 +176,15 @@ def device_get(x: object) -> Any:
 
 def _get(x: object) -> Any:
     leaves, spec = pytrees.flatten(x)
-    for leaf in leaves:
-        if type(leaf) is Array:
+    keys = [type(leaf) is Array and is_of_keys(leaf._aval) for leaf in leaves]
+    for leaf, is_key in zip(leaves, keys, strict=True):
+        if type(leaf) is Array and not is_key:
             leaf.copy_to_host_async()
-    return pytrees.unflatten(
-        spec, [np.asarray(leaf) if hasattr(leaf, "__array__") else leaf for leaf in leaves]
-    )
+    read = [
+        np.asarray(leaf) if hasattr(leaf, "__array__") and not is_key else leaf
+        for leaf, is_key in zip(leaves, keys, strict=True)
+    ]
+    return pytrees.unflatten(spec, read)
 
 
 def block_until_ready(x: T) -> T:
@@ -205,12 +211,32 @@ def block_until_ready(x: T) -> T:
     return x
 
 
-def _unpickle(host: npt.NDArray[np.generic]) -> Array:
-    x: Array = device_put(host)
+@with_argument_errors
+def copy_to_host_async(x: T) -> T:
+    """Begins to copy every array in a pytree to the host, and returns the pytree.
+
+    A later read waits for the rest. Leaves without a method ``copy_to_host_async`` are passed
+    over. As ``jax.copy_to_host_async``. Raises `DeletedBuffer` for an array that was deleted.
+
+    >>> plugrt.copy_to_host_async({"a": xp.asarray([1, 2])})
+    {'a': Array([1, 2], dtype=int32)}
+    """
+    for leaf in pytrees.flatten(x)[0]:
+        if hasattr(leaf, "copy_to_host_async"):
+            leaf.copy_to_host_async()
     return x
 
 
-def _pickle(x: Array) -> tuple[Any, tuple[npt.NDArray[np.generic]]]:
+def _unpickle(host: npt.NDArray[np.generic], dtype: KeyDtype | None = None) -> Array:
+    x: Array = device_put(host)
+    if dtype is not None:
+        x = keys_over(x, dtype, x.sharding)
+    return x
+
+
+def _pickle(x: Array) -> tuple[Any, tuple[object, ...]]:
+    if is_of_keys(x._aval):
+        return _unpickle, (np.asarray(x._words()), x.dtype)
     return _unpickle, (np.asarray(x),)
 
 

@@ -7,9 +7,15 @@ from typing import Any
 import numpy.typing as npt
 
 from plugrt.execution.arrays.array import Array, new_array
-from plugrt.execution.arrays.array_making import array_on, change_layout, share_buffers, share_parts
-from plugrt.execution.arrays.aval import intern_aval
-from plugrt.execution.shardings.divided import replicate
+from plugrt.execution.arrays.array_making import (
+    array_on,
+    change_layout,
+    share_buffers,
+    share_parts,
+    through_words,
+)
+from plugrt.execution.arrays.aval import intern_aval, is_of_keys
+from plugrt.execution.shardings.gspmd_sharding import replicate
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.execution.shardings.tiled_sharding import TiledSharding
 from plugrt.execution.transfers.exchanges import exchange, has_own_buffers
@@ -67,6 +73,8 @@ def move(x: Array, device: Device, committed: bool) -> Array:
     Raises `NotAnArray` where parts of it are in other processes.
     """
     held, here, old = x._held(), SingleDeviceSharding(device), x._aval
+    if is_of_keys(old):
+        return through_words(x, here, lambda words: move(words, device, committed))
     if x.sharding is here:
         kept = intern_aval(old.shape, old.dtype, here, committed, old.weak, old.layout)
         return x if kept is old else share_buffers(x, kept)

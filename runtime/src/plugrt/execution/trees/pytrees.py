@@ -418,13 +418,20 @@ def register_dataclass(
     """Makes a dataclass a pytree container: ``data_fields`` are children, ``meta_fields`` static.
 
     As ``jax.tree_util.register_dataclass``; with no fields named, all but ``meta_fields`` are
-    data. Can be used as a class decorator.
+    data. A class that is no dataclass has the attributes that are named. Can be used as a class
+    decorator.
 
-    Raises `ArgumentTypeError` for what is no dataclass, and for fields that it does not have.
+    Raises `ArgumentTypeError` for a class that is no dataclass without ``data_fields``, and
+    `ArgumentError` for fields that a dataclass does not have.
     """
-    if not dataclasses.is_dataclass(cls):
-        raise ArgumentTypeError(f"register_dataclass takes a dataclass; got {cls!r}")
-    names = [f.name for f in dataclasses.fields(cls)]
+    if dataclasses.is_dataclass(cls):
+        names = [f.name for f in dataclasses.fields(cls)]
+    elif isinstance(cls, type) and data_fields is not None:
+        names = [*data_fields, *meta_fields]
+    else:
+        raise ArgumentTypeError(
+            f"register_dataclass takes a dataclass, or data_fields; got {cls!r}"
+        )
     data = [n for n in names if n not in meta_fields] if data_fields is None else list(data_fields)
     if sorted([*data, *meta_fields]) != sorted(names):
         raise ArgumentError(

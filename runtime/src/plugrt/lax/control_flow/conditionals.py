@@ -156,7 +156,7 @@ def trace_branches(
     paths: list[str] = []
 
     def call(name: str, function: Callable[..., object]) -> list[Tracer]:
-        returned = function(*operands)
+        returned = function(*pytrees.map(_own, operands))
         named = pytrees.flatten_with_paths(returned)
         specs.append(pytrees.flatten(returned)[1])
         paths[:] = [path for path, _ in named]
@@ -181,6 +181,17 @@ def trace_branches(
             for i, output in enumerate(wrap(operation))
         ]
         return pytrees.unflatten(specs[0], outputs)
+
+
+def _own(x: Any) -> Any:
+    """Returns an operand as a value of the branch that is traced, which may assign to it."""
+    if type(x) is not Tracer:
+        return x
+    scope = x.trace.scope
+    assert scope is not None
+    made = x.duplicate()
+    made._value, made.scope = x.value, scope
+    return made
 
 
 def _join_types(

@@ -27,6 +27,7 @@ from plugrt.tracing.emit import (
     wrap,
     wrap_one,
 )
+from plugrt.tracing.key_words import by_words
 from plugrt.tracing.tracer import Tracer
 
 Step = Callable[[Any, Any, Any], tuple[Any, Any]]
@@ -44,13 +45,14 @@ def emit_loop(
     *,
     reverse: bool = False,
     unroll: int = 1,
+    widens: bool = False,
 ) -> tuple[Any, Any]:
     """Adds a loop of ``length`` steps to the trace; returns (last carry, stacked outputs).
 
     ``unroll`` steps make one round of a ``stablehlo.while``; the rest, or all where there would
-    be one round at most, are laid out one after another.
+    be one round at most, are laid out one after another. ``widens`` is for `Carry`.
     """
-    steps = _LoopSteps(title, step, init, xs, length, reverse)
+    steps = _LoopSteps(title, step, init, xs, length, reverse, widens)
     rounds = length // unroll
     if rounds > 1:
         values, stacked = _emit_rounds(steps, rounds, unroll)
@@ -78,11 +80,18 @@ class _LoopSteps:
     """One loop while it is traced: the carry, the inputs, and what a step returned."""
 
     def __init__(
-        self, title: str, step: Step, init: object, xs: object, length: int, reverse: bool
+        self,
+        title: str,
+        step: Step,
+        init: object,
+        xs: object,
+        length: int,
+        reverse: bool,
+        widens: bool,
     ) -> None:
         self._title, self._step = title, step
         self.length, self._reverse = length, reverse
-        self.carry = Carry(title, init)
+        self.carry = Carry(title, init, widens)
         flat, self._xs_spec = pytrees.flatten(xs)
         self._xs = [as_tracer(x) for x in flat]
         self.outputs: pytrees.PyTreeSpec | None = None
@@ -93,7 +102,9 @@ class _LoopSteps:
         self, i: Tracer | int, values: Sequence[Tracer], at: Tracer | int
     ) -> tuple[list[Tracer], list[Tracer]]:
         """Adds step ``i``, which reads at ``at``; returns leaves of the new carry and outputs."""
-        rows = [with_weakness(_read_row(leaf, at), leaf.weak) for leaf in self._xs]
+        rows = [
+            with_weakness(by_words("each", _read_row, leaf, at), leaf.weak) for leaf in self._xs
+        ]
         x = pytrees.unflatten(self._xs_spec, rows)
         index = constant(i, _INDEX) if isinstance(i, int) else i
         returned = self._step(index, self.carry.rebuild(values), x)
@@ -127,7 +138,8 @@ class _LoopSteps:
             values, ys = self.add_step(i, values, at)
             if stacked is None:
                 stacked = [new_argument(self.length, y) for y in ys]
-            stacked = [_write_row(s, y, at) for s, y in zip(stacked, ys, strict=True)]
+            pairs = zip(stacked, ys, strict=True)
+            stacked = [by_words("each", _write_row, s, y, at) for s, y in pairs]
         return list(values), list(stacked or ())
 
     def depend_on_inputs(
@@ -166,7 +178,7 @@ def _emit_rounds(steps: _LoopSteps, rounds: int, unroll: int) -> tuple[list[Trac
     while True:
         with region_holder(2) as holder:
             traced = holder.trace([constant(0, _INDEX), *carry.leaves], body)
-            if not carry.settle_dtypes():
+            if not carry.settle_types():
                 continue
             stacked = [full(y.shape, 0, y.dtype) for y in traced.outputs[1 + len(carry.leaves) :]]
             state = [strong(constant(0, _INDEX)), *carry.leaves, *stacked]
@@ -185,7 +197,7 @@ def _emit_while(state: Sequence[Tracer], cond: Body, body: Body) -> tuple[Tracer
 
 def _emit_unrolled(steps: _LoopSteps) -> tuple[list[Tracer], list[Tracer]]:
     """Adds all steps without a loop."""
-    if any(x.weak for x in steps.carry.leaves) or not steps.length:
+    if any(x.weak for x in steps.carry.leaves) or not steps.length or steps.carry.widens:
         samples = _trace_sample(steps)
     values: list[Tracer] = [strong(x) for x in steps.carry.leaves]
     if not steps.length:
@@ -195,9 +207,9 @@ def _emit_unrolled(steps: _LoopSteps) -> tuple[list[Tracer], list[Tracer]]:
         at = steps.row_index(i)
         assert isinstance(at, int)
         values, ys = steps.add_step(i, values, at)
-        rows.append((at, [reshape(y, (1, *y.shape)) for y in ys]))
+        rows.append((at, [by_words("each", _as_row, y) for y in ys]))
     columns = zip(*(ys for _, ys in sorted(rows, key=lambda row: row[0])), strict=True)
-    return values, [concatenate(column, 0) for column in columns]
+    return values, [by_words("each", concatenate, column, 0) for column in columns]
 
 
 def _trace_sample(steps: _LoopSteps) -> Sequence[Tracer]:
@@ -215,7 +227,7 @@ def _trace_sample(steps: _LoopSteps) -> Sequence[Tracer]:
     while True:
         with region_holder(1) as holder:
             holder.trace(steps.carry.leaves, body)
-            if steps.carry.settle_dtypes():
+            if steps.carry.settle_types():
                 return samples
 
 
@@ -240,10 +252,14 @@ def _read_row(x: Tracer, at: Tracer | int) -> Tracer:
     return reshape(taken, x.shape[1:])
 
 
+def _as_row(y: Tracer) -> Tracer:
+    return reshape(y, (1, *y.shape))
+
+
 def _write_row(stacked: Tracer, y: Tracer, at: Tracer | int) -> Tracer:
     """Returns ``stacked`` with ``y`` at row ``at``."""
     index = constant(at, _INDEX) if isinstance(at, int) else at
-    row = reshape(y, (1, *y.shape))
+    row = _as_row(y)
     return wrap_one(
         hlo.dynamic_update_slice(
             stacked.value, row.value, _row_start(index, stacked.ndim), loc=active_trace().location()

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrt.errors import DtypeError, NotAnArray, ShapeError, ShardingTypeError, StructureError
+from plugrt.execution.shardings.manual_types import ManualAxisType
 from plugrt.execution.trees import pytrees
 from plugrt.interface import TensorType
 from plugrt.lax.operand_checks import scalar_kind
 from plugrt.tracing.captures import as_tracer
-from plugrt.tracing.emit import convert, strong, with_weakness
+from plugrt.tracing.emit import convert, strong, with_manual_type, with_weakness
 from plugrt.tracing.promotion import result_dtype, scalar_result
+from plugrt.tracing.sharding_types import write_sharding
 from plugrt.tracing.tracer import Tracer
 
 
@@ -20,10 +22,12 @@ class Carry:
 
     A Python scalar among the initial values has no settled dtype: it takes the one that the body
     returns for it, as in JAX. A Python scalar among the body's results takes the carried dtype.
+    In shard_map, one that differs along more axes after a step is refused, or, if ``widens``, taken
+    to differ from the start.
     """
 
-    def __init__(self, title: str, initial: object) -> None:
-        self.title = title
+    def __init__(self, title: str, initial: object, widens: bool) -> None:
+        self.title, self.widens = title, widens
         self.spec = pytrees.flatten(initial)[1]
         named = pytrees.flatten_with_paths(initial)
         self.paths = [f"carry{path}" for path, _ in named]
@@ -31,6 +35,7 @@ class Carry:
             as_tracer(x, f"{p} of {title}") for p, (_, x) in zip(self.paths, named, strict=True)
         ]
         self._wanted: dict[int, Any] = {}
+        self._varying: dict[int, ManualAxisType] = {}
 
     def rebuild(self, leaves: Sequence[Tracer]) -> Any:
         """Returns the carried value with these leaves."""
@@ -57,6 +62,11 @@ class Carry:
 
     def _check_leaf(self, i: int, found: Tracer) -> Tracer:
         expected = self.leaves[i]
+        if found.mat != expected.mat and self.widens:
+            more = found.mat.varying - expected.mat.varying
+            found = with_manual_type(found, expected.mat)
+            if more:
+                self._varying[i] = expected.mat.moved(more, "varying")
         if found.shape == expected.shape and found.sharding_type != expected.sharding_type:
             raise ShardingTypeError(self._type_change_message(i, found))
         if found.shape == expected.shape and found.dtype == expected.dtype:
@@ -79,25 +89,33 @@ class Carry:
         return (
             f"the body of {self.title} changes the type of {self.paths[i]}: it goes in as "
             f"{went_in} and comes out as {came_out}; convert one (lax.convert_element_type, "
-            "reshape, reshard) so that both are equal"
+            f"reshape, reshard{self._pcast(i, found)}) so that both are equal"
         )
 
-    def settle_dtypes(self) -> bool:
+    def _pcast(self, i: int, found: Tracer) -> str:
+        more = sorted(found.mat.varying - self.leaves[i].mat.varying)
+        return f", lax.pcast(…, {tuple(more)}, to='varying') of the initial one" if more else ""
+
+    def settle_types(self) -> bool:
         """Converts initial Python scalars to the dtypes that the body asked for.
 
-        Returns whether there were none: otherwise the body has to be traced again.
+        Returns whether there were none: otherwise the body has to be traced again. Also values that
+        differ along more axes after a step.
         """
         for i, dtype in self._wanted.items():
             self.leaves[i] = convert(self.leaves[i], dtype)
-        is_settled = not self._wanted
-        self._wanted = {}
+        for i, mat in self._varying.items():
+            self.leaves[i] = with_manual_type(self.leaves[i], mat)
+        is_settled = not self._wanted and not self._varying
+        self._wanted, self._varying = {}, {}
         return is_settled
 
 
 def _describe_type(x: Tracer) -> str:
     sharding = x.sharding_type
-    divided = f" divided as {sharding.spec!r}" if sharding and sharding.spec.axis_names else ""
-    return f"{TensorType(x.shape, x.dtype)}{divided}"
+    if sharding is None or not (sharding.spec.axis_names or x.mat.named):
+        return str(TensorType(x.shape, x.dtype))
+    return f"{TensorType(x.shape, x.dtype)} divided as {write_sharding(sharding)}"
 
 
 def describe(spec: pytrees.PyTreeSpec) -> str:

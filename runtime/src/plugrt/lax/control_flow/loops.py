@@ -39,7 +39,7 @@ def while_loop(cond_fun: Callable[[T], object], body_fun: Callable[[T], T], init
     """
 
     def body(init: object) -> Any:
-        return emit_while("while_loop", cond_fun, body_fun, init)
+        return emit_while("while_loop", cond_fun, body_fun, init, widens=False)
 
     operands = {"init": init_val}
     result: T = launch(
@@ -49,16 +49,24 @@ def while_loop(cond_fun: Callable[[T], object], body_fun: Callable[[T], T], init
 
 
 def emit_while(
-    title: str, cond_fun: Callable[[Any], object], body_fun: Callable[[Any], object], init: object
+    title: str,
+    cond_fun: Callable[[Any], object],
+    body_fun: Callable[[Any], object],
+    init: object,
+    *,
+    widens: bool = True,
 ) -> Any:
-    """Adds a ``stablehlo.while`` to the current trace and returns the value it ends with."""
-    carry, trace = Carry(title, init), active_trace()
+    """Adds a ``stablehlo.while`` to the current trace and returns the value it ends with.
+
+    ``widens`` is for `Carry`.
+    """
+    carry, trace = Carry(title, init, widens), active_trace()
     while True:
         with region_holder(2) as holder:
             body = holder.trace(
                 carry.leaves, lambda *v: carry.check_returned(body_fun(carry.rebuild(v)))
             )
-            if not carry.settle_dtypes():
+            if not carry.settle_types():
                 continue
             cond = holder.trace(
                 carry.leaves,
@@ -69,7 +77,7 @@ def emit_while(
                 ],
             )
             if trace.callbacks and has_ordered(trace.module, cond.block):
-                return _emit_while_asking_first(title, cond_fun, body_fun, init)
+                return _emit_while_asking_first(title, cond_fun, body_fun, init, widens)
             operation = hlo.WhileOp(
                 [x.value.type for x in carry.leaves],
                 [x.value for x in carry.leaves],
@@ -81,7 +89,11 @@ def emit_while(
 
 
 def _emit_while_asking_first(
-    title: str, cond_fun: Callable[[Any], object], body_fun: Callable[[Any], object], init: Any
+    title: str,
+    cond_fun: Callable[[Any], object],
+    body_fun: Callable[[Any], object],
+    init: Any,
+    widens: bool,
 ) -> object:
     """Adds a loop whose ``cond_fun`` calls Python in order: it runs in the body, and before.
 
@@ -92,7 +104,8 @@ def _emit_while_asking_first(
         value = body_fun(state[1])
         return cond_fun(value), value
 
-    return emit_while(title, lambda state: state[0], step, (cond_fun(init), init))[1]
+    start = cond_fun(init), init
+    return emit_while(title, lambda state: state[0], step, start, widens=widens)[1]
 
 
 @with_argument_errors
@@ -203,7 +216,8 @@ def _emit_counting(
         index = Tracer(i.value, active_trace(), weak=lower.weak and upper.weak)
         return emit(hlo.add, i, constant(1, dtype)), body_fun(index, value)
 
-    return emit_while("fori_loop", is_below, step, (strong(convert(lower, dtype)), init))[1]
+    start = strong(convert(lower, dtype)), init
+    return emit_while("fori_loop", is_below, step, start, widens=False)[1]
 
 
 __all__ = ["emit_while", "fori_loop", "while_loop"]

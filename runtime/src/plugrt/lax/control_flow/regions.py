@@ -13,12 +13,12 @@ from contextlib import contextmanager
 import numpy as np
 
 from plugrt.errors import TracingError
+from plugrt.execution.shardings.manual_types import with_mat
 from plugrt.execution.shardings.named_sharding import NamedSharding
-from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import hlo, ir
 from plugrt.tracing.emit import active_trace
-from plugrt.tracing.trace import Scope
+from plugrt.tracing.trace import Scope, Trace
 from plugrt.tracing.tracer import Tracer
 
 
@@ -52,9 +52,20 @@ def new_argument(count: int, like: Tracer) -> Tracer:
     argument_type = trace.mlir_type((count, *like.shape), like.dtype)
     argument = trace.scope.block.add_argument(argument_type, trace.location())
     if (of_one := like.sharding_type) is not None and trace.types is not None:
-        stacked = NamedSharding(of_one.mesh, PartitionSpec(None, *of_one.spec))
-        trace.types.set(argument, stacked)
-    return Tracer(argument, trace)
+        spec = of_one.spec.update(partitions=(None, *of_one.spec))
+        trace.types.set(argument, with_mat(NamedSharding(of_one.mesh, spec), like.mat))
+    return Tracer(_enter(trace, argument), trace)
+
+
+def _enter(trace: Trace, argument: ir.Value) -> ir.Value:
+    """Returns an argument of a loop's body as its type says: the compiler adds up terms there."""
+    if trace.types is None:
+        return argument
+    found = trace.types.of(argument, ir.RankedTensorType(argument.type).rank)
+    if not found.spec.unreduced:
+        return argument
+    # Workaround for shardy-unreduced
+    return trace.types.constrained(argument, found, found, trace.location())
 
 
 class RegionHolder:
@@ -78,9 +89,8 @@ class RegionHolder:
                 trace.types.set(argument, x.sharding_type)
 
         def build(_: Scope) -> Body:
-            arguments = [
-                Tracer(a, trace, weak=x.weak) for a, x in zip(block.arguments, like, strict=True)
-            ]
+            pairs = zip(block.arguments, like, strict=True)
+            arguments = [Tracer(_enter(trace, a), trace, weak=x.weak) for a, x in pairs]
             outputs = body(*arguments)
             return Body(block, outputs, [o.value for o in outputs])
 

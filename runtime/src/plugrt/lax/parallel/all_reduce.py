@@ -14,17 +14,21 @@ import numpy as np
 from plugrt.array_api.elementwise import arithmetic
 from plugrt.errors import ArgumentError, DtypeError
 from plugrt.execution.arrays.array import Array
+from plugrt.execution.shardings.manual_types import ManualAxisType
 from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.trees import pytrees
 from plugrt.lax.parallel.replica_calls import collective
 from plugrt.lax.parallel.replica_groups import (
     AxisName,
     Groups,
+    as_varying,
     axis_positions,
     check_groups,
     global_ids,
     group_size,
     groups_attribute,
+    is_term,
+    names_of,
     replica_groups,
     wrap_collective,
 )
@@ -69,7 +73,7 @@ def psum(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
         if names == ():
             return v
         v = count_booleans(as_tracer(v, "argument x of psum"))
-        return _all_reduce(v, names, axis_index_groups, hlo.add)
+        return _all_reduce("psum", v, names, axis_index_groups, hlo.add)
 
     result: T = x if axis_name == () else pytrees.map(leaf, x)
     return result
@@ -145,7 +149,7 @@ def _extremum(
         v = as_tracer(v, f"argument x of {name}")
         if v.dtype.kind == "c":
             raise DtypeError(f"{name} takes ordered dtypes; argument x is {v.dtype.name}")
-        return strong(v) if names == () else _all_reduce(v, names, groups, combine)
+        return strong(v) if names == () else _all_reduce(name, v, names, groups, combine)
 
     result: T = pytrees.map(leaf, x)
     return result
@@ -184,9 +188,15 @@ def _is_uneven(names: AxisName, groups: Groups) -> bool:
 
 
 def _all_reduce(
-    x: Tracer, axis_name: AxisName, groups: Groups, combine: Callable[..., object]
+    function: str,
+    x: Tracer,
+    axis_name: AxisName,
+    groups: Groups,
+    combine: Callable[..., object],
 ) -> Tracer:
     trace = active_trace()
+    if function != "psum" or not is_term(function, x, axis_name, groups):
+        x = as_varying(function, x, axis_name)
     operation = hlo.AllReduceOp(
         [x.value.type],
         [x.value],
@@ -196,7 +206,8 @@ def _all_reduce(
     )
     scalar = trace.mlir_type((), x.dtype)
     region(operation.regions[0], [scalar, scalar], lambda a, b: [emit(combine, a, b)])
-    return wrap_collective(trace, operation)
+    mat = x.mat if groups is not None else x.mat.moved(names_of(axis_name), "invarying")
+    return wrap_collective(trace, operation, mat)
 
 
 @collective
@@ -216,6 +227,8 @@ def axis_index(axis_name: AxisName) -> Array:
             along = emit(hlo.add, emit(hlo.multiply, index, constant(size, uint32)), along)
         index = along
     result: Any = convert(constant(0, uint32) if index is None else index, np.int32)
+    if (types := result.trace.types) is not None:
+        types.set_mat(result.value, ManualAxisType(varying=frozenset(names_of(axis_name))))
     array: Array = result  # as every traced array is one
     return array
 

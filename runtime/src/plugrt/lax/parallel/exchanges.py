@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from plugrt.errors import ArgumentError, ArgumentTypeError, ShapeError
+from plugrt.errors import ArgumentError, ArgumentTypeError, ShapeError, Unimplemented
 from plugrt.execution.trees import pytrees
 from plugrt.interface import TensorType
 from plugrt.lax.parallel.all_reduce import axis_size, count_booleans
@@ -19,10 +19,13 @@ from plugrt.lax.parallel.replica_calls import collective
 from plugrt.lax.parallel.replica_groups import (
     AxisName,
     Groups,
+    as_varying,
     channel_attributes,
     global_ids,
     group_size,
     groups_attribute,
+    is_term,
+    names_of,
     replica_groups,
     wrap_collective,
 )
@@ -37,6 +40,7 @@ from plugrt.tracing.emit import (
     strong,
     with_weakness,
 )
+from plugrt.tracing.key_words import by_words
 from plugrt.tracing.tracer import Tracer
 
 T = TypeVar("T")
@@ -50,18 +54,30 @@ def all_gather(
     axis_index_groups: Groups = None,
     axis: int = 0,
     tiled: bool = False,
+    to: str = "varying",
 ) -> T:
     """Returns each device's ``x``, in the order of the axis, stacked along a new ``axis``.
 
     With ``tiled`` they are joined along the existing ``axis`` instead. Over no axes at all, ``()``,
-    it is ``x`` itself. Any dtype. Raises `UnboundAxis`, and `ShapeError` for an ``axis`` out of
-    range. As ``jax.lax.all_gather``.
+    it is ``x`` itself. Any dtype. ``to`` is the type of the result along the axis, within
+    `shard_map`: 'varying', though all devices have the same, 'invarying', or 'reduced'. Raises
+    `UnboundAxis`, `ShapeError` for an ``axis`` out of range, `ArgumentError` for another ``to`` and
+    for an ``x`` that is unreduced or reduced, and `Unimplemented` for groups with another ``to``
+    than 'varying'. As ``jax.lax.all_gather``.
     """
+    if to not in ("varying", "invarying", "reduced"):
+        raise ArgumentError(
+            f"to of all_gather is 'varying', 'invarying' or 'reduced'; got {to!r:.60}"
+        )
+    if to != "varying" and axis_index_groups is not None:
+        raise Unimplemented(f"all_gather in axis_index_groups to {to!r}: each group has its own")
     size = group_size(axis_name, axis_index_groups)
 
     def leaf(v: Tracer) -> Tracer:
         if axis_name == ():
             return v
+        v = as_varying("all_gather", v, axis_name)
+        mat = v.mat.moved(names_of(axis_name), to)
         at = _axis(axis, v.ndim if tiled else v.ndim + 1, "axis", "all_gather")
         if not tiled:
             v = reshape(v, (*v.shape[:at], 1, *v.shape[at:]))
@@ -75,7 +91,7 @@ def all_gather(
             loc=trace.location(),
             **global_ids(trace),
         )
-        return wrap_collective(trace, operation)
+        return wrap_collective(trace, operation, mat)
 
     return _map_leaves("all_gather", leaf, x)
 
@@ -93,13 +109,14 @@ def ppermute(x: T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T:
 
     def leaf(v: Tracer) -> Tracer:
         trace = active_trace()
+        v = as_varying("ppermute", v, axis_name)
         operation = hlo.CollectivePermuteOp(
             v.value,
             ir.DenseIntElementsAttr.get(table),
             loc=trace.location(),
             **channel_attributes(trace),
         )
-        return wrap_collective(trace, operation)
+        return wrap_collective(trace, operation, v.mat)
 
     return _map_leaves("ppermute", leaf, x)
 
@@ -197,6 +214,7 @@ def _emit_all_to_all(
     x: Tracer, axis_name: AxisName, groups: Groups, split: int, joined: int, size: int
 ) -> Tracer:
     trace = active_trace()
+    x = as_varying("all_to_all", x, axis_name)
     operation = hlo.AllToAllOp(
         [x.value],
         split_dimension=split,
@@ -206,7 +224,7 @@ def _emit_all_to_all(
         loc=trace.location(),
         **channel_attributes(trace),
     )
-    return wrap_collective(trace, operation)
+    return wrap_collective(trace, operation, x.mat)
 
 
 @collective
@@ -221,14 +239,17 @@ def psum_scatter(
     """Returns this device's part of ``psum(x)``, split along ``scatter_dimension``.
 
     That dimension, as long as the mapped axis, is gone; with ``tiled`` it becomes as many times
-    shorter. Numeric dtypes stay, bool becomes int32, as in `psum`. Raises `UnboundAxis`, and
-    `ShapeError` for a dimension out of range or of another length. As ``jax.lax.psum_scatter``,
+    shorter. Numeric dtypes stay, bool becomes int32, as in `psum`. Raises `UnboundAxis`,
+    `ShapeError` for a dimension out of range or of another length, and `ArgumentError` for an ``x``
+    that is reduced. As ``jax.lax.psum_scatter``,
     which takes no booleans.
     """
     size = group_size(axis_name, axis_index_groups)
 
     def leaf(v: Tracer) -> Tracer:
         v = count_booleans(v)
+        if not is_term("psum_scatter", v, axis_name, axis_index_groups):
+            v = as_varying("psum_scatter", v, axis_name)
         at = _axis(scatter_dimension, v.ndim, "scatter_dimension", "psum_scatter")
         _check_divides("psum_scatter", v, at, size, tiled)
         trace = active_trace()
@@ -243,19 +264,29 @@ def psum_scatter(
         )
         scalar = trace.mlir_type((), v.dtype)
         region(operation.regions[0], [scalar, scalar], lambda a, b: [emit(hlo.add, a, b)])
-        part = wrap_collective(trace, operation)
+        part = wrap_collective(trace, operation, v.mat.moved(names_of(axis_name), "varying"))
         return part if tiled else reshape(part, (*shape[:at], *shape[at + 1 :]))
 
-    return _map_leaves("psum_scatter", leaf, x)
+    return _map_leaves("psum_scatter", leaf, x, sums=True)
 
 
 def _map_leaves(
-    function: str, leaf: Callable[[Tracer], Tracer], x: T, *, keeps_weak: bool = True
+    function: str,
+    leaf: Callable[[Tracer], Tracer],
+    x: T,
+    *,
+    keeps_weak: bool = True,
+    sums: bool = False,
 ) -> T:
-    """Returns a pytree with ``leaf`` applied to each array, as weak as that if ``keeps_weak``."""
+    """Returns a pytree with ``leaf`` applied to each array, as weak as that if ``keeps_weak``.
+
+    Unless it ``sums``, it moves random keys too.
+    """
 
     def apply(v: object) -> Tracer:
         found = as_tracer(v, f"argument x of {function}")
+        if not sums:
+            return with_weakness(by_words("each", leaf, strong(found)), keeps_weak and found.weak)
         return with_weakness(leaf(strong(found)), keeps_weak and found.weak)
 
     result: T = pytrees.map(apply, x)

@@ -84,7 +84,7 @@ def call_on_replicas(
         if not any(isinstance(leaf, Tracer) for leaf in pytrees.flatten(found[-1])[0]):
             return found[-1]
         once = object()
-        run = pipeline.get_runner(once, once, (), lambda _: staged, _place, title)
+        run = pipeline.get_runner((config.token(), once), once, (), lambda _: staged, _place, title)
         return run(())
     others = [static_key(leaf) for i, leaf in enumerate(leaves) if i not in arrays]
     values, avals = read_arguments([leaves[i] for i in arrays], lambda _: "an argument")

@@ -13,10 +13,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.errors import ArgumentError, ArgumentTypeError, UnboundAxis
+from plugrt.errors import ArgumentError, ArgumentTypeError, UnboundAxis, Unimplemented
+from plugrt.execution.shardings.manual_types import NO_MAT, ManualAxisType
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.replica_groups import mark_replicas
-from plugrt.tracing.emit import wrap_one
+from plugrt.tracing.emit import with_manual_type, wrap_one
 from plugrt.tracing.trace import Trace, current_trace
 from plugrt.tracing.tracer import Tracer
 
@@ -83,7 +84,7 @@ def axis_places(axis_name: AxisName) -> tuple[int, ...]:
 
 
 def _bound_axes(axis_name: AxisName) -> tuple[Trace, tuple[object, ...]]:
-    names = tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
+    names = names_of(axis_name)
     try:
         repeated = len(set(names)) < len(names)
     except TypeError as error:
@@ -148,13 +149,66 @@ def global_ids(trace: Trace) -> dict[str, ir.Attribute]:
     return {**channel, "use_global_device_ids": ir.UnitAttr.get()} if channel else {}
 
 
-def wrap_collective(trace: Trace, made: Any) -> Tracer:
+def names_of(axis_name: AxisName) -> tuple[Any, ...]:
+    """Returns the axes that a collective is over."""
+    return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
+
+
+def is_term(function: str, x: Tracer, axis_name: AxisName, groups: Groups) -> bool:
+    """Whether a value that is to be summed over axes is a term along all of them, not along none.
+
+    Raises as `state_along`, and `Unimplemented` for sums of terms in groups.
+    """
+    if x.mat.unreduced.isdisjoint(names_of(axis_name)):
+        return False
+    state_along(function, x, axis_name)
+    if groups is not None:
+        raise Unimplemented(
+            f"{function} in axis_index_groups of a value that is a term of a sum, of type {x.mat}"
+        )
+    return True
+
+
+def state_along(function: str, x: Tracer, axis_name: AxisName) -> str:
+    """Returns what the type of a value says along axes: `ManualAxisType.state`.
+
+    Raises `ArgumentError` where it is not the same for all of them.
+    """
+    states = {x.mat.state(name) for name in names_of(axis_name)} or {"invarying"}
+    if len(states) > 1:
+        raise ArgumentError(
+            f"{function} over {axis_name!r} takes a value in one state along all of them; it is "
+            f"{sorted(states)}, of type {x.mat}"
+        )
+    return states.pop()
+
+
+def as_varying(function: str, x: Tracer, axis_name: AxisName) -> Tracer:
+    """Returns a value as one that differs along axes, as collectives need it within shard_map.
+
+    Raises `ArgumentError` where it is a term of a sum along one, or reduced.
+    """
+    more = [name for name in names_of(axis_name) if name not in x.mat.varying]
+    for state in ("unreduced", "reduced"):
+        if found := getattr(x.mat, state).intersection(more):
+            raise ArgumentError(
+                f"{function} over {axis_name!r} takes no value that is {state} over "
+                f"{sorted(found)}, of type {x.mat}"
+            )
+    return with_manual_type(x, x.mat.moved(more, "varying")) if more else x
+
+
+def wrap_collective(trace: Trace, made: Any, mat: ManualAxisType = NO_MAT) -> Tracer:
     """Returns the result of an operation that names devices by their numbers.
 
-    Those of replicas are final only once the whole program is traced.
+    Those of replicas are final only once the whole program is traced. ``mat`` is its type along
+    the axes that shard_map has bound.
     """
     if trace.mesh is None:
         operation = made.owner if isinstance(made, ir.Value) else made.operation
         mark_replicas(operation, math.prod(trace.axes.values()))
         trace.numbers_replicas = True
-    return wrap_one(made)
+    wrapped = wrap_one(made)
+    if trace.types is not None:
+        trace.types.set_mat(wrapped.value, mat)
+    return wrapped

@@ -13,7 +13,7 @@ from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.trees import pytrees
 from plugrt.interface import TensorType
-from plugrt.lax.control_flow.loops import fori_loop
+from plugrt.lax.control_flow.counted_loop import emit_loop
 from plugrt.lax.parallel.all_reduce import axis_size
 from plugrt.lax.parallel.exchanges import all_gather, all_to_all
 from plugrt.lax.parallel.replica_calls import collective
@@ -97,8 +97,12 @@ def ragged_all_to_all(
         here = expand_dims(here, axis=tuple(range(1, into.ndim)))
         return where(here, taken.at[from_row].get(mode="clip"), so_far)
 
-    made: Array = into if not data.size else fori_loop(0, count, receive, into)  # type: ignore[assignment]
-    return made
+    made: Any = into
+    if data.size:
+        step = lambda i, so_far, _: (receive(i, so_far), None)  # noqa: E731
+        made, _ = emit_loop(_TITLE, step, into, None, count, widens=True)
+    result: Array = made  # as every traced array is one
+    return result
 
 
 _TITLE = "ragged_all_to_all"

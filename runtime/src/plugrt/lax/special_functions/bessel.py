@@ -15,7 +15,7 @@ from plugrt.array_api.elementwise.exponential import sqrt
 from plugrt.array_api.elementwise.float_properties import maximum, minimum
 from plugrt.array_api.searching import where
 from plugrt.lax.operand_checks import check_dtype_kind
-from plugrt.lax.special_functions.chebyshev import Real, evaluate, interpolate
+from plugrt.lax.special_functions.iterations import Real, evaluate, interpolate
 from plugrt.tracing.emit import in_wide_floats, strong
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer

@@ -14,7 +14,7 @@ from plugrt.array_api.elementwise.exponential import exp, log1p
 from plugrt.array_api.elementwise.float_properties import clip
 from plugrt.array_api.elementwise.rounding import floor
 from plugrt.array_api.searching import where
-from plugrt.lax.special_functions.chebyshev import Real, evaluate, interpolate
+from plugrt.lax.special_functions.iterations import Real, evaluate, interpolate
 from plugrt.tracing.emit import full
 from plugrt.tracing.tracer import Tracer
 

@@ -1,0 +1,40 @@
+"""A backend for einops, which finds it by itself: among the subclasses of its own classes.
+
+`plugrt.array_api` imports this module where einops was imported before it. Where einops comes
+later, ``import plugrt.array_api.einops_backend`` does it: einops has no hook for other packages.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from einops._backends import NumpyBackend
+
+from plugrt.execution.arrays.array import Array
+
+
+class PlugrtBackend(NumpyBackend):  # type: ignore[misc]  # einops has no types
+    """einops' operations by NumPy's functions, which run on the device of the array."""
+
+    framework_name = "plugrt"
+
+    def is_appropriate_type(self, tensor: object) -> bool:
+        """Returns whether ``tensor`` is an array or a tracer."""
+        from plugrt.tracing.tracer import Tracer  # which loads jaxlib's bindings
+
+        return isinstance(tensor, Array | Tracer)
+
+    def from_numpy(self, x: Any) -> Array:
+        """Returns NumPy's array on the default device."""
+        from plugrt.array_api.array_conversion import asarray
+
+        return asarray(x)
+
+    def to_numpy(self, x: Any) -> np.ndarray[Any, Any]:
+        """Returns the values on the host."""
+        return np.asarray(x)
+
+    def arange(self, start: int, stop: int) -> Array:
+        """Returns the integers from ``start`` up to ``stop``."""
+        return self.from_numpy(np.arange(start, stop))
