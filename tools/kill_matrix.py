@@ -5,9 +5,9 @@ Prints a line for each mutant and writes build/kill-matrix.json and build/kill-m
 name has them. FULL=1 runs all checks on each mutant (hours) instead of its group's.
 RECORD=FILE: only mutants that no run in that file had; the figures of this run are added to it.
 
-Beside it the mutants are exported as PJRT libraries, and put through the same checks and through
-``pypjrt.conform`` where that is installed (`support.peer_kit`): a defect that is seen through the C
-API by one of the two and not by the other is counted.
+Beside it the mutants are exported as PJRT libraries, and put through the same checks and
+through ``pypjrt.conform`` where that is installed (`mutation.peer_kit`): a defect seen through the
+C API by one of the two and not by the other is counted.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
+from mutation.forks import Ended, run_forks  # noqa: E402
+from mutation.peer_kit import PeerKit, export, why_no_peer  # noqa: E402
+
 import plugrt.programs.loading  # noqa: E402, F401  # before the forks, each of which needs it
 from mutants import mutants  # noqa: E402
 from mutants.host import NoLibrary  # noqa: E402
@@ -48,8 +51,6 @@ from plugrt_sdk.conformance.subject import PluginSubject  # noqa: E402
 from plugrt_sdk.conformance.target import Target  # noqa: E402
 from plugrt_sdk.conformance.verdict import Result  # noqa: E402
 from plugrt_sdk.conformance.worker import IMPORT, START  # noqa: E402
-from support.forks import Ended, run_forks  # noqa: E402
-from support.peer_kit import PeerKit, export, why_no_peer  # noqa: E402
 from support.sick_functions import CAUGHT_BY, SickFunctions  # noqa: E402
 
 SECONDS = 20.0

@@ -97,8 +97,8 @@ RUNS = {
         (SDK,),
         (
             "tests/nothing/sdk/test_export.py", "tests/unit/sdk/export/test_export_slots.py",
-            "tests/nothing/sdk/test_export_handlers.py",
-            "tests/nothing/sdk/test_export_stress.py",
+            "tests/unit/sdk/export/test_export_handlers.py",
+            "tests/unit/sdk/export/test_export_stress.py",
             "tests/nothing/sdk/test_export_under_jax.py", "tests/cpu/sdk/test_export.py",
         ),
         "sdk",

@@ -7,7 +7,7 @@ fail is an error too.
 
     python tools/test_jax.py [--in-place] [FILE ...]
 
-With ``--in-place`` the files import plugrt in place of JAX (`support.in_jax_place`). The rules in
+With ``--in-place`` the files import plugrt in JAX's place (`jax_suite/in_jax_place.py`). Rules in
 ``tools/jax_absences.toml`` say which tests do not apply, such as tests of derivatives. They are
 counted apart.
 
@@ -31,9 +31,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tools/jax_suite"))
 
-from support.jax_outcomes import (  # noqa: E402
+from jax_outcomes import (  # noqa: E402
     Comparison,
     compare,
     find_absences,
@@ -50,8 +50,11 @@ REASONS = ROOT / "tools/jax_failures.toml"
 ABSENCES = ROOT / "tools/jax_absences.toml"
 FILES = (
     *("pmap_test", "random_test", "lax_control_flow_test", "api_test", "lax_test"),
-    *("python_callback_test", "array_test", "layout_test"),
+    *("python_callback_test", "array_test", "layout_test", "pjit_test", "shard_map_test"),
+    "linalg_test",
 )
+SAMPLED = {"linalg_test": 10, "pjit_test": 6, "shard_map_test": 3}
+"""Of files that run over 10 minutes on the NumPy backend, one in so many tests runs there."""
 IN_PLACE = (
     *("pjit_test", "shard_map_test", "layout_test", "array_test", "multi_device_test", "pmap_test"),
     *("aot_test", "debug_nans_test", "python_callback_test", "random_test"),
@@ -73,7 +76,7 @@ PLATFORMS = {
         "JAX_PLATFORMS": "cpu",
         "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
         "JAX_ENABLE_X64": "0",
-        "PYTEST_PLUGINS": "support.in_jax_place",
+        "PYTEST_PLUGINS": "in_jax_place",
     },
 }
 """For each platform the environment that gives it 8 devices."""
@@ -130,7 +133,7 @@ def run_file(name: str, platform: str, sources: Path) -> dict[str, str]:
     report.unlink(missing_ok=True)
     command = [
         *(sys.executable, "-m", "pytest", "-q", "-p", "no:randomly"),
-        *(() if platform == "plugrt" else ("-p", "device_under_test")),
+        *(() if platform == "plugrt" else ("-p", "device_under_test", "-p", "sampled_tests")),
         *("-p", "no:cacheprovider", "-o", "addopts=", "-n", os.environ.get("WORKERS", "2")),
         *("--tb=short", "--timeout=900", f"--junitxml={report}", f"tests/{name}.py"),
     ]
@@ -138,7 +141,8 @@ def run_file(name: str, platform: str, sources: Path) -> dict[str, str]:
         **{key: value for key, value in os.environ.items() if not key.startswith("JAX_")},
         **PLATFORMS[platform],
         "JAX_NUM_GENERATED_CASES": "10",
-        "PYTHONPATH": f"{install_absl()}:{ROOT / 'tests'}",
+        "SAMPLE": str(SAMPLED.get(name, 1)),
+        "PYTHONPATH": f"{install_absl()}:{ROOT / 'tools/jax_suite'}",
     }
     with report.with_suffix(".log").open("w") as log:
         subprocess.run(command, cwd=sources, env=environment, stdout=log, stderr=log, check=False)

@@ -1,0 +1,1 @@
+"""Libraries and backends with one defect each, by seed, which measure the conformance kit."""
