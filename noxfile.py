@@ -28,6 +28,7 @@ LIFETIMES = (
     "tests/cpu/client/test_address_space.py",
     "tests/cpu/client/test_cycles.py",
     "tests/cpu/client/test_interrupts.py",
+    "tests/unit/cpu_plugin/test_interrupts.py",
     "tests/cpu/client/test_interrupted_calls.py",
     "tests/cpu/plugins/test_interrupted_imports.py",
     "tests/nothing/cli/test_doctor.py",
@@ -224,7 +225,8 @@ def threads(session: nox.Session) -> None:
 def sdk_long(session: nox.Session) -> None:
     """The tests of exports with more rounds, exits and seconds (12 min)."""
     tests = (
-        *("tests/nothing/sdk/test_export_stress.py", "tests/nothing/sdk/test_export_under_jax.py"),
+        "tests/unit/sdk/export/test_export_stress.py",
+        "tests/nothing/sdk/test_export_under_jax.py",
         "tests/nothing/sdk/conformance/test_through_the_c_api.py",
         "tests/cpu/sdk/test_export.py",
     )
@@ -275,6 +277,12 @@ def array_api(session: nox.Session) -> None:
 
 
 @nox.session
+def ecosystem(session: nox.Session) -> None:
+    """einops, xarray, Keras and others, installed apart, with arrays: docs/ecosystem.md (2 min)."""
+    run(session, "tools/ecosystem.py")
+
+
+@nox.session
 def wheels(session: nox.Session) -> None:
     """The wheels of docs/data/wheels.toml, each in its own environment (2 GB, 4 to 30 minutes)."""
     test = "tests/vendors/test_wheels.py"
@@ -291,6 +299,12 @@ def conformance(session: nox.Session) -> None:
 def kill_matrix(session: nox.Session) -> None:
     """Each mutant of the kit, or those with a word, against its group's checks; RECORD (1 h)."""
     run(session, "tools/kill_matrix.py")
+
+
+@nox.session
+def kit_strength(session: nox.Session) -> None:
+    """The kit on 60 libraries with a defect by seed: --set N [--quick-only] (90 min)."""
+    run(session, "-m", "tools.kit_strength")
 
 
 @nox.session

@@ -1,4 +1,6 @@
-"""Writes the README's table of what works on what, from what the backends declare.
+"""Writes the support tables from the capabilities that the backends declare.
+
+The README has the rows of `SHORT`, docs/platforms.md all.
 
 Backends that start on this machine are asked; cuda and tpu, which may have no device here, are
 read from ``docs/support/PLATFORM.json``, which a run on such a machine wrote with
@@ -12,6 +14,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Collection
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +29,11 @@ OF_SEVERAL = (
     "max_blocking_launches",
 )  # fmt: skip
 """What nothing is known of where there was one device."""
+SHORT = (
+    "asynchronous_dispatch", "donation", "executable_serialization", "multiple_devices",
+    "partitions", "dlpack", "host_callbacks", "topology",
+)  # fmt: skip
+"""The rows of the README's table."""
 ASK = """
 import json, plugrt
 client = plugrt.get_backend()
@@ -61,18 +70,25 @@ def recorded(platform: str) -> dict[str, Any] | None:
     return facts
 
 
-def table() -> str:
-    """Returns the table as Markdown."""
-    columns = {p: ask(p) for p in HERE} | {p: recorded(p) for p in ELSEWHERE}
-    sentences = {k: v[1] for facts in columns.values() if facts for k, v in facts["says"].items()}
+@cache
+def columns() -> dict[str, dict[str, Any] | None]:
+    """Returns what each backend declares; None of one that is not known."""
+    return {p: ask(p) for p in HERE} | {p: recorded(p) for p in ELSEWHERE}
+
+
+def table(keys: Collection[str] | None = None) -> str:
+    """Returns the table as Markdown, with the rows of these capabilities, of all if None."""
+    asked = columns()
+    sentences = {k: v[1] for facts in asked.values() if facts for k, v in facts["says"].items()}
     lines = [
-        "| | " + " | ".join(f"`{p}`" for p in columns) + " |",
-        "| --- |" + " :-: |" * len(columns),
-        "| tested | " + " | ".join(_tested(p, facts) for p, facts in columns.items()) + " |",
+        "| | " + " | ".join(f"`{p}`" for p in asked) + " |",
+        "| --- |" + " :-: |" * len(asked),
+        "| tested | " + " | ".join(_tested(p, facts) for p, facts in asked.items()) + " |",
     ]
     for key, sentence in sentences.items():
-        cells = [_cell(facts, key) for facts in columns.values()]
-        lines.append(f"| {sentence} | " + " | ".join(cells) + " |")
+        if keys is None or key in keys:
+            cells = [_cell(facts, key) for facts in asked.values()]
+            lines.append(f"| {sentence} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -93,15 +109,17 @@ def _cell(facts: dict[str, Any] | None, key: str) -> str:
     return {True: "yes", False: "no"}[stated] if isinstance(stated, bool) else f"{stated}"
 
 
-def page(text: str) -> str:
-    """Returns the README with the table in its place."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return before + BEGIN + "\n" + table() + "\n" + END + after
+def pages() -> dict[Path, str]:
+    """Returns the pages with the tables in their places."""
+    found = {}
+    for path, keys in {ROOT / "README.md": SHORT, ROOT / "docs/platforms.md": None}.items():
+        before, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
+        found[path] = before + BEGIN + "\n" + table(keys) + "\n" + END + rest.partition(END)[2]
+    return found
 
 
 def main() -> None:
-    """Writes the README, or records a platform of this machine."""
+    """Writes the pages, or records a platform of this machine."""
     if sys.argv[1:2] == ["record"]:
         facts = ask(sys.argv[2])
         if facts is None:
@@ -111,8 +129,8 @@ def main() -> None:
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
         return
-    readme = ROOT / "README.md"
-    readme.write_text(page(readme.read_text(encoding="utf-8")), encoding="utf-8")
+    for page, text in pages().items():
+        page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
