@@ -49,9 +49,9 @@ if WHOLE:
         plugin = "numpy"
 
     class TestExportedNumpy(Contract):
-        plugin = "support.contract_libraries:numpy"
+        plugin = "contract.contract_libraries:numpy"
         options: ClassVar[Mapping[str, OptionValue]] = {"num_devices": 4}
 
     class TestExportedCpu(Contract):
-        plugin = "support.contract_libraries:cpu"
+        plugin = "contract.contract_libraries:cpu"
         options: ClassVar[Mapping[str, OptionValue]] = {"num_devices": 4}

@@ -3,35 +3,13 @@
 from __future__ import annotations
 
 import ast
-import itertools
 from pathlib import Path
 
 import pytest
 
-from support.import_graph import (
-    PACKAGES,
-    Graph,
-    circles,
-    describe,
-    graph_of,
-    imported,
-    modules,
-    named,
-)
+from support.import_graph import PACKAGES, Graph, circles, describe, graph_of, modules, named
 
 FILES = {name: path for package in PACKAGES for name, path in modules(package).items()}
-
-WAYS = {
-    "import": "import made.b",
-    "from": "from made.b import name",
-    "from the package": "from made import b",
-    "in a function": "def f():\n    from made.b import name",
-    "for annotations": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import made.b",
-    "import_module": "from importlib import import_module\nimport_module('made.b')",
-    "importlib.import_module": "import importlib\nimportlib.import_module('made.b')",
-    "a table": "NAMES = {'name': 'made.b'}",
-    "an attribute": "run_in_child('made.b:name')",
-}
 
 
 @pytest.fixture(scope="module")
@@ -88,62 +66,3 @@ def test_names_of_modules_are_written_out() -> None:
         if any(isinstance(part, ast.JoinedStr | ast.BinOp) for part in ast.walk(call))
     ]
     assert not wrong, "\n".join(wrong)
-
-
-def made_up(folder: Path, **sources: str) -> dict[str, Path]:
-    """Returns the modules of a package ``made`` in ``folder``."""
-    package = folder / "made"
-    package.mkdir()
-    for name, source in {"__init__": "", **sources}.items():
-        (package / f"{name}.py").write_text(source)
-    return modules(package)
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_each_way_to_name_a_module_can_close_a_circle(way: str, tmp_path: Path) -> None:
-    files = made_up(tmp_path, a=WAYS[way], b="from made.c import d", c="import made.a", d="")
-    graph = graph_of(files)
-    assert circles(graph) == [["made.a", "made.b", "made.c"]]
-    assert "made.c:1 names made.a" in describe(graph, ["made.a", "made.b", "made.c"])
-
-
-def test_what_is_no_circle_is_not_called_one(tmp_path: Path) -> None:
-    files = made_up(
-        tmp_path,
-        __init__="NAMES = {'a': 'made.a', 'b': 'made.b'}",
-        a='"""made.b"""\nimport made.b, made.c\nlog("made.b.events")',
-        b="import made.c",
-        c="import made.d",
-        d='"""See made.a"""',
-    )
-    assert circles(graph_of(files)) == []
-
-
-def test_a_package_and_its_module_can_be_a_circle(tmp_path: Path) -> None:
-    files = made_up(tmp_path, __init__="NAMES = {'x': 'made.a'}", a="from made import x")
-    assert circles(graph_of(files)) == [["made", "made.a"]]
-
-
-def test_several_circles_are_told_apart(tmp_path: Path) -> None:
-    pairs = {"a": "b", "b": "a", "c": "d", "d": "c"}
-    sources = {name: f"import made.{other}" for name, other in pairs.items()}
-    sources["a"] += "\nimport made.c"
-    found = circles(graph_of(made_up(tmp_path, **sources)))
-    assert sorted(found) == [["made.a", "made.b"], ["made.c", "made.d"]]
-
-
-def test_names_that_are_groups_elsewhere_are_modules_where_they_are_imported(
-    tmp_path: Path,
-) -> None:
-    file = tmp_path / "some.py"
-    file.write_text("GROUP = 'plugrt.plugins'\n__import__('plugrt.cli')\n")
-    assert list(imported(file)) == [("plugrt.cli", 2)]
-
-
-def test_the_walk_takes_every_order_of_modules(tmp_path: Path) -> None:
-    """A circle is found whichever of its modules, or of those that lead to it, comes first."""
-    files = made_up(
-        tmp_path, a="import made.b", b="import made.c", c="import made.b", d="import made.a"
-    )
-    for order in itertools.permutations(files):
-        assert circles(graph_of({name: files[name] for name in order})) == [["made.b", "made.c"]]

@@ -324,22 +324,6 @@ def test_vendors_are_named_in_one_module() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_the_tests_of_this_file_can_fail(tmp_path: Path) -> None:
-    file = tmp_path / "bad.py"
-    file.write_text(
-        '"""nvidia"""\nimport jaxlib._jax\n\n'
-        'def f():\n    from plugrt import cli\n    return "cuda"\n'
-    )
-    assert ("jaxlib._jax", 2) in imported(file)
-    assert ("plugrt.cli", 5) in imported(file)
-    texts = [text for _, text in code_lines(file)]
-    assert [t for t in texts if VENDORS.search(t)] == ["cuda"]
-    assert [t for t in texts if PRIVATE.search(t)] == ["import jaxlib._jax"]
-    assert layer_number("cli") > layer_number("execution")
-    assert is_above("plugrt.execution.launches.programs", "plugrt.execution.trees.pytrees")
-    assert not is_above("plugrt.execution.trees.pytrees", "plugrt.execution.launches.programs")
-
-
 @pytest.mark.parametrize(
     "source",
     [

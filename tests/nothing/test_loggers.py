@@ -20,21 +20,26 @@ def module_of(path: Path) -> str:
 
 
 def loggers() -> dict[str, set[str]]:
-    """Returns the names of loggers, each with the modules that get it from `logging`."""
+    """Returns the names of loggers, each with the modules that get it."""
     found: dict[str, set[str]] = defaultdict(set)
     for path in SOURCES:
         source = path.read_text(encoding="utf-8")
-        if "logging" not in source or "/templates/" in path.as_posix():
+        if (
+            "logging" not in source and "get_logger" not in source
+        ) or "/templates/" in path.as_posix():
             continue
         module = module_of(path)
         for node in ast.walk(ast.parse(source)):
-            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            if not isinstance(node, ast.Call):
                 continue
-            if isinstance(node.func.value, ast.Name) and node.func.value.id == "logging":
-                name = node.func.attr
-                assert name not in {"debug", "info", "warning", "error", "basicConfig"}, path
-                if name == "getLogger" and module not in HANDLERS:
-                    found[_name(node, module)].add(module)
+            made = isinstance(node.func, ast.Name) and node.func.id == "get_logger"
+            if isinstance(node.func, ast.Attribute):
+                owner, name = node.func.value, node.func.attr
+                if isinstance(owner, ast.Name) and owner.id == "logging":
+                    assert name not in {"debug", "info", "warning", "error", "basicConfig"}, path
+                    made = name == "getLogger" and module not in HANDLERS
+            if made:
+                found[_name(node, module)].add(module)
     return found
 
 

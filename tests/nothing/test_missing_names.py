@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import re
 
-import numpy as np
 import pytest
 
 import plugrt
@@ -75,18 +74,8 @@ def test_a_name_of_a_module_is_looked_for_at_the_top(home: str) -> None:
             assert re.search(rf"it is plugrt\.\w+\.{name}$", said(name)), name
 
 
-def test_each_sampler_of_jax_is_there_or_runs_through_from_jax() -> None:
+def test_each_sampler_of_jax_is_there() -> None:
     """`gamma`, `poisson`, `beta`, `dirichlet`, `t` were not, without a word."""
-    jax = pytest.importorskip("jax")
-    for name in _publics("jax.random"):
-        if hasattr(plugrt.random, name) or name.endswith("_p"):  # a primitive
-            continue
-        with pytest.raises(AttributeError, match=f"'plugrt.random' has no attribute '{name}'") as e:
-            getattr(plugrt.random, name)
-        assert ": " in str(e.value), name
-    with pytest.raises(AttributeError) as error:
-        _ = plugrt.random.gamma
-    assert "plugrt.from_jax(jax.random.gamma)(key, …)" in str(error.value)
-    key, alpha = plugrt.random.key(3), np.float32(2.5)
-    ours = plugrt.from_jax(jax.random.gamma)(key, alpha)
-    np.testing.assert_array_equal(ours, jax.random.gamma(jax.random.PRNGKey(3), alpha))
+    pytest.importorskip("jax")
+    absent = [name for name in _publics("jax.random") if not hasattr(plugrt.random, name)]
+    assert [name for name in absent if not name.endswith("_p")] == []  # but primitives

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -73,12 +72,6 @@ def test_a_mutant_changes_its_own_function_alone() -> None:
     assert added.apply(text) == text.replace("self.x + 1", "(self.x - 1)")
 
 
-def found_again(old: list[dict[str, Any]], files: dict[str, str], moved: dict[str, str]) -> Any:
-    """Returns the records of `find_again` in a tree of these files."""
-    found = [one for path, text in files.items() for one in tool.mutants_of(path, text)]
-    return tool.find_again(old, found, moved, 31, lambda mutant: True)
-
-
 BEFORE = """
 def first(a, b):
     return a < b and b < a
@@ -86,57 +79,6 @@ def first(a, b):
 def second(a):
     return a + 1
 """
-
-
-@pytest.fixture
-def records() -> list[dict[str, Any]]:
-    """All mutants of `BEFORE`, killed."""
-    return [tool.name_of(one) | {"outcome": "killed"} for one in tool.mutants_of("a.py", BEFORE)]
-
-
-def test_a_mutant_is_found_after_its_function_moved(records: list[dict[str, Any]]) -> None:
-    again = found_again(
-        records, {"z.py": BEFORE, "b/c.py": f"import os\n{BEFORE}"}, {"a.py": "b/c.py"}
-    )
-    assert [tool.key_of(one) for one in again] == list(map(tool.key_of, records))
-    assert {(one["path"], one["reference"]) for one in again} == {("b/c.py", "killed")}
-    assert [one["line"] - 1 for one in again] == [one["line"] for one in records]
-
-
-def test_a_mutant_whose_code_is_gone_is_replaced(records: list[dict[str, Any]]) -> None:
-    new = (
-        "def first(a, b):\n    return a == b\n\ndef third(c):\n    return c * 2 + f(3, 4, 5, k=6)\n"
-    )
-    [old] = [one for one in records if one["before"] == "a < b"]
-    later = [one for one in records if one["function"] == "second"]
-    for moved, files in (
-        ({"a.py": "b.py"}, {"b.py": new, "c.py": BEFORE.replace("second", "x")}),
-        ({}, {"b.py": new}),
-    ):
-        again = found_again(
-            [old, *later], {name: text for name, text in files.items() if name == "b.py"}, moved
-        )
-        assert again == found_again([old, *later], {"b.py": new}, moved)  # by seed
-        assert [one["function"] for one in again] == ["first", *["third"] * len(later)] or not moved
-        assert again[0]["function"] == "first"
-        assert again[0]["replaces"] == "first: a < b"
-        assert len({tool.key_of(one) for one in again}) == len(again)
-        assert not any("reference" in one for one in again)
-
-
-def test_rates() -> None:
-    path = {"path": "a.py"}
-    outcomes = ("killed", "crashed", "timeout", "survived", "no test")
-    rates = tool.rates([
-        *({**path, "outcome": outcome, "reference": "killed"} for outcome in outcomes),
-        {"path": "a.c", "outcome": "killed", "replaces": "f: a"},
-        {**path, "reference": "killed"},  # not tried yet
-    ])  # fmt: skip
-    assert rates["all"]["lived"] == round(2 / 6, 4)
-    assert rates["all"]["of"] == 6
-    assert rates["common"]["lived"] == 0.4
-    assert rates["common at the reference"] == {"killed": 5, "of": 5, "lived": 0.0}
-    assert rates["C"] == {"killed": 1, "of": 1, "lived": 0.0}
 
 
 @pytest.fixture

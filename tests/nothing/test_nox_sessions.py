@@ -6,7 +6,6 @@ CI runs the sessions of the tests that `make test` skips.
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import subprocess
 import sys
@@ -93,28 +92,6 @@ def test_slow_tests_are_there_and_run_by_ci() -> None:
     assert "nox-slow" in run_by_ci()
 
 
-@pytest.mark.parametrize(
-    ("target", "runs"), [("slow", True), ("quick", False), ("sdk", False), ("", True)]
-)
-def test_slow_tests_run_in_their_session_and_where_they_are_asked_for(
-    target: str, runs: bool
-) -> None:
-    name = min(read_slow_tests())
-    select = ["-m", "apart"] if target in ("slow", "sdk") else []
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-rs", *select, name.partition("::")[0],
-         "-p", "no:cacheprovider", "--setup-only", "-k", name.rpartition("::")[2]],
-        cwd=ROOT, capture_output=True, text=True,
-        env={**os.environ, "PLUGRT_TEST_TARGET": target},
-    )  # fmt: skip
-    assert ("takes long: .venv/bin/nox -s slow runs it" in done.stdout) is not runs, done.stdout
-    assert (name in done.stdout) is runs, done.stdout  # the names of those that are set up
-
-
-def test_there_are_such_tests() -> None:
-    assert len({name for _, name in APART}) >= 9
-
-
 def test_ci_runs_targets_of_make_and_sessions() -> None:
     known = {*targets(), *(f"nox-{name}" for name in sessions())}
     assert run_by_ci() <= known
@@ -145,11 +122,6 @@ def run_by_ci() -> set[str]:
     return set(re.split(r"[ +]", line))
 
 
-def test_sessions_make_no_environment() -> None:
-    assert FILE.nox.options.default_venv_backend == "none"
-    assert "\n$(STAMP): $(PROJECTS)\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
-
-
 def exists(script: str, *arguments: str) -> bool:
     """Whether a script, or a module after ``-m``, and the files among the arguments are there.
 
@@ -160,10 +132,3 @@ def exists(script: str, *arguments: str) -> bool:
     if script == "-m" and importlib.util.find_spec(arguments[0]) is None:
         return False
     return (script == "-m" or script in paths) and all((ROOT / path).exists() for path in paths)
-
-
-def test_missing_scripts_are_noticed() -> None:
-    assert exists("tools/test_jax.py", "-q")
-    assert not exists("tools/absent.py")
-    assert not exists("-m", "absent_module")
-    assert not exists("-m", "pytest", "tests/absent.py")

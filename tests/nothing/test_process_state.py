@@ -11,8 +11,6 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from support.markdown import ROOT
 
 SOURCES = ("runtime/src", "plugin_sdk/src", "plugins")
@@ -90,22 +88,6 @@ FILES = [
     for path in sorted((ROOT / folder).rglob("*.py"))
     if "templates" not in path.parts
 ]
-
-
-@pytest.mark.parametrize(
-    ("source", "wanted"),
-    [
-        ("_seen: dict[int, str] = {}", ["_seen"]),
-        ("_seen = set[int]()", ["_seen"]),
-        ("import threading\nif True:\n    _lock = threading.Lock()", ["_lock"]),
-        ("_last = None\ndef f():\n    global _last", ["_last"]),
-        (f"{REASON}jaxlib has one.\n_lock = RLock()", []),
-        (f"{REASON}jaxlib has one.\n_last = None\ndef f():\n    global _last", []),
-        ("NAMES = {1: 'a'}\nclass A:\n    seen = []\ndef f():\n    found = []", []),
-    ],
-)
-def test_the_rule(source: str, wanted: list[str]) -> None:
-    assert find_unexplained(source) == wanted
 
 
 def test_state_of_the_process_says_why() -> None:

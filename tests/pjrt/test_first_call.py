@@ -8,6 +8,7 @@ from support.distributions import run_warm
 from support.xla_cpu import library_path, needs_library
 
 COUNT = """
+import os
 import sys
 import numpy as np
 import plugrt
@@ -20,7 +21,7 @@ def opened(event, arguments):
     maps += event == "open" and arguments[0] == "/proc/self/maps"
 
 def called(frame, event, _):
-    if event == "call" and "plugrt" in frame.f_code.co_filename:
+    if event == "call" and frame.f_code.co_filename.startswith(folders):
         files.append(frame.f_code.co_filename)
 
 sys.addaudithook(opened)
@@ -28,6 +29,8 @@ plugrt.devices()
 x = np.float32([1, 2])
 plugrt.jit(lambda x: x * 3)(x)  # imports what traces
 second = plugrt.jit(lambda x: x + 1)
+packages = [name for name in sys.modules if name.startswith("plugrt") and "." not in name]
+folders = tuple([os.path.dirname(sys.modules[name].__file__) + os.sep for name in packages])
 sys.setprofile(called)
 second(x)
 sys.setprofile(None)

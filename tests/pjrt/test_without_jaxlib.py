@@ -249,14 +249,15 @@ TRACED = "it is put into programs that are traced here"
 NEEDS_JAXLIB = {
     **dict.fromkeys(
         ("plugrt.array_api", "plugrt.lax", "plugrt.random", "plugrt.from_jax", "plugrt.jit",
-         "plugrt.pmap", "plugrt.shard_map", "plugrt.xla_computation", "plugrt.sharding.reshard",
+         "plugrt.pjit", "plugrt.pmap", "plugrt.shard_map", "plugrt.xla_computation",
+         "plugrt.sharding.reshard",
          "plugrt.sharding.auto_axes", "plugrt.sharding.explicit_axes",
          "plugrt.sharding.use_abstract_mesh"),
         "it traces functions",
     ),
     **dict.fromkeys(
         ("plugrt.io_callback", "plugrt.pure_callback", "plugrt.with_sharding_constraint",
-         "plugrt.device_put_sharded", "plugrt.device_put_replicated"), TRACED
+         "plugrt.smap", "plugrt.device_put_sharded", "plugrt.device_put_replicated"), TRACED
     ),
     "plugrt.debug": f"its callback and print: {TRACED}",
     "plugrt.ffi": f"its ffi_call: {TRACED}",

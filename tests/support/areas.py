@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 FEWEST = {
-    "array_api": (290, 1300),
+    "array_api": (235, 1300),
     "execution": (217, 167),
-    "lax": (200, 350),
+    "lax": (180, 350),
     "programs": (10, 25),
     "random": (15, 50),
     "tracing": (10, 25),

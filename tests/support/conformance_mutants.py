@@ -6,7 +6,10 @@ import ctypes
 import os
 import threading
 import time
+from pathlib import Path
 from typing import Any, NoReturn
+
+import numpy as np
 
 from mutants import mutant
 from mutants.ahead_of_time import COMPILES
@@ -48,6 +51,19 @@ def complains_and_hangs() -> Plugin:
         if array.shape == (1, 1):
             os.write(2, b"No chips detected\n")
             time.sleep(600)
+        return NumpyBackend.put(self, array, device)
+
+    return Faults(backend={"put": put}).plugin_of()
+
+
+def fails_once() -> Plugin:
+    """A plugin that loses the first element put alone, unless the file FAILED is there."""
+
+    def put(self: NumpyBackend, array: Any, device: int) -> Any:
+        file = Path(os.environ["FAILED"])
+        if array.size == 1 and not file.exists():
+            file.touch()
+            array = np.zeros_like(array)
         return NumpyBackend.put(self, array, device)
 
     return Faults(backend={"put": put}).plugin_of()

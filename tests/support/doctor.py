@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from plugrt.cli import doctor
+from plugrt.cli.doctor import print_examination
 from plugrt.cli.doctor_checks import Examination
 
 
@@ -21,5 +21,5 @@ def show(found: Mapping[str, Any], columns: int = 200) -> str:
         contextlib.redirect_stdout(io.StringIO()) as printed,
     ):
         patch.setenv("COLUMNS", str(columns))
-        doctor._print(examination)
+        print_examination(examination)
     return printed.getvalue()

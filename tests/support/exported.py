@@ -62,6 +62,12 @@ class Exported:
         return self.made[-1].backend
 
 
+def change(made: Any, **methods: Any) -> None:
+    """Gives an object a class of its own, with these methods."""
+    of = type(made)
+    made.__class__ = type(of.__name__, (of,), {"__slots__": (), **methods})
+
+
 def find_api(capsule: object) -> Any:
     """Returns the ``PJRT_Api*`` of a capsule."""
     return library_in(capsule, "exported").api

@@ -122,7 +122,7 @@ class FakePlugin(Plugin):
         available: Availability | None = None,
         **attributes: Any,
     ) -> None:
-        self.name, self.priority, self._count, self._error = name, priority, count, error
+        self.name, self.priority, self._count, self.error = name, priority, count, error
         self._available = available or Availability.yes()
         self.clients: list[FakeClient] = []
         self.options: list[Mapping[str, OptionValue]] = []
@@ -136,7 +136,19 @@ class FakePlugin(Plugin):
         self, options: Mapping[str, OptionValue], distributed: Any | None = None
     ) -> Client:
         self.options.append(options)
-        if self._error is not None:
-            raise self._error
+        if self.error is not None:
+            raise self.error
         self.clients.append(FakeClient(self.name, self._count))
         return self.clients[-1]
+
+
+class StartedPlugin(Plugin):
+    """Offers a client that was started before."""
+
+    def __init__(self, name: str, client: Client) -> None:
+        self.name, self._client = name, client
+
+    def create_client(
+        self, options: Mapping[str, OptionValue], distributed: Any | None = None
+    ) -> Client:
+        return self._client

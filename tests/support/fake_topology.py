@@ -51,16 +51,17 @@ class FakeExecutable(Executable):
 
 
 class FakeTopology(Topology):
-    """``shape`` devices of a kind, whose compiler reads a StableHLO version."""
+    """Devices of a kind, whose compiler reads a StableHLO version; an option is the platform."""
 
-    platform = "far"
     platform_version = "far 1"
     stablehlo_current_version = (1, 0, 0)
 
     def __init__(self, count: int, options: Mapping[str, OptionValue]) -> None:
         self.devices = tuple(DeviceDescription(i, 0, "Far 9000") for i in range(count))
         self.options = dict(options)
+        self.platform = str(options.get("platform", "far"))
 
+    platform = "far"
     devices: Sequence[DeviceDescription] = ()
 
     def compile(self, program: Program, options: CompileOptions) -> FakeExecutable:

@@ -23,7 +23,9 @@ of_cpu_processes = pytest.mark.skipif(
 """The mark of tests of processes that share cpu devices, for runs of the suite on others."""
 SECONDS = 120.0
 """How long a run may take on a loaded machine."""
-_TAKEN = "cannot listen at"
+_NOT_OURS = ("cannot listen at", "recv() failed errno: 107")
+"""Errors after which a run is repeated: another program took the port, or the transfer server of
+jaxlib 0.10.2 lost its first connection to a process that listens (seen once, in CI)."""
 
 _PRELUDE = """
 import ctypes, json, os, runpy, signal, sys
@@ -73,7 +75,7 @@ def run_together(
     """Runs a function in ``count`` processes of ``devices`` devices, told of each other.
 
     JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID are set, ``variables`` for all and
-    ``each`` for one. Where another program took the port meanwhile, all begin again.
+    ``each`` for one. Where one fails with an error of `_NOT_OURS`, all begin again, at most twice.
     """
     for attempt in range(3):
         address = f"127.0.0.1:{free_port()}"
@@ -93,7 +95,8 @@ def run_together(
             results.unlink(missing_ok=True)
             children.append((start(function, results, env), results))
         ended = _await(children)
-        if attempt == 2 or not any(_TAKEN in one.errors for one in ended):
+        errors = "".join(one.errors for one in ended if one.returncode)
+        if attempt == 2 or not any(fault in errors for fault in _NOT_OURS):
             return ended
     raise AssertionError("unreachable")
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from plugrt.plugins import Backends, Plugin, Record
 from plugrt.plugins.record import Source
+from plugrt.plugins.selection import backends
 from plugrt.settings.declarations import Config
 
 
@@ -21,6 +26,14 @@ def registry(*plugins: Plugin, path: Path | None = None, **environ: str) -> Back
     for plugin in plugins:
         made.register(plugin)
     return made
+
+
+@contextmanager
+def as_own(made: Backends) -> Iterator[None]:
+    """Has plugrt's functions use this registry instead of the process's own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(backends, "_own", made)
+        yield
 
 
 def record(name: str, source: str = "plugrt.plugins", *fields: str, **more: Any) -> Record:

@@ -83,7 +83,7 @@ def random_named_sharding(
 
 
 def check_moves(
-    random: np.random.Generator, devices: list[Device], traffic: list[str], smallest: int = 1
+    random: np.random.Generator, devices: list[Device], traffic: list[Any], smallest: int = 1
 ) -> None:
     """Sends an array through four random shardings: nothing of it may go through the host."""
     host = random_host(random, random.choice(np.array(DTYPES, object)), len(devices), smallest)

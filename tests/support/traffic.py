@@ -1,117 +1,93 @@
-"""What goes between a backend's devices and the host, noticed at the backend's own methods."""
+"""Watches transfers: a client's puts, reads and copies, as a list."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
-from plugrt.execution.transfers import exchanges, host_assembly
+import plugrt
+from plugrt.execution.transfers import host_assembly
 from plugrt.interface import Client
+
+
+class Transfer(NamedTuple):
+    """A call of a client or a buffer. Its kind is "put", "read" or "copied"."""
+
+    kind: str
+    method: str
+    arrays: tuple[tuple[Any, Any], ...]
+    """The arrays or buffers, and the devices that they are put on or copied to."""
+
+
+_Pairs = Callable[..., Iterable[tuple[Any, Any]]]
+_ONE: _Pairs = lambda self, to=None, *_: [(self, to)]  # noqa: E731
+_METHODS: dict[str, tuple[str, _Pairs]] = {
+    "buffer_from_host": ("put", lambda _, array, device, *rest: [(array, device)]),
+    "shards_from_host": ("put", lambda _, arrays, device: [(x, device) for x in arrays]),
+    "buffers_from_host": (
+        "put",
+        lambda _, arrays, on, *rest: zip(arrays, on, strict=True),
+    ),
+    "to_host": ("read", _ONE),
+    "copy_to_host_async": ("read", _ONE),
+    "copy_to_device": ("copied", _ONE),
+    "copy_to_memory": ("copied", _ONE),
+}
+
+
+class Traffic(list[Transfer]):
+    """Transfers; one that a backend makes by another method of its own is not listed again."""
+
+    @property
+    def arrays(self) -> list[tuple[Any, Any]]:
+        """The arrays of all transfers, and their devices."""
+        return [pair for transfer in self for pair in transfer.arrays]
+
+    def total(self, kind: str) -> tuple[int, int]:
+        """Returns how many arrays were transferred so, and their bytes."""
+        arrays = [x for transfer in self if transfer.kind == kind for x, _ in transfer.arrays]
+        return len(arrays), sum(math.prod(x.shape) * x.dtype.itemsize for x in arrays)
+
+
+@contextmanager
+def watch(client: Client, *kinds: str) -> Iterator[Traffic]:
+    """Lists the transfers of a client and its buffers meanwhile: all, or some kinds."""
+    found, within = Traffic(), list[str]()
+
+    def noting(original: Any, name: str) -> Any:
+        kind, pairs = _METHODS[name]
+
+        @wraps(original)
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if not within and (not kinds or kind in kinds):
+                found.append(Transfer(kind, name, tuple(pairs(self, *args))))
+            within.append(name)
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                within.pop()
+
+        return call
+
+    assert client.capabilities  # some are found out by trying, once
+    devices = client.addressable_devices()[:2]
+    buffer, *_ = one = client.shards((client.buffer_from_host(np.zeros(1, "f4"), devices[0]),))
+    parts = client.buffers_from_host([np.zeros(1, "f4")] * len(devices), devices)
+    types = [type(x) for x in (client, buffer, one, parts, parts[0])]
+    with pytest.MonkeyPatch.context() as patch:
+        for owner in dict.fromkeys(base for each in types for base in each.__mro__):
+            for name in _METHODS.keys() & vars(owner).keys():
+                patch.setattr(owner, name, noting(vars(owner)[name], name))
+        yield found
 
 
 def move_by_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has parts moved by programs on the devices, whose memory may be the host's, until its end."""
     monkeypatch.setattr(host_assembly, "MAX_BYTES", 0)
-    exchanges._exchanges.clear()
-
-
-def watch(monkeypatch: pytest.MonkeyPatch, client: Client) -> list[str]:
-    """Returns a list that grows by a line for each array put on, or read from, the client.
-
-    What would be put together in main memory is moved as on devices with memory of their own.
-    """
-    move_by_programs(monkeypatch)
-    found = list[str]()
-    assert client.capabilities  # some are found out by trying, once
-    device = client.devices()[0]
-    buffer = client.buffer_from_host(np.zeros(1, np.float32), device)
-
-    def notice(cls: type, method: str, describe: Callable[..., str]) -> None:
-        for owner in cls.__mro__:
-            if method in vars(owner):
-                original = vars(owner)[method]
-                break
-        else:
-            return
-
-        def noticed(self: Any, *args: Any, **kwargs: Any) -> Any:
-            found.append(describe(self, *args))
-            return original(self, *args, **kwargs)
-
-        monkeypatch.setattr(owner, method, noticed)
-
-    notice(type(client), "buffer_from_host", lambda _, x, *rest: f"put {x.dtype}{x.shape}")
-    notice(
-        type(client),
-        "shards_from_host",
-        lambda _, x, *rest: f"put {', '.join(str(np.shape(y)) for y in x)}",
-    )
-    notice(type(client), "buffers_from_host", lambda _, x, *rest: f"put {len(x)} parts")
-    for cls in {type(buffer), type(shards := client.shards((buffer,))), type(shards[0])}:
-        for method in ("to_host", "copy_to_host_async"):
-            notice(cls, method, lambda _, method=method: method)
-    return found
-
-
-@dataclass
-class Transfers:
-    """How many arrays were put, read, and copied from device to device, and the bytes of each."""
-
-    put: tuple[int, int] = (0, 0)
-    read: tuple[int, int] = (0, 0)
-    copied: tuple[int, int] = (0, 0)
-
-    def clear(self) -> None:
-        """Forgets what was counted."""
-        self.put = self.read = self.copied = (0, 0)
-
-
-def count_transfers(monkeypatch: pytest.MonkeyPatch, client: Client) -> Transfers:
-    """Returns what counts the transfers of a client's arrays, until the test ends.
-
-    One that a backend makes by another method of its own is counted once.
-    """
-    found = Transfers()
-    assert client.capabilities  # some are found out by trying, once
-    device = client.devices()[0]
-    buffer = client.buffer_from_host(np.zeros(1, np.float32), device)
-    made = client.buffers_from_host([np.zeros(1)] * 2, client.devices()[:2])
-    depth = 0
-
-    def notice(cls: type, method: str, kind: str, arrays: Callable[..., Iterable[Any]]) -> None:
-        owner = next((c for c in cls.__mro__ if method in vars(c)), None)
-        if owner is None:
-            return
-        original = vars(owner)[method]
-
-        def noticed(self: Any, *args: Any, **kwargs: Any) -> Any:
-            nonlocal depth
-            if not depth:
-                count, nbytes = getattr(found, kind)
-                sizes = [math.prod(x.shape) * x.dtype.itemsize for x in arrays(self, *args)]
-                setattr(found, kind, (count + len(sizes), nbytes + sum(sizes)))
-            depth += 1
-            try:
-                return original(self, *args, **kwargs)
-            finally:
-                depth -= 1
-
-        monkeypatch.setattr(owner, method, noticed)
-
-    notice(type(client), "buffer_from_host", "put", lambda _, x, *rest: [x])
-    for method in ("shards_from_host", "buffers_from_host"):
-        notice(type(client), method, "put", lambda _, arrays, *rest: arrays)
-    owners = {
-        next(c for c in cls.__mro__ if "to_host" in vars(c)): cls
-        for cls in {type(buffer), type(made[0])}
-    }
-    for cls in owners.values():
-        notice(cls, "to_host", "read", lambda self: [self])
-        for method in ("copy_to_device", "copy_to_memory"):
-            notice(cls, method, "copied", lambda self, *rest: [self])
-    return found
+    plugrt.clear_caches()

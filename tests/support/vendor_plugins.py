@@ -30,19 +30,19 @@ def check_choice_without_hardware(name: str, library: str, reason: str) -> None:
 
 
 def choose_beside_fake(
-    folder: Path, name: str, hardware: str, **environ: str
+    folder: Path, name: str, machine: Path, **environ: str
 ) -> subprocess.CompletedProcess[str]:
     """Lets a child choose twice between this plugin and a fake one of a low priority.
 
-    ``hardware`` is a statement that says what the machine has. The child prints its choices, and
-    then the row's state and priority, and whether a library's package was imported.
+    The plugin looks for its hardware among the files in ``machine``. The child prints its choices,
+    and then the row's state and priority, and whether a library's package was imported.
     """
     install_plugin(folder, "fake", priority=1)
     return run_python(
         f"""
         import sys
-        from plugrt.plugins import Availability
-        {hardware}
+        import plugrt_{name} as package
+        package.plugin = type(package.plugin)({str(machine)!r})
         import plugrt
         print(plugrt.default_backend(), plugrt.default_backend())
         row = next(r for r in plugrt.plugins.table() if r.name == {name!r})

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from support import children
-from support.cpu_libraries import FAILS, KIT, compare_with_kit, run_programs
 from support.distributions import run_cli
 from support.markdown import ROOT
 from support.requirements import file_of, needs_package
+from vendors.cpu_libraries import FAILS, KIT, compare_with_kit, run_programs
 
 pytestmark = [
     pytest.mark.timeout(600),

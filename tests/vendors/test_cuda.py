@@ -149,7 +149,7 @@ def test_a_driver_without_gpu_is_told_with_the_words_of_the_library() -> None:
         """
         from plugrt.plugins import Availability
         from plugrt_cuda import hardware
-        hardware.detect = lambda: Availability.yes()
+        hardware.detect = lambda *_: Availability.yes()
         import plugrt
         print(plugrt.default_backend())
         """,

@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from support.cpu_libraries import FAILS, KIT, compare_with_kit, run_programs
 from support.distributions import PATIENT
 from support.installed import (
     UV,
@@ -32,6 +31,7 @@ from support.installed import (
 )  # fmt: skip
 from support.markdown import ROOT
 from support.programs import DOT
+from vendors.cpu_libraries import FAILS, KIT, compare_with_kit, run_programs
 
 pytestmark = [
     needs_uv,

@@ -24,11 +24,6 @@ def numbers(name: str, shape: tuple[int, ...], dtype: str = "float32") -> np.nda
     return real if name in ("rfft", "ihfft", "rfftn") else real + 1j * real[::-1]
 
 
-def test_the_names_are_the_standards() -> None:
-    others = {"fftfreq", "fftshift", "ifftshift", "rfftfreq"}
-    assert set(xp.fft.__all__) == {*ONE, *SEVERAL, *others}
-
-
 @behaviour(19, "`fft` along one axis, cut off or filled, in each norm, is NumPy's")
 @pytest.mark.parametrize("name", ONE)
 def test_along_one_axis(name: str) -> None:

@@ -41,6 +41,8 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "diag below": lambda m: m.diag(V, k=-1),
     "diag of a matrix": lambda m: m.diag(A, k=1),
     "isclose": lambda m: m.isclose(A, A + np.float32(1e-6)),
+    "isclose by arrays": lambda m: m.isclose(V, 3, m.asarray([0.1]), atol=m.asarray(0.5)),
+    "isclose by one array": lambda m: m.isclose(A, A + np.float32(0.1), atol=np.float32(0.2)),
     "isclose of NaN": lambda m: m.isclose(A, A, equal_nan=True),
     "isclose of integers": lambda m: m.isclose(V, np.int32(3), rtol=0.5),
     "median": lambda m: m.median(A[:, ::2]),
@@ -48,6 +50,12 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "median of an odd number": lambda m: m.median(V[:3].astype("f")),
     "pad": lambda m: m.pad(A, ((1, 0), (0, 2)), constant_values=5),
     "pad all": lambda m: m.pad(V, 2),
+    **{
+        f"pad by {mode}": lambda m, mode=mode: m.pad(A, ((1, 0), (2, 5)), mode=mode)
+        for mode in ("edge", "reflect", "symmetric", "wrap")
+    },
+    "reshape by columns": lambda m: m.reshape(A, (-1, 2), order="F"),
+    "arange by keywords": lambda m: m.arange(start=np.int32(2), stop=np.int32(7), step=np.int32(2)),
 }
 
 
@@ -77,8 +85,15 @@ def test_wrong_calls_are_named() -> None:
         xp.split(V, 3)
     with pytest.raises(errors.ShapeError, match="a vector or a matrix"):
         xp.diag(np.ones((1, 1, 1)))
-    with pytest.raises(errors.ArgumentError, match="mode of pad is 'edge'"):
-        xp.pad(V, 1, mode="edge")
+    with pytest.raises(errors.ArgumentError, match="mode of pad is 'mean'"):
+        xp.pad(V, 1, mode="mean")
+    for value in (3, xp.asarray(0)):
+        with pytest.raises(errors.ArgumentError, match="constant_values and mode 'edge'"):
+            xp.pad(V, 1, "edge", value)
+    with pytest.raises(errors.ArgumentError, match="axis 1 is empty"):
+        xp.pad(A[:, :0], 1, mode="edge")
+    with pytest.raises(errors.ArgumentError, match="order of reshape is 'K'"):
+        xp.reshape(V, (2, 2), order="K")
     with pytest.raises(errors.ArgumentError, match="a pair for each axis"):
         xp.pad(V, ((1, 1), (1, 1)))
     with pytest.raises(errors.ArgumentError, match="it takes 0 or more"):

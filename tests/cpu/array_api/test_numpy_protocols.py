@@ -16,7 +16,7 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt.errors import ArgumentError, ArgumentTypeError, TracingError, Unimplemented
+from plugrt.errors import ArgumentError, ArgumentTypeError, TracingError
 from support.behaviour import behaviour
 from support.effort import some_of
 
@@ -39,6 +39,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "matmul": lambda x: np.matmul(x, x.T),
     "mean over an axis": lambda x: np.mean(x, axis=0, keepdims=True),
     "clip": lambda x: np.clip(x, 2, a_max=3),
+    "clip by other names": lambda x: np.clip(x, min=2, max=3),
     "transpose": lambda x: np.transpose(x, (1, 0)),
     "sort": lambda x: np.sort(-x, axis=0),
     "reshape": lambda x: np.reshape(x, (3, 2)),
@@ -150,8 +151,6 @@ def test_numpys_own_arrays_are_filled() -> None:
     assert type(host) is np.ndarray
     assert np.add(xp.asarray(A), 1, out=host) is host
     np.testing.assert_array_equal(host, A + 1)
-    with pytest.raises(Unimplemented, match=r"numpy\.add cannot write into out"):
-        np.add(A, 1, out=xp.asarray(A))
     whole = np.zeros((2, 3), np.int32)
     with pytest.raises(TypeError, match="same_kind"):
         np.add(xp.asarray(A), 1, out=whole)
@@ -160,7 +159,7 @@ def test_numpys_own_arrays_are_filled() -> None:
 WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "no counterpart": (np.frexp, r"numpy\.frexp has no counterpart.*numpy\.frexp\(numpy\.asarray"),
     "no such method": (lambda x: np.add.at(x, 0, 1), r"numpy\.add\.at has no counterpart"),
-    "what to write": (np.ptp, r"numpy\.ptp has no.*on the device, for example, xp\.max"),
+    "what to write": (np.linalg.eigvals, r"on the device, for example, numpy\.linalg\.eigvalsh"),
     "in linalg": (np.linalg.eig, r"numpy\.linalg\.eig has no counterpart"),
     "where=": (lambda x: np.add(x, 1, where=x > 1), r"numpy\.where\(condition, numpy\.add\(x\)"),
     "of a method": (lambda x: np.std(x, mean=x), r"numpy\.std of an array.*parameter mean"),
@@ -184,7 +183,7 @@ WRONG_VALUES: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda x: np.sort(x, kind="bubble"),
         "kind of numpy.sort is 'bubble'; it takes 'quick",
     ),
-    "order": (lambda x: np.reshape(x, 6, order="Q"), "order of numpy.reshape is 'Q'; it takes 'C'"),
+    "order": (lambda x: np.reshape(x, 6, order="Q"), "order of reshape is 'Q'; it is 'C'"),
     "mode": (lambda x: np.take(x, 9, mode="no"), "mode of numpy.take is 'no'; it takes 'raise'"),
     "UPLO": (lambda x: np.linalg.eigh(x[:, :2], "X"), "UPLO is 'X'; it takes 'L' and 'U'"),
     "axes": (lambda x: np.linalg.norm(x[None], 2), "norm of vectors or matrices; found axes"),
@@ -205,17 +204,6 @@ def test_results_are_put_into_numpys_arrays() -> None:
     assert np.multiply(x, 2, out=some, where=M) is some
     np.testing.assert_array_equal(some, np.where(M, 2 * A, -1))
     assert np.fft.fft(x, out=np.zeros((2, 3), complex)).dtype == complex
-    with pytest.raises(Unimplemented, match=r"numpy\.sum cannot write into out: arrays do not"):
-        np.sum(x, axis=0, out=x[0])
-
-
-def test_methods_take_what_numpys_do() -> None:
-    x = xp.asarray(A)
-    assert x.sum(where=M, initial=1).item() == A.sum(where=M, initial=1)
-    assert x.max(where=M, initial=0).dtype == np.float32
-    assert x.astype(np.int8).sum(initial=1, dtype=np.int8).dtype == np.int8
-    np.testing.assert_allclose(x.mean(where=M, axis=1), A.mean(where=M, axis=1))
-    assert np.isnan(x.mean(where=False).item())
 
 
 def test_other_libraries_arrays_get_their_turn() -> None:

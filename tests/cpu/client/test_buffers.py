@@ -11,23 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.base.aligned_arrays import LARGE_BYTES
 from plugrt.errors import NotAnArray, Unimplemented
 from plugrt.interface import Client, HostBufferSemantics
-from plugrt_cpu import adapter
-from plugrt_cpu.buffer import CpuBuffer
-from support.cpu_programs import DTYPE_NAMES, dtype_of
-
-
-def sample(name: str, shape: tuple[int, ...] = (2, 3)) -> np.ndarray[Any, Any]:
-    """Small values of both signs where the dtype has them."""
-    dtype = dtype_of(name)
-    values = np.resize([0, 1, -1, 1, -2, 1] if not name.startswith(("u", "b")) else [0, 1], shape)
-    if name == "bfloat16":
-        values = np.resize([0.5, -3.0], shape)
-    if name == "float8_e8m0fnu":  # has powers of two only
-        values = np.resize([1, 2, 0.5], shape)
-    return values.astype(dtype)
+from support.cpu_programs import DTYPE_NAMES
 
 
 def aligned(count: int, offset: int = 0, dtype: str = "float32") -> np.ndarray[Any, Any]:
@@ -107,49 +93,11 @@ def test_masked_array_is_refused(client: Client) -> None:
         client.buffer_from_host(np.ma.array([1, 2], mask=[0, 1]), client.devices()[0])
 
 
-@pytest.mark.parametrize("name", ["float32", "bfloat16", "complex128"])
-def test_large_arrays_that_are_there_are_copied_to_memory_of_huge_pages(
-    client: Client, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """jaxlib asks the system for small ones, which takes longer than to copy."""
-    array = np.resize(sample(name), (4, LARGE_BYTES // dtype_of(name).itemsize // 4))
-    buffer = client.buffer_from_host(array, client.devices()[0])
-    buffer.block_until_ready()
-    monkeypatch.setattr(adapter, "copy", None)
-    for memory in (client.devices()[-1].default_memory(), buffer.device.memories()[-1]):
-        copied = buffer.copy_to_memory(memory)
-        assert (copied.memory, copied.dtype) == (memory, buffer.dtype)
-        assert copied.unsafe_pointer() != buffer.unsafe_pointer()
-        np.testing.assert_array_equal(copied.to_host(), array)
-    buffer.delete()
-    np.testing.assert_array_equal(copied.to_host(), array)
-
-
-def test_what_is_not_there_yet_is_copied_by_jaxlib_which_does_not_wait_for_it(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    array, by_jaxlib, copy = np.ones(LARGE_BYTES, np.int8), list[object](), adapter.copy
-
-    class Unready:
-        """An array that says it is not there yet, and cannot be read or waited for."""
-
-        def __init__(self, raw: Any) -> None:
-            self.raw = raw
-            self.is_deleted, self.is_ready = raw.is_deleted, bool
-
-    def copy_later(raw: Any, devices: Any, sharding: Any) -> Any:
-        by_jaxlib.append(raw)
-        return copy(raw.raw, devices, sharding)
-
-    monkeypatch.setattr(adapter, "copy", copy_later)
-    buffer = client.buffer_from_host(array, client.devices()[0])
-    assert isinstance(buffer, CpuBuffer)
-    buffer.raw = Unready(buffer.raw)
-    copied = buffer.copy_to_device(client.devices()[-1])
-    assert by_jaxlib == [buffer.raw]
-    np.testing.assert_array_equal(copied.to_host(), array)
-
-
 def test_unimplemented_says_who(client: Client) -> None:
+    """The error names the operation, and the class of the backend.
+
+    Differs from JAX: `Device.memory_stats()` of a backend without them, as `cpu` | None |
+    `Unimplemented`; `client.capabilities.memory_stats` says it.
+    """
     with pytest.raises(Unimplemented, match=r"memory_stats.*plugrt_cpu"):
         client.devices()[0].memory_stats()

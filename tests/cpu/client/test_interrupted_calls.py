@@ -9,7 +9,7 @@ from support.distributions import run_python, run_warm
 from support.effort import EFFORT
 from support.platforms import platform_environment
 
-CODE = "import sys; from support.interrupted_calls import main; sys.exit(main(*sys.argv[1:]))"
+CODE = "import sys; from cpu.client.interrupted_calls import main; sys.exit(main(*sys.argv[1:]))"
 VARIABLES = {**platform_environment(), "JAX_NUM_CPU_DEVICES": "2"}
 SAMPLE = (
     "scopes:3", "frames:1", "put:3", "eager:9", "lower:700", "read:901", "pmap:1103",
@@ -47,7 +47,7 @@ def test_an_interrupt_at_any_place_of_the_first_put() -> None:
 @runs_apart("lifetimes")
 def test_an_interrupt_at_any_module_of_the_first_imports() -> None:
     """A later import came to modules that had only begun, and the compiled core was refused."""
-    code = "import sys; from support.interrupted_imports import main; sys.exit(main(*sys.argv[1:]))"
+    code = CODE.replace("client.interrupted_calls", "plugins.interrupted_imports")
     arguments = (str(max(1, 53 // EFFORT)),)
     done = run_python(code, arguments=arguments, timeout=600 * EFFORT, **VARIABLES)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout[-5000:] + done.stderr

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.errors import DeletedBuffer, InvalidArgument, PjrtError, Unimplemented
+from plugrt.errors import DeletedBuffer, PjrtError, Unimplemented
 from plugrt.interface import Client, CompileOptions, Program, TensorType
 from plugrt_cpu import plugin
 from support.cpu_programs import add, matmul
@@ -115,21 +115,6 @@ def test_errors_surface_at_the_event(client: Client) -> None:
 # --- donation --------------------------------------------------------------------------------
 
 
-def test_donation(client: Client, put: Any) -> None:
-    loaded = client.compile(add(donate=True), CompileOptions())
-    first, second = put([1, 2, 3, 4]), put([1, 1, 1, 1])
-    pointer = first[0].unsafe_pointer()
-    result = loaded.execute([first, second])[0][0]
-    assert first[0].is_deleted()
-    assert not second[0].is_deleted()
-    assert result.unsafe_pointer() == pointer
-    assert result.to_host().tolist() == [2, 3, 4, 5]
-    with pytest.raises(DeletedBuffer):
-        first[0].to_host()
-    with pytest.raises(DeletedBuffer):
-        loaded.execute([first, second])
-
-
 @pytest.mark.parametrize("launch", ["execute", "launcher"])
 @pytest.mark.parametrize("how", ["to_host", "to_dlpack"])
 def test_donation_of_what_the_host_looks_at(
@@ -149,30 +134,7 @@ def test_donation_of_what_the_host_looks_at(
     del view
 
 
-def test_zero_copy_source_is_never_written(client: Client, put: Any) -> None:
-    from plugrt.interface import HostBufferSemantics
-
-    loaded = client.compile(add(donate=True), CompileOptions())
-    memory = np.ones(64 + 16, np.uint8)
-    source = memory[-memory.ctypes.data % 64 :][:16].view("f4")
-    source[:] = 1
-    for semantics in (
-        HostBufferSemantics.IMMUTABLE_ZERO_COPY,
-        HostBufferSemantics.MUTABLE_ZERO_COPY,
-    ):
-        buffer = client.buffer_from_host(source, client.devices()[0], None, semantics)
-        result = loaded.execute([[buffer], put([1] * 4)])[0][0]
-        assert result.to_host().tolist() == [2] * 4
-        assert buffer.is_deleted()
-        assert source.tolist() == [1] * 4
-
-
 # --- bad programs ----------------------------------------------------------------------------
-
-
-def test_unknown_format(client: Client) -> None:
-    with pytest.raises(InvalidArgument, match="mlir"):
-        client.compile(Program(b"", "onnx"), CompileOptions())
 
 
 def test_token_results_are_refused(client: Client) -> None:

@@ -19,7 +19,6 @@ from plugrt.interface import (
     ExecuteOptions,
     Program,
 )
-from plugrt_cpu.shards import CpuShards
 from support.cpu_programs import add, all_reduce, partitioned_sum
 
 Put = Callable[..., list[Buffer]]
@@ -47,16 +46,6 @@ def values(shards: Any) -> list[Any]:
     return [b.to_host().tolist() for b in shards]
 
 
-def test_types_of_arrays_parameters_and_results_are_one_object(
-    client: Client, summed: Any, put: Put
-) -> None:
-    shards: Any = client.shards(put())  # each launch compares them by identity
-    [expected] = summed.executable.parameter_types
-    assert shards.type is expected
-    assert [result.type for result in summed.execute([shards])] == [expected] * 2
-    assert all(result.type is expected for result in summed.execute([shards]))
-
-
 @pytest.mark.parametrize("wait", [False, True])
 def test_a_warm_program_still_checks_its_arguments(
     client: Client, summed: Any, put: Put, wait: bool
@@ -75,19 +64,6 @@ def test_a_warm_program_still_checks_its_arguments(
     with pytest.raises(DeletedBuffer):
         launch([lost])
     assert values(launch([given])[0]) == [[6, 6]] * 4
-
-
-def test_results_stay_together(client: Client, summed: Any, put: Put) -> None:
-    _, double = summed.execute([put()])
-    assert isinstance(double, CpuShards)
-    for _ in range(3):
-        _, double = summed.execute([double])
-    assert values(double) == [[16.0 * i] * 2 for i in range(4)]
-    assert len(double) == 4
-    assert double[2] is double[2]
-    assert [b.shape for b in double[1:3]] == [(2,), (2,)]
-    again, _ = summed.execute([[*double]])
-    assert values(again) == [[96, 96]] * 4
 
 
 def test_other_devices_in_another_order(client: Client, put: Put) -> None:
@@ -188,24 +164,6 @@ def test_one_buffer_deleted(client: Client, summed: Any, put: Put, index: int) -
         assert deleted[index - 1].to_host().shape == (2,)
     with pytest.raises(DeletedBuffer):
         summed.execute([shards])
-
-
-def test_whole_result_deleted(client: Client, summed: Any, put: Put) -> None:
-    result = summed.execute([put()])[1]
-    for buffer in result:
-        buffer.delete()
-        buffer.delete()
-    assert all(b.is_deleted() for b in result)
-    with pytest.raises(DeletedBuffer):
-        result[0].to_host()
-
-
-def test_waiting_does_not_take_apart(summed: Any, put: Put) -> None:
-    result = summed.execute([put()])[0]
-    result[3].block_until_ready()
-    assert result[0].ready_event().is_ready()
-    assert not result.is_split
-    assert values(result) == [[6, 6]] * 4
 
 
 def test_two_threads_with_collectives(client: Client, summed: Any, put: Put) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from plugrt.errors import InvalidArgument
@@ -75,25 +74,3 @@ def test_too_many_devices(client: Client) -> None:
 def test_bad_create_options(options: dict[str, Any], match: str) -> None:
     with pytest.raises(InvalidArgument, match=match):
         plugin.create_client(options)
-
-
-def test_client_states_itself(client: Client) -> None:
-    assert client.platform == "cpu"
-    assert client.platform_version.startswith("jaxlib 0.")
-    assert "plugrt_cpu" in client.backend_name
-    current = client.capabilities.stablehlo_current_version
-    minimum = client.capabilities.stablehlo_minimum_version
-    assert current is not None
-    assert minimum is not None
-    assert (0, 9, 0) <= minimum < (1, 0, 0) < current
-    assert client.attributes["stablehlo_current_version"] == list(current)
-
-
-def test_capabilities_match_what_is_there(client: Client) -> None:
-    from plugrt.errors import Unimplemented
-
-    capabilities = client.capabilities
-    assert not capabilities.topology
-    with pytest.raises(Unimplemented, match="topology"):
-        client.topology()
-    assert np.dtype("float32").name in capabilities.dtypes

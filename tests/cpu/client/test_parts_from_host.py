@@ -15,7 +15,7 @@ from plugrt.errors import InvalidArgument, PlugrtError
 from plugrt.interface import Client
 from plugrt.sharding import PmapSharding
 from support.ops import add
-from support.puts import Puts
+from support.traffic import Traffic
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
 
@@ -36,37 +36,11 @@ def _parts(n: int = 8) -> list[np.ndarray[Any, Any]]:
     ],
 )
 def test_one_call_of_the_backend_for_an_array(
-    puts: Puts, put: Callable[[], Any], calls: int
+    puts: Traffic, put: Callable[[], Any], calls: int
 ) -> None:
     put()
-    assert puts.calls == calls
-    assert [device for _, device in puts] == [*devices()] * calls
-
-
-def test_host_and_device_shards_beside_one_another(puts: Puts) -> None:
-    row: list[Any] = [device_put(X[0], devices()[5]), X[1], device_put(X[2], devices()[2]), X[3]]
-    puts.clear()
-    puts.calls = 0
-    made = device_put_sharded(row, devices()[:4])
-    assert [device for _, device in puts] == [devices()[1], devices()[3]]
-    np.testing.assert_array_equal(made, X[:4])
-
-
-@pytest.mark.parametrize("dtype", ["float32", "int4", "bfloat16", "complex64"])
-@pytest.mark.parametrize("shape", [(), (0, 3), (5,)])
-def test_as_the_default_of_the_interface(dtype: str, shape: tuple[int, ...]) -> None:
-    client = devices()[0].client
-    hosts = [np.full(shape, i, dtype) for i in range(4)]
-    there = devices()[2:6]
-    ours, default = (
-        client.buffers_from_host(hosts, there, "pinned_host"),
-        Client.buffers_from_host(client, hosts, there, "pinned_host"),
-    )
-    for buffers in (ours, default):
-        for host, device, buffer in zip(hosts, there, buffers, strict=True):
-            assert (buffer.device, buffer.memory.kind) == (device, "pinned_host")
-            assert (buffer.shape, buffer.dtype) == (shape, host.dtype)
-            np.testing.assert_array_equal(buffer.to_host(), host)
+    assert len(puts) == calls
+    assert [device for _, device in puts.arrays] == [*devices()] * calls
 
 
 @pytest.mark.parametrize(

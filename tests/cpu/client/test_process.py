@@ -235,21 +235,3 @@ def test_programs_of_jax_that_comes_later_have_their_lines(style: str) -> None:
         """
     )
     assert 'loc("<string>":' in done.stdout, done.stdout + done.stderr
-
-
-def test_results_on_several_devices_are_read_in_a_process_without_jax() -> None:
-    """Also those of large programs, which jaxlib launches on all devices together."""
-    code = """
-        import sys, numpy as np, plugrt
-        x = plugrt.pmap(lambda v: v + 1)(np.ones((2, 1 << 17), np.float32))
-        assert not x._live().is_split and "jax" not in sys.modules
-        print(np.asarray(x).sum(), [shard.data[0, 0].item() for shard in x.addressable_shards])"""
-    assert output(code, {"JAX_NUM_CPU_DEVICES": "2"}) == "524288.0 [2.0, 2.0]"
-
-
-def test_small_dtypes_are_read_in_a_process_without_jax() -> None:
-    code = """
-        import ml_dtypes, numpy as np, plugrt
-        x = plugrt.device_put(np.ones(4, ml_dtypes.int4))
-        print(np.asarray(x), np.asarray(plugrt.jit(lambda v: v)(x)))"""
-    assert output(code) == "[1 1 1 1] [1 1 1 1]"

@@ -11,22 +11,7 @@ import numpy.typing as npt
 import pytest
 
 import plugrt
-from plugrt import array_api as xp
 from plugrt.errors import DeletedBuffer
-from plugrt.native.native_core import core
-from support.native_core import runs_in_c
-
-
-def test_arrays_that_are_no_result_of_a_launch_go_beside_host_arrays() -> None:
-    add = plugrt.jit(lambda a, b: (a + b, a - b))
-    host = np.arange(4, dtype=np.float32)
-    there = plugrt.device_put(host)
-    for other in (copy.copy(there), copy.copy(there), there):
-        plus, minus = add(host, other)
-        np.testing.assert_array_equal(np.asarray(plus), 2 * host)
-        np.testing.assert_array_equal(np.asarray(minus), 0 * host)
-    one = plugrt.jit(lambda a, b: a + b)
-    np.testing.assert_array_equal(np.asarray(one(host, copy.copy(there))), 2 * host)
 
 
 def _diagonal(corner: float) -> npt.NDArray[np.float32]:
@@ -91,19 +76,3 @@ def test_arrays_on_another_device_that_are_not_there_yet_arrive() -> None:
     for i, result in enumerate(results):
         wanted = np.asarray(make(plugrt.device_put(_diagonal(i)), np.int32(200)))
         np.testing.assert_array_equal(np.asarray(result), wanted)
-
-
-@runs_in_c
-@pytest.mark.parametrize(("count", "kept"), [(64, 40), (1 << 15, 15), (1 << 20, 0)])
-def test_large_results_are_not_kept(count: int, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a call returned is freed once nobody has it, although its launch read host memory."""
-    found: list[int] = []
-    real = core.ScratchPut
-
-    def make(**given: Any) -> Any:
-        found.append(given["late"])
-        return real(**given)
-
-    monkeypatch.setattr(core, "ScratchPut", make)
-    plugrt.jit(lambda x: xp.broadcast_to(x[0], (count,)))(np.ones(4, np.float32))
-    assert found == [kept]

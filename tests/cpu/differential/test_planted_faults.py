@@ -92,9 +92,9 @@ def test_a_default_device_that_is_ignored_is_found(monkeypatch: pytest.MonkeyPat
     cases = [case for form in FORMS for case in decided(form)]
     assert {c.setting.partition("(")[0] for c in cases} == {"m.default_device", "device_of_config"}
     assert any("device=devices" in c.body for c in cases)
-    default_device._defaults.clear()
+    plugrt.clear_caches()
     monkeypatch.setattr(default_device, "_find_default", lambda _: plugrt.devices()[0])
     found = [c for c in cases if unknown(c, differences_of(c))]
     monkeypatch.undo()
-    default_device._defaults.clear()
+    plugrt.clear_caches()
     assert 3 * len(found) > len(cases)

@@ -72,3 +72,12 @@ def test_arrays_donated_in_a_pytree_are_deleted() -> None:
     assert x.is_deleted()
     assert y.is_deleted()
     assert np.asarray(moved["y"][0]).tolist() == [0, 1, 2, 3]
+
+
+@needs_jax
+def test_terms_of_sums_are_wrong_and_end_the_process() -> None:
+    command = [sys.executable, ROOT / "docs/findings/unreduced_ones.py"]
+    done = children.run(command, timeout=120)
+    assert "the sum of the terms of ones is: [2. 2.]" in done.stdout
+    assert done.returncode == -signal.SIGABRT, done.stdout + done.stderr
+    assert "explicit_reshards_util" in done.stderr

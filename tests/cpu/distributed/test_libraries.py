@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support import shared_numpy
+from cpu.distributed import shared_numpy
 from support.apart import runs_apart
 from support.behaviour import behaviour
 from support.processes import all_results, of_cpu_processes, run_together

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support import mpi_programs
+from cpu.distributed import mpi_programs
 from support.apart import runs_apart
 from support.behaviour import behaviour
 from support.processes import all_results, environment, free_port, of_cpu_processes, run_together

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support import process_programs
+from cpu.distributed import process_programs
 from support.apart import runs_apart
 from support.behaviour import behaviour
 from support.processes import all_results, of_cpu_processes, run_together

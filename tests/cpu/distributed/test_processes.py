@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support import process_programs
+from cpu.distributed import process_programs
 from support.apart import runs_apart
 from support.behaviour import behaviour
 from support.distributions import install_plugin

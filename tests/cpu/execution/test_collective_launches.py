@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.collective_loops import KINDS, run
+from cpu.execution.collective_loops import KINDS, run
 from support.effort import EFFORT
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]

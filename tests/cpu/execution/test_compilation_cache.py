@@ -57,24 +57,6 @@ def _entries(folder: Path) -> list[Path]:
     return sorted(folder.iterdir()) if folder.exists() else []
 
 
-def test_a_program_is_compiled_once_and_loaded_after_that(folder: Path, events: list[str]) -> None:
-    first = _call()
-    [entry] = _entries(folder)
-    assert events == [monitoring.CACHE_MISS]
-    again = _call()
-    assert events == [monitoring.CACHE_MISS, monitoring.CACHE_HIT]
-    assert _entries(folder) == [entry]
-    np.testing.assert_array_equal(first, 3 * X + 1)
-    np.testing.assert_array_equal(again, first)
-
-
-def test_another_program_has_another_entry(folder: Path, events: list[str]) -> None:
-    _call(3.0)
-    np.testing.assert_array_equal(_call(4.0), 4 * X + 1)
-    assert events == [monitoring.CACHE_MISS] * 2
-    assert len(_entries(folder)) == 2
-
-
 def test_where_the_function_stands_does_not_matter(folder: Path, events: list[str]) -> None:
     source = "def moved(x):\n    return x - 5\n"
     for lines in ("", "\n" * 40):
@@ -82,14 +64,6 @@ def test_where_the_function_stands_does_not_matter(folder: Path, events: list[st
         exec(compile(lines + source, "somewhere.py", "exec"), scope)
         np.testing.assert_array_equal(np.asarray(plugrt.jit(scope["moved"])(X)), X - 5)
     assert events == [monitoring.CACHE_MISS, monitoring.CACHE_HIT]
-
-
-def test_another_device_has_another_entry(folder: Path, events: list[str]) -> None:
-    for device in plugrt.devices()[:2]:
-        result = plugrt.jit(lambda x: x + 7)(plugrt.device_put(X, device))
-        assert result.device is device
-        np.testing.assert_array_equal(np.asarray(result), X + 7)
-    assert events == [monitoring.CACHE_MISS] * 2
 
 
 def test_another_process_finds_it(folder: Path) -> None:
@@ -188,14 +162,6 @@ def test_entries_that_were_swapped_are_not_loaded(folder: Path, events: list[str
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         np.testing.assert_array_equal(_call(3.0), 3 * X + 1)  # mended
-
-
-def test_the_executable_of_another_program_under_this_header_is_not_loaded(folder: Path) -> None:
-    first, second = _both(folder)
-    head = first.read_bytes().split(b"\n", 2)[:2]
-    first.write_bytes(b"\n".join([*head, second.read_bytes().split(b"\n", 2)[2]]))
-    with pytest.warns(UserWarning, match="cut off or damaged"):
-        np.testing.assert_array_equal(_call(3.0), 3 * X + 1)
 
 
 def test_no_alteration_of_an_entry_is_loaded(folder: Path) -> None:
@@ -318,13 +284,3 @@ def test_a_long_name_in_any_script_has_an_entry(folder: Path, events: list[str])
         np.testing.assert_array_equal(np.asarray(plugrt.jit(lambda x: named(x))(X)), X + 11)
         np.testing.assert_array_equal(np.asarray(plugrt.jit(named)(X)), X + 11)
     assert monitoring.CACHE_HIT in events
-
-
-def test_a_home_that_nobody_has_is_a_warning() -> None:
-    with (
-        config.override(
-            compilation_cache_dir="~no_such_user/x", persistent_cache_min_compile_time_secs=0.0
-        ),
-        pytest.warns(UserWarning, match="no such user"),
-    ):
-        assert float(plugrt.jit(lambda x: x * 3 + 1)(1.0)) == 4.0

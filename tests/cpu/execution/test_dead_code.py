@@ -16,7 +16,7 @@ from plugrt.errors import PlugrtError
 from support.compiles import counting
 from support.effort import seeds
 from support.jax_oracle import jax
-from support.puts import Puts
+from support.traffic import Traffic
 
 jnp: Any = jax.numpy
 X = np.arange(4, dtype=np.float32)
@@ -84,13 +84,13 @@ def test_dead_arguments_are_no_parameters(form: str) -> None:
     assert staged.plan.kept == (0,)
     compiled = function.lower(X, X).compile()
     assert len(compiled.runtime_executable().executable.output_types) == 1
-    expected = function._function(device_put(X), device_put(X))
+    expected = FORMS[form](device_put(X), device_put(X))
     for found in (function(X, X), compiled(X, X)):
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_dead_arguments_are_not_transferred(form: str, puts: Puts) -> None:
+def test_dead_arguments_are_not_transferred(form: str, puts: Traffic) -> None:
     function = jit(FORMS[form])
     there = devices()[2]
     x = device_put(X, there)
@@ -103,19 +103,6 @@ def test_dead_arguments_are_not_transferred(form: str, puts: Puts) -> None:
     assert puts == []
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_arrays_captured_for_dead_code_are_not_uploaded(
-    form: str, puts: Puts, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("plugrt.tracing.captures._EMBED", 0)  # small ones are parameters, too
-    dead, needed = X + 0.5, X + 0.25
-    x = device_put(X)
-    puts.clear()
-    jit(lambda x: FORMS[form](x + needed, dead))(x)
-    assert not any(np.array_equal(array, dead) for array, _ in puts)
-    assert any(np.array_equal(array, needed) for array, _ in puts)
-
-
 def test_arrays_captured_for_dead_code_decide_nothing_and_may_be_deleted() -> None:
     w = device_put(X, devices()[1])
     function = jit(lambda x: (x + 1, w * 2)[0])
@@ -123,68 +110,6 @@ def test_arrays_captured_for_dead_code_decide_nothing_and_may_be_deleted() -> No
     assert staged.plan.constants == ()
     w.delete()
     assert function(device_put(X, devices()[2])).device is devices()[2]
-
-
-def test_a_captured_array_that_is_only_passed_through_is_no_parameter() -> None:
-    w, v = device_put(X + 5), device_put(X + 7)
-    function = jit(lambda x: (w, x + v, w))
-    plan = function.trace(X).staged.plan
-    assert ([c.tolist() for c in plan.constants], plan.fed) == ([v.tolist(), w.tolist()], 1)
-    first, second, third = function(X)
-    for found, want in ((first, X + 5), (second, 2 * X + 7), (third, X + 5)):
-        np.testing.assert_array_equal(found, want)
-    outer = jit(lambda x: [a + b for a, b in zip(function(x), function(x + 1), strict=True)])
-    for found, want in zip(outer(X), (2 * X + 10, 4 * X + 15, 2 * X + 10), strict=True):
-        np.testing.assert_array_equal(found, want)
-
-
-def test_an_argument_that_is_only_passed_through_a_loop_is_no_parameter() -> None:
-    loops = {
-        "fori": lambda x, y: lax.fori_loop(0, 3, lambda i, c: (c[0] + c[1], c[1]), (x, y)),
-        "scan": lambda x, y: lax.scan(lambda c, v: ((c[0] + 1, c[1]), None), (x, y), X)[0],
-        "cond": lambda x, y: lax.cond(x[0] > 0, lambda a: (a, y), lambda a: (a + 1, y), x),
-        "while in while": lambda x, y: lax.while_loop(
-            lambda c: c[0][0] < 9,
-            lambda c: lax.fori_loop(0, 2, lambda i, d: (d[0] + 1, d[1]), c),
-            (x, y),
-        ),
-    }
-    for name, loop in loops.items():
-        function = jit(loop)
-        plan = function.trace(X, X).staged.plan
-        assert plan.sources == (("result", 0), ("argument", 1)), name
-        assert plan.kept == ((0, 1) if name == "fori" else (0,)), name
-        y = device_put(X + 3)
-        found = function(X, y)
-        assert found[1].unsafe_buffer_pointer() == y.unsafe_buffer_pointer()
-        np.testing.assert_allclose(found[0], loop(device_put(X), y)[0])
-
-
-def test_eager_control_flow_transfers_nothing_dead(puts: Puts) -> None:
-    x, elsewhere = device_put(X, devices()[2]), device_put(X, devices()[1])
-    positive = device_put(np.bool_(True), devices()[2])
-    with counting() as counts:
-        lax.cond(positive, more, less, x, elsewhere)
-        lax.fori_loop(0, 3, step, (x, device_put(X, devices()[2])))
-        puts.clear()
-        lax.cond(positive, more, less, x, X + 1)
-        assert puts == []
-        last, carried = lax.fori_loop(0, 3, step, (x, X))
-    assert last.device is carried.device is devices()[2]
-    assert [array.shape for array, _ in puts] == [X.shape]  # it is a result
-    assert counts[monitoring.COMPILE] == 2
-    np.testing.assert_array_equal(carried, X)
-
-
-def more(x: Any, dead: Any) -> Any:
-    """One branch; the second argument feeds dead code."""
-    xp.sin(dead)
-    return x + 1
-
-
-def less(x: Any, dead: Any) -> Any:
-    """The other branch."""
-    return x - 1
 
 
 def step(i: Any, carry: Any) -> Any:
@@ -199,22 +124,6 @@ def test_a_dead_argument_that_is_donated_stays_with_the_caller() -> None:
         function(x, dead)
     assert x.is_deleted()
     np.testing.assert_array_equal(dead, X)
-
-
-def test_keep_unused_keeps_dead_arguments() -> None:
-    function = jit(FORMS["dead code"], keep_unused=True)
-    assert function.trace(X, X).staged.plan.kept == (0, 1)
-    np.testing.assert_array_equal(function(X, X), X + 1)
-
-
-def test_pmap_leaves_dead_arguments_where_they_are(puts: Puts) -> None:
-    function = pmap(lambda x, dead: (x + lax.psum(x, "i"), lax.psum(dead, "i"))[0], axis_name="i")
-    two = np.stack([X, X])
-    function(two, two)
-    puts.clear()
-    x = function(two, np.zeros((2, 4), np.float32))
-    assert len(puts) == 2
-    np.testing.assert_array_equal(x, two * 3)
 
 
 def test_debug_nans_does_not_look_at_dead_code() -> None:
@@ -316,32 +225,6 @@ def test_what_is_known_is_where_the_call_is() -> None:
     # What is not needed decides nothing.
     assert jit(lambda x: xp.ones(3))(device_put(X, devices()[3])).device is devices()[0]
     assert xp.zeros_like(device_put(X, devices()[3])).device is devices()[3]
-
-
-def test_large_constants_are_computed() -> None:
-    with counting() as counts:
-        found = jit(lambda: xp.full((1 << 10, 1 << 10), 3.0))()
-    assert counts[monitoring.COMPILE] == 1
-    np.testing.assert_array_equal(found, np.full((1 << 10, 1 << 10), 3, np.float32))
-
-
-def test_pmap_of_what_is_known() -> None:
-    function = pmap(lambda x: (xp.ones(2), x, 3), out_axes=(0, 0, None))
-    found = function(np.stack([X, X]))
-    for one, want in zip(found, (np.ones((2, 2)), np.stack([X, X]), 3), strict=True):
-        np.testing.assert_array_equal(one, want)
-    assert function.lower(np.stack([X, X])).compile()(np.stack([X, X]))[0].shape == (2, 2)
-
-
-def test_weakness_of_what_is_known() -> None:
-    half = np.ones(1, np.float16)
-    for found in (jit(lambda: 2.0)(), jit(lambda: jit(lambda: 2.0)())()):
-        assert (found * half).dtype == np.float16
-    found = jit(lambda: jit(lambda: xp.asarray(np.float32(2)))() * half)()
-    assert found.dtype == np.float32
-    assert jit(lambda h: jit(lambda x: xp.astype(x, xp.float32))(2.0) * h)(half).dtype == (
-        np.float32
-    )
 
 
 # --- as JAX ---------------------------------------------------------------------------------------

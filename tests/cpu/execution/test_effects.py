@@ -16,14 +16,10 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import lax
 from plugrt.errors import Internal
-from plugrt.execution.executables.client_launches import calling_launches
 from support.behaviour import behaviour
 
 SCALAR = plugrt.ShapeDtypeStruct((), "int32")
-LATE = plugrt.jit(lambda m: lax.fori_loop(0, 100, lambda _, v: (v @ v) * 1e-3, m))
-"""What depends on its result is not run within the call that launches it."""
 
 
 @pytest.fixture(autouse=True)
@@ -210,48 +206,3 @@ def test_eight_threads() -> None:
         except Internal as error:
             failed.append(error)
     assert len(failed) <= 1
-
-
-def test_many_launches_are_not_all_remembered() -> None:
-    f = plugrt.jit(lambda n, m: plugrt.io_callback(lambda v: None, None, n * m[0, 0]))
-    bound = plugrt.get_backend().capabilities.max_blocking_launches
-    m = LATE(np.ones((200, 200), np.float32))
-    for n in range(600):
-        f(np.int32(n), m)
-        assert len(calling_launches()) <= bound
-    plugrt.effects_barrier()
-    assert not calling_launches()
-
-
-def test_a_launch_that_has_ended_within_its_call_is_not_remembered() -> None:
-    x = plugrt.device_put(np.ones(4, np.float32)).block_until_ready()
-    inner = plugrt.jit(lambda x: plugrt.debug.callback(lambda v: None, x))
-
-    def launch(v: Any) -> None:
-        inner(v)
-        plugrt.effects_barrier()
-
-    for function in (lambda v: None, launch):
-        f = plugrt.jit(lambda x, function=function: plugrt.debug.callback(function, x))
-        for _ in range(50):
-            f(x)
-            assert not calling_launches()
-
-
-def test_a_launch_that_goes_on_after_its_call_is_remembered() -> None:
-    go_on, here, called = threading.Event(), threading.get_ident(), list[int]()
-    x = plugrt.device_put(np.ones((200, 200), np.float32)).block_until_ready()
-
-    def note(v: Any) -> None:
-        called.append(threading.get_ident())
-        assert called[-1] == here or len(called) == 1 or go_on.wait(60)
-
-    f = plugrt.jit(lambda x: plugrt.debug.callback(note, x))
-    f(x)
-    plugrt.effects_barrier()
-    f(LATE(x))
-    assert calling_launches() or called[1:] == [here]
-    go_on.set()
-    plugrt.effects_barrier()
-    assert not calling_launches()
-    assert len(called) == 2

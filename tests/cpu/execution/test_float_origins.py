@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,10 +16,8 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import jit, lax
-from plugrt.errors import FloatingPointFault, InvalidArgument
-from plugrt.execution.compilation import compiler
-from plugrt.execution.launches import float_checks
-from support.effort import seeds, some_of
+from plugrt.errors import FloatingPointFault
+from support.effort import some_of
 from support.jax_oracle import jax
 
 F = Callable[..., Any]
@@ -228,14 +225,6 @@ def test_loops_of_integers_are_passed_over(case: str) -> None:
     check_origin(INTEGERS[case], X, r"comes from stablehlo\.sqrt of \(float32\[\]\)")
 
 
-def test_bits_that_become_a_nan() -> None:
-    def f(x: Any) -> Any:
-        bits = lax.fori_loop(0, 3, lambda i, c: c | 0x7FC00000, xp.astype(x[0], xp.int32))
-        return lax.bitcast_convert_type(bits, np.float32)
-
-    check_origin(f, X, r"stablehlo\.bitcast_convert of \(int32\[\]\)", "bitcast_convert")
-
-
 @pytest.mark.parametrize("dtype", [np.complex64, ml_dtypes.bfloat16, np.float16])
 def test_other_floating_types(dtype: Any) -> None:
     x = np.array([4, 9], dtype)
@@ -250,20 +239,6 @@ def test_other_floating_types(dtype: Any) -> None:
 
     name = np.dtype(dtype).name
     check_origin(f, x, rf"comes from stablehlo\.divide of \({name}\[2\], {name}\[2\]\)", "divide")
-
-
-def test_infinities_in_a_loop_that_begins_with_one() -> None:
-    def f(x: Any) -> Any:
-        start = xp.full((), -np.inf, dtype=xp.float32)
-
-        def step(i: Any, c: Any) -> Any:
-            return xp.maximum(c, x[0] / (2.0 - xp.astype(i, xp.float32)))
-
-        return lax.fori_loop(0, 5, step, start)
-
-    for make in (pmapped, compiled_pmap, loaded):
-        message = message_of(make(f, X), X, debug_infs=True)
-        assert "comes from stablehlo.divide of (float32[], float32[])" in message, message
 
 
 STARTS = """func.func public @main(%x: tensor<2xf32>) -> tensor<f32> {
@@ -349,53 +324,3 @@ def test_the_branch_that_was_taken_is_to_blame(index: int, said: str) -> None:
     call = plugrt.compile(CASE)
     message = message_of(lambda x: call(x, np.int32(index)), X)
     assert re.search(rf"comes from stablehlo\.{said} of its text", message), message
-
-
-@pytest.mark.parametrize("knows", [True, False])
-def test_the_probed_program_is_not_fused(knows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """XLA's CPU compiler took time by the square of the operations; a backend may not be XLA."""
-    asked = []
-
-    def compile_program(client: Any, code: Any, options: Any, inputs: Any) -> Any:
-        asked.append(dict(options.env_overrides))
-        if options.env_overrides and not knows:
-            raise InvalidArgument("there is no option xla_disable_hlo_passes")
-        return compiler.compile_program(client, code, options, inputs)
-
-    monkeypatch.setattr(float_checks, "compile_program", compile_program)
-    message = message_of(pmapped(MADE["fori, third"], X), X)
-    assert "comes from stablehlo.sqrt" in message
-    assert asked == [{"xla_disable_hlo_passes": "fusion"}, {}][: 1 if knows else 2]
-
-
-# --- random nests --------------------------------------------------------------------------------
-
-NESTS: list[Callable[[F, int], F]] = [
-    lambda g, n: lambda v: lax.fori_loop(0, n, lambda i, c: g(c), v),
-    lambda g, n: (
-        lambda v: lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, g(c[1])), (0, v))[1]
-    ),
-    lambda g, n: lambda v: lax.scan(lambda c, _: (g(c), c), v, None, length=n)[0],
-    lambda g, n: lambda v: lax.cond(v > 0, g, lambda c: c, v),
-    lambda g, n: lambda v: lax.switch(xp.astype(v > 0, xp.int32), [xp.negative, g, xp.exp], v),
-    lambda g, n: jit(g),
-]
-
-
-@pytest.mark.parametrize("seed", seeds(2))
-def test_random_nests(seed: int) -> None:
-    """A value goes down by one a step; a root fails in the first or second, logarithms later."""
-    rng = random.Random(seed)
-    fails_at, later = rng.choice([0, 1]), rng.choice([0.5, 0.75])
-
-    def nest(v: Any) -> Any:
-        left = v - (1000 - fails_at)  # after n steps, fails_at - n
-        return xp.log(left + later) * 0 + v - 1 + faulty(left - 0.5) * 0
-
-    for _ in range(rng.randint(2, 4)):
-        nest = rng.choice(NESTS)(nest, rng.randint(1, 3))
-    check_origin(
-        lambda x: lax.fori_loop(0, 4, lambda i, c: nest(c), x[0]),
-        np.float32([1000, 0]),
-        r"stablehlo\.sqrt of \(float32\[\]\)",
-    )

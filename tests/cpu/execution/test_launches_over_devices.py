@@ -11,7 +11,6 @@ import pytest
 
 import plugrt
 from plugrt import lax
-from plugrt.execution.launches import pipeline
 from plugrt.sharding import NamedSharding, PartitionSpec
 from support.behaviour import behaviour
 
@@ -30,41 +29,23 @@ def rows_of(count: int) -> NamedSharding:
     "jit over a mesh is one replica of n partitions, as `shard_map` is, pmap n replicas: one kind "
     "of launch and of loaded programs",
 )
-def test_one_kind_of_launch(monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded: dict[str, tuple[str, int, int]] = {}
-    real = pipeline.load
-
-    def load(traced: Any, launch: Any) -> Any:
-        found = real(traced, launch)
-        loaded[traced.plan.name] = (type(found).__name__, launch.replicas, launch.partitions)
-        return found
-
-    monkeypatch.setattr(pipeline, "load", load)
-
-    def whole(v: Any) -> Any:
-        return v + 1
-
-    def divided(v: Any) -> Any:
-        return v + 2
-
-    def mapped(v: Any) -> Any:
-        return lax.psum(v, "i")
-
-    def by_part(v: Any) -> Any:
-        return lax.psum(v, "x")
-
-    rows = rows_of(4)
-    plugrt.jit(whole)(X)
-    plugrt.jit(divided)(plugrt.device_put(X, rows))
-    plugrt.pmap(mapped, "i", devices=plugrt.devices()[:4])(X[:4])
-    spec = PartitionSpec("x")
-    inner = plugrt.shard_map(by_part, mesh=rows.mesh, in_specs=spec, out_specs=PartitionSpec())
-    plugrt.jit(lambda v: inner(v), out_shardings=None)(X)
-    manual = loaded.pop("<lambda>")
-    assert manual == ("LoadedProgram", 1, 4)
-    assert loaded["whole"] == ("LoadedProgram", 1, 1)
-    assert loaded["divided"] == ("LoadedProgram", 1, 4)
-    assert loaded["mapped"] == ("LoadedProgram", 4, 1)
+def test_one_kind_of_launch() -> None:
+    rows, spec = rows_of(4), PartitionSpec("x")
+    four = plugrt.devices()[:4]
+    inner = plugrt.shard_map(
+        lambda v: lax.psum(v, "x"), mesh=rows.mesh, in_specs=spec, out_specs=PartitionSpec()
+    )
+    made = []
+    for lowered, counts in (
+        (plugrt.jit(lambda v: v + 1).lower(X), (1, 1)),
+        (plugrt.jit(lambda v: v + 2).lower(plugrt.device_put(X, rows)), (1, 4)),
+        (plugrt.pmap(lambda v: lax.psum(v, "i"), "i", devices=four).lower(X[:4]), (4, 1)),
+        (plugrt.jit(lambda v: inner(v)).lower(X), (1, 4)),
+    ):
+        made.append(lowered.compile())
+        executable = made[-1].runtime_executable().executable
+        assert (executable.num_replicas, executable.num_partitions) == counts
+    assert len({type(compiled) for compiled in made}) == 1
 
 
 @behaviour(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt import ShapeDtypeStruct, device_put, devices, jit, pmap
+from plugrt import ShapeDtypeStruct, device_put, devices, jit
 from plugrt import array_api as xp
 from plugrt.errors import (
     ArgumentMismatch,
@@ -21,7 +21,7 @@ from plugrt.errors import (
 from plugrt.interface import Layout, TensorType
 from plugrt.layout import Format
 from plugrt.programs import compile as compile_program
-from plugrt.sharding import PmapSharding, SingleDeviceSharding
+from plugrt.sharding import SingleDeviceSharding
 from support.behaviour import behaviour
 from support.jax_oracle import jax
 from support.platforms import capabilities
@@ -129,18 +129,6 @@ def test_every_order_of_three_dimensions(order_: tuple[int, ...]) -> None:
         assert y.committed
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "int64", "bfloat16", "float16", "complex64"])
-@pytest.mark.parametrize("shape", [(3, 4), (1, 4), (0, 4), (1, 1)])
-def test_dtypes_and_shapes_in_another_order(dtype: str, shape: tuple[int, ...]) -> None:
-    import ml_dtypes
-
-    host = np.arange(np.prod(shape)).reshape(shape).astype(getattr(ml_dtypes, dtype, dtype))
-    y = device_put(host, turned())
-    assert order(y) == (1, 0)
-    assert y.dtype == host.dtype
-    assert np.asarray(y).tobytes() == host.tobytes()
-
-
 @behaviour(4, "`device_put` keeps the layout of an array on its way to another device")
 def test_moves_and_copies_keep_the_layout() -> None:
     y = device_put(X, turned())
@@ -161,17 +149,6 @@ def test_moves_and_copies_keep_the_layout() -> None:
     assert order(y.addressable_shards[0].data) == (1, 0)
     donated = device_put(device_put(X, turned()), Format(Layout((0, 1)), here()), donate=True)
     np.testing.assert_array_equal(donated, X)
-
-
-def test_several_devices_take_an_array_in_another_order_apart() -> None:
-    if len(devices()) < 3:
-        pytest.skip("needs three devices")
-    y = device_put(X, turned())
-    split = PmapSharding(devices()[:3])
-    for parts in (device_put(y, split), device_put(X, Format(TURNED, split))):
-        np.testing.assert_array_equal(parts, X)
-        np.testing.assert_array_equal(pmap(lambda a: a + 1)(parts), X + 1)
-    np.testing.assert_array_equal(pmap(lambda a: a + 1)(y), X + 1)
 
 
 def test_a_deleted_array_has_no_layout() -> None:

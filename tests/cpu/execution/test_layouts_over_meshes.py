@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import itertools
 import pickle
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -669,13 +668,6 @@ def test_donation_over_a_mesh(before: Layout, out: Layout | None) -> None:
     assert y.is_deleted()
 
 
-def test_donation_by_device_put() -> None:
-    y = device_put(X, turned("x", "y"))
-    z = device_put(y, Format(Layout((0, 1)), named("x", "y")), donate=True)
-    np.testing.assert_array_equal(z, X)
-    assert y.is_deleted()
-
-
 def test_pmap_takes_arrays_in_layouts() -> None:
     along = NamedSharding(Mesh(np.array(devices()[:4]), ("x",)), P("x"))
     y = device_put(X, Format(TURNED, along))
@@ -869,10 +861,3 @@ def test_constraints_that_say_too_little() -> None:
             plugrt.with_sharding_constraint(X, wrong)
     plain = Format(None, named("x"))
     assert plugrt.with_sharding_constraint(X, plain).format == device_put(X, plain).format
-
-
-def test_layouts_without_warnings() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for where in (turned("x", "y"), turned()):
-            jit(lambda a: a * 2, in_shardings=where, out_shardings=where)(X)

@@ -62,7 +62,7 @@ def affine(x: Any, n: int, p: Any = None) -> Any:
 def test_a_function_that_was_never_seen(caplog: pytest.LogCaptureFixture) -> None:
     line = inspect.currentframe().f_lineno + 1  # type: ignore[union-attr]
     [said] = misses(caplog, lambda: jit(lambda x: x * 5)(X))
-    assert f"{__file__}:{line}: never seen <lambda> defined at {__file__}:{line}" in said
+    assert f"{__file__}:{line}: never seen function <lambda> defined at {__file__}:{line}" in said
 
 
 @behaviour(9, "it says so where a line makes a function anew each time that it runs")
@@ -71,7 +71,7 @@ def test_a_function_that_is_made_anew(caplog: pytest.LogCaptureFixture) -> None:
         jit(lambda x: x * 6)(X)
 
     says = [misses(caplog, call)[0] for _ in range(2)]
-    redefined = "another function that is defined there was: each time that line runs it makes"
+    redefined = "another function defined on the same line was: each time that line runs it makes"
     assert [redefined in said for said in says] == [False, True]
     f = jit(lambda x: x * 7)
     misses(caplog, lambda: f(X))
@@ -88,7 +88,7 @@ def test_a_function_that_is_made_anew(caplog: pytest.LogCaptureFixture) -> None:
         (lambda f: f(X.astype(int), 1), ["at x: now int64[3], before float32[3]"]),
         (lambda f: f(2.0, 1), ["at x: now float32[] (a Python scalar), before float32[3]"]),
         (lambda f: f(X, True), ["static argument 1: now True of type bool, before 1 of type int"]),
-        (lambda f: f(X, 1, {"a": X}), ["the structure of the arguments: now ", "now 2 arrays"]),
+        (lambda f: f(X, 1, {"a": X}), ["different input pytree: now ", "now 2 arrays"]),
     ],
     ids=["shape", "dtype", "scalar", "static", "structure"],
 )

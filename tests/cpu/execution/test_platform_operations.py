@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
@@ -20,12 +19,14 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt import config, jit, lax, pmap
 from plugrt.errors import PluginBroken, ProgramError
-from plugrt.plugins import LoweringContext, process_backends
+from plugrt.plugins import LoweringContext
 from plugrt.sharding import Mesh, NamedSharding, PartitionSpec
-from plugrt.tracing import lowering_rules, platform_operations
+from plugrt.tracing import platform_operations
 from plugrt_cpu.client import CpuClient
 from support.behaviour import behaviour
+from support.fake_client import FakePlugin
 from support.jax_oracle import same
+from support.registries import as_own, registry
 
 linalg = xp.linalg
 HERE = plugrt.default_backend()
@@ -157,20 +158,6 @@ WRONG: dict[str, tuple[Any, str]] = {
 }
 
 
-def test_plugins_are_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The functions that they give are a part of the keys of compiled programs."""
-    platforms = process_backends().platforms_of(plugrt.get_backend())
-    row = process_backends().find_plugin(platforms)
-    assert row is not None
-    monkeypatch.setattr(lowering_rules, "_of_plugins", WeakKeyDictionary())
-    monkeypatch.setattr(
-        type(row.plugin), "lowerings", lambda self: {"plugrt.linalg.qr": lambda context, x: None}
-    )
-    first, second = (lowering_rules.with_plugin_rules((), platforms) for _ in range(2))
-    assert first == second
-    assert len(first) == 1
-
-
 def test_a_choice_of_platform_without_linalg() -> None:
     """What plugins lower is checked in processes that have imported none of it."""
     script = (
@@ -185,20 +172,16 @@ def test_a_choice_of_platform_without_linalg() -> None:
     assert child.stdout.split() == ["2.0", "False"], child.stderr
 
 
-def test_the_names_are_those_of_what_is_defined() -> None:
-    assert sorted(platform_operations.OPERATIONS) == sorted(platform_operations.NAMES)
-
-
 @pytest.mark.parametrize("case", WRONG)
-def test_what_plugins_give_is_checked(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_plugins_give_is_checked(case: str) -> None:
     given, words = WRONG[case]
-    platforms = process_backends().platforms_of(plugrt.get_backend())
-    row = process_backends().find_plugin(platforms)
-    assert row is not None
-    monkeypatch.setattr(type(row.plugin), "lowerings", lambda self: given)
-    monkeypatch.setattr(lowering_rules, "_of_plugins", WeakKeyDictionary())
-    with pytest.raises(PluginBroken, match=words):
-        lowering_rules.with_plugin_rules((), platforms)
+    made = registry(FakePlugin("mine", lowerings=lambda: given))
+    with (
+        as_own(made),
+        plugrt.default_device(plugrt.devices("mine")[0]),
+        pytest.raises(PluginBroken, match=words),
+    ):
+        jit(linalg.inv)(DEFINITE)
 
 
 def test_a_matrix_of_a_stack_that_fails_is_nan_alone(

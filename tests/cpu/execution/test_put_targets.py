@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import enum
 import threading
-from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,11 +22,11 @@ from plugrt.errors import (
     Unimplemented,
     UnsupportedDtype,
 )
-from plugrt.execution.arrays import array_types
 from plugrt.memory import Space
 from plugrt.sharding import NamedSharding, PartitionSpec, PmapSharding, SingleDeviceSharding
 from support.behaviour import behaviour
 from support.jax_oracle import jax
+from support.traffic import watch
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -88,16 +87,22 @@ def test_protocols_of_arrays(kind: type[Lazy]) -> None:
     np.testing.assert_array_equal(jit(lambda a: a + 1)(x), X + 1)
     np.testing.assert_array_equal(pmap(lambda a: a * 2)(kind(X[:1])), X[:1] * 2)
     np.testing.assert_array_equal(jit(lambda a: a + 1).lower(x).compile()(x), X + 1)
+    np.testing.assert_array_equal(xp.asarray(x, dtype=np.float16), X.astype(np.float16))
+
+
+def test_a_protocol_may_give_a_traced_array() -> None:
+    np.testing.assert_array_equal(jit(lambda a: xp.add(ForJax(a), xp.asarray(ForJax(a))))(X), 2 * X)
+    with pytest.raises(NotAnArray, match=r"asarray.*ForJax, .*that gave 'a'"):
+        xp.asarray(ForJax("a"))
 
 
 @pytest.fixture
-def registered() -> Iterator[type[Lazy]]:
+def registered() -> type[Lazy]:
     class Mine(Lazy):
         pass
 
     register_array_type(Mine, lambda x: x.value)
-    yield Mine
-    del array_types._converters[Mine]
+    return Mine
 
 
 @behaviour(1, "a registered type is taken alike by device_put, jit, pmap and operators")
@@ -204,15 +209,10 @@ def test_src() -> None:
 
 
 @behaviour(2, "all host data for a device are one call to its backend")
-def test_a_batch_is_one_put(monkeypatch: pytest.MonkeyPatch) -> None:
-    client, calls = devices()[0].client, list[int]()
-    together = client.shards_from_host
-    monkeypatch.setattr(
-        type(client), "shards_from_host",
-        lambda self, arrays, device: (calls.append(len(arrays)), together(arrays, device))[1],
-    )  # fmt: skip
-    put = device_put({"a": X, "b": [1.5, np.int8(3)], "c": (X, X)})
-    assert calls == [5]
+def test_a_batch_is_one_put() -> None:
+    with watch(devices()[0].client, "put") as puts:
+        put = device_put({"a": X, "b": [1.5, np.int8(3)], "c": (X, X)})
+    assert [len(each.arrays) for each in puts] == [5]
     np.testing.assert_array_equal(put["c"][1], X)
     assert put["b"][1].dtype == np.int8
 
@@ -310,22 +310,19 @@ def test_bytes_of_moves() -> None:
 
 
 @behaviour(3, "on its own device an array stays where it is; to another it goes without the host")
-def test_the_same_device_and_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_device_and_another() -> None:
     x = device_put(X, devices()[0])
     there = device_put(X, devices()[-1])
     jitted = jit(lambda a: a * 2)
-
-    def refuse(*_: Any, **__: Any) -> NoReturn:
-        raise AssertionError("host data is put")
-
-    # Nothing comes from the host without one of these, by which client and kind of buffer ever.
-    for put in ("buffer_from_host", "shards_from_host", "buffers_from_host"):
-        monkeypatch.setattr(type(x.device.client), put, refuse)
-    with plugrt.transfer_guard_device_to_host("disallow_explicit"):
+    with (
+        watch(x.device.client, "put") as puts,
+        plugrt.transfer_guard_device_to_host("disallow_explicit"),
+    ):
         same = device_put(x, devices()[0])
         moved = device_put(x, devices()[-1])
         copied = device_put(x, devices()[0], may_alias=False)
         results = jitted(x), jitted(there)
+    assert puts == []
     assert same.unsafe_buffer_pointer() == x.unsafe_buffer_pointer()
     assert copied.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
     assert moved.device is devices()[-1]
@@ -335,19 +332,16 @@ def test_the_same_device_and_another(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @behaviour(3, "an array goes to another backend through the host, once")
-def test_between_backends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_between_backends() -> None:
     from plugrt_numpy.backend import NumpyBackend
     from plugrt_sdk import BackendClient
 
     other = BackendClient(NumpyBackend())
-    puts: list[Any] = []
-    put = other.buffer_from_host
-    monkeypatch.setattr(
-        other, "buffer_from_host", lambda *a, **k: (puts.append(a[0].shape), put(*a, **k))[1]
-    )
     x = device_put(X, devices()[0])
-    there = device_put(x, other.devices()[0])
-    assert (there.device, puts) == (other.devices()[0], [(2, 3)])
+    with watch(other, "put") as puts:
+        there = device_put(x, other.devices()[0])
+    assert there.device is other.devices()[0]
+    assert [array.shape for array, _ in puts.arrays] == [(2, 3)]
     np.testing.assert_array_equal(there, X)
     np.testing.assert_array_equal(device_put(there, devices()[0]), X)
 

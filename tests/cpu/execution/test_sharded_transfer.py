@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import ml_dtypes
 import numpy as np
 import pytest
 
-from plugrt import device_get, device_put, device_put_replicated, device_put_sharded, devices
+from plugrt import device_put, device_put_replicated, device_put_sharded, devices
 from plugrt.errors import ArgumentError, InvalidArgument, NotAnArray, ShapeError, StructureError
-from plugrt.execution.transfers.resharding import reshard
-from plugrt.execution.transfers.sharded_transfer import gather
-from plugrt.execution.transfers.whole_arrays import move
 from plugrt.sharding import PmapSharding, Sharding, SingleDeviceSharding
-from support.ops import add
 
 X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
-FOUR = PmapSharding(devices()[:4], 1)
 
 
 def shardings() -> list[Sharding]:
@@ -32,87 +24,6 @@ def shardings() -> list[Sharding]:
         PmapSharding(ours[:4], None),
         PmapSharding([ours[6], ours[0]], None),
     ]
-
-
-@pytest.mark.parametrize("source", range(8))
-@pytest.mark.parametrize("target", range(8))
-def test_from_every_sharding_to_every_other(source: int, target: int) -> None:
-    x = device_put(X, shardings()[source])
-    y = device_put(x, shardings()[target])
-    assert y.sharding == shardings()[target]
-    assert y.committed
-    np.testing.assert_array_equal(y, X)
-    for shard in y.addressable_shards:
-        np.testing.assert_array_equal(shard.data, X[shard.index])
-        assert shard.data.devices() == {shard.device}
-
-
-def test_what_lies_right_is_kept() -> None:
-    x = device_put(X, FOUR)
-    assert reshard(x, PmapSharding(devices()[:4], 1)) is x
-    whole = device_put(X, PmapSharding(devices()[:3], None))
-    fewer = reshard(whole, PmapSharding(devices()[:2], None))
-    assert [s.data.unsafe_buffer_pointer() for s in fewer.addressable_shards] == [
-        s.data.unsafe_buffer_pointer() for s in whole.addressable_shards[:2]
-    ]
-    apart = reshard(whole, PmapSharding(devices()[:2], None), share=False)
-    assert not {s.data.unsafe_buffer_pointer() for s in apart.addressable_shards} & {
-        s.data.unsafe_buffer_pointer() for s in whole.addressable_shards
-    }
-
-
-@pytest.mark.parametrize("dtype", [np.bool_, np.int8, ml_dtypes.bfloat16, ml_dtypes.int4, "c8"])
-def test_gathering_any_dtype(dtype: Any) -> None:
-    host = (np.arange(24).reshape(2, 3, 4) % 2).astype(dtype)
-    x = device_put(host, PmapSharding(devices()[:3], 1))
-    for result in (gather(x), np.asarray(move(x, devices()[1], True)), device_get(x)):
-        assert result.dtype == host.dtype
-        np.testing.assert_array_equal(result, host)
-
-
-@pytest.mark.parametrize("shape", [(2,), (2, 0), (0, 2)])
-def test_gathering_scalars_and_nothing(shape: tuple[int, ...]) -> None:
-    dim = shape.index(2)
-    x = device_put(np.ones(shape, np.float32), PmapSharding(devices()[:2], dim))
-    np.testing.assert_array_equal(move(x, devices()[3], False), np.ones(shape))
-
-
-def test_moving_a_replicated_array_takes_the_part_that_is_there() -> None:
-    x = device_put(X, PmapSharding(devices()[:3], None))
-    there = x.addressable_shards[2].data.unsafe_buffer_pointer()
-    assert move(x, devices()[2], True).unsafe_buffer_pointer() == there
-    np.testing.assert_array_equal(move(x, devices()[7], True), X)
-
-
-def test_one_device_alone_still_has_its_dimension() -> None:
-    x = device_put(X[:1], PmapSharding(devices()[:1]))
-    assert x.addressable_shards[0].data.shape == (1, 4, 5)
-    moved = device_put(x, devices()[0])
-    assert (moved.shape, moved.sharding) == ((1, 4, 5), SingleDeviceSharding(devices()[0]))
-    np.testing.assert_array_equal(moved, X[:1])
-
-
-def test_donating_what_is_spread() -> None:
-    x = device_put(X)
-    y = device_put(x, PmapSharding(devices()[:3], None), donate=True)
-    assert x.is_deleted()
-    np.testing.assert_array_equal(y, X)
-    z = device_put(y, devices()[1], donate=True)
-    assert y.is_deleted()
-    np.testing.assert_array_equal(z, X)
-
-
-def test_a_copy_shares_nothing() -> None:
-    x = device_put(X, FOUR)
-    y = device_put(x, FOUR, may_alias=False)
-    x.delete()
-    np.testing.assert_array_equal(y, X)
-
-
-def test_pytrees_are_spread() -> None:
-    placed = device_put({"a": X, "b": [X[:, :, 0]]}, PmapSharding(devices()[:3]))
-    assert placed["a"].addressable_shards[1].data.shape == (1, 4, 5)
-    np.testing.assert_array_equal(placed["b"][0].addressable_shards[2].data, X[2:, :, 0])
 
 
 def test_shapes_that_do_not_divide() -> None:
@@ -169,10 +80,3 @@ def test_devices_must_be_devices() -> None:
         device_put_replicated(X, ["cpu:0"])  # type: ignore[list-item]
     with pytest.raises(InvalidArgument, match="twice"):
         device_put_sharded([X, X], [devices()[0]] * 2)
-
-
-def test_operations_leave_parts_where_they_are() -> None:
-    x = device_put(X, FOUR)
-    result = add(x, 1)
-    np.testing.assert_array_equal(result, X + 1)
-    assert result.sharding == FOUR

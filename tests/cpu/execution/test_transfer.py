@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import collections
-import warnings
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -21,15 +19,10 @@ from plugrt import (
     device_put,
     devices,
     jit,
+    random,
 )
-from plugrt.errors import (
-    DeletedBuffer,
-    InvalidArgument,
-    NotAnArray,
-    ResourceExhausted,
-)
-from plugrt.execution.placement import default_device
-from plugrt.sharding import PmapSharding, SingleDeviceSharding
+from plugrt.errors import InvalidArgument, NotAnArray, ResourceExhausted
+from plugrt.sharding import SingleDeviceSharding
 from support.distributions import run_python
 from support.ops import add
 from support.platforms import platform_environment
@@ -53,42 +46,6 @@ def test_pytrees_keep_their_structure() -> None:
     assert block_until_ready(put) is put
 
 
-def test_committed_and_uncommitted() -> None:
-    first, second = devices()[:2]
-    x = device_put(np.ones(3))
-    assert device_put(x) is x
-    there = device_put(x, second)
-    assert (there.device, there.committed) == (second, True)
-    assert device_put(there) is there
-    here = device_put(x, first)
-    assert (here.device, here.committed) == (first, True)
-    assert here.unsafe_buffer_pointer() == x.unsafe_buffer_pointer()
-    assert not x.committed
-    sharded = device_put(np.ones(3), SingleDeviceSharding(second))
-    assert (sharded.device, sharded.committed) == (second, True)
-
-
-def test_across_devices_and_back() -> None:
-    x = device_put(np.arange(5.0), devices()[1])
-    y = device_put(x, devices()[3])
-    assert y.devices() == {devices()[3]}
-    np.testing.assert_array_equal(y, np.arange(5.0))
-    assert not x.is_deleted()
-    assert device_put(y, devices()[3]) is y
-
-
-def test_sharded_and_gathered() -> None:
-    sharding = PmapSharding(devices()[:4])
-    host = np.arange(8.0).reshape(4, 2)
-    x = device_put(host, sharding)
-    assert x.sharding == sharding
-    assert device_put(x, sharding) is x
-    gathered = device_put(x, devices()[5])
-    assert gathered.devices() == {devices()[5]}
-    np.testing.assert_array_equal(gathered, host)
-    np.testing.assert_array_equal(device_put(gathered, sharding), host)
-
-
 def test_default_device_is_followed() -> None:
     with config.override(default_device=devices()[4]):
         x = device_put(np.ones(2))
@@ -105,38 +62,9 @@ def test_default_device_is_followed() -> None:
         device_put(np.ones(2))
 
 
-@pytest.mark.parametrize("memory", [m.kind for m in devices()[0].memories()])
-def test_memory_kinds(memory: str) -> None:
-    sharding = SingleDeviceSharding(devices()[1], memory_kind=memory)
-    for source in (np.arange(3.0), device_put(np.arange(3.0), devices()[2])):
-        x = device_put(source, sharding)
-        assert x.sharding.memory_kind == memory or memory == devices()[1].default_memory().kind
-        assert x.addressable_shards[0].data.devices() == {devices()[1]}
-        np.testing.assert_array_equal(x, np.arange(3.0))
-        np.testing.assert_array_equal(add(device_put(x, devices()[1]), 1), np.arange(3.0) + 1)
-
-
 def test_unknown_memory_kind() -> None:
     with pytest.raises(InvalidArgument, match="no memory of kind 'nosuch'"):
         SingleDeviceSharding(devices()[0], memory_kind="nosuch")
-
-
-def test_donated_sources_are_gone() -> None:
-    x = device_put(np.ones(3), devices()[0])
-    y = device_put(x, devices()[1], donate=True)
-    np.testing.assert_array_equal(y, np.ones(3))
-    with pytest.raises(DeletedBuffer, match="donated to 'device_put'"):
-        np.asarray(x)
-    z = device_put(np.ones(3))
-    same = device_put(z, z.device, donate=True)
-    np.testing.assert_array_equal(same, np.ones(3))
-
-
-def test_the_source_may_change_unless_aliased() -> None:
-    host = np.ones(1024)
-    x = device_put(host)
-    host[:] = 2
-    np.testing.assert_array_equal(x, np.ones(1024))
 
 
 def test_aliasing_shares_aligned_memory() -> None:
@@ -147,14 +75,6 @@ def test_aliasing_shares_aligned_memory() -> None:
     assert x.unsafe_buffer_pointer() == aligned.__array_interface__["data"][0]
     y = device_put(aligned, may_alias=False)
     assert y.unsafe_buffer_pointer() != aligned.__array_interface__["data"][0]
-
-
-def test_forced_copies_of_arrays() -> None:
-    x = device_put(np.arange(4.0))
-    for to in (None, x.device):
-        y = device_put(x, to, may_alias=False)
-        assert y.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
-        assert y.committed == (to is not None)
 
 
 # --- forms of host data ------------------------------------------------------------------------
@@ -187,12 +107,6 @@ def test_nan_payload_survives() -> None:
     np.testing.assert_array_equal(np.asarray(x).view(np.uint32), bits)
 
 
-def test_integers_made_of_nan_are_ordinary_integers() -> None:
-    with np.errstate(invalid="ignore"):
-        host = np.array([np.nan, 1.0]).astype(np.int64)
-    np.testing.assert_array_equal(device_put(host), host)
-
-
 def test_scalars() -> None:
     cases = [(True, "bool"), (3, "int32"), (2**40, "int64"), (np.uint64(2**63), "uint64"),
              (1.5, "float32"), (1j, "complex64"), (np.float16(2), "float16"),
@@ -211,36 +125,10 @@ def test_scalars() -> None:
 # --- what is refused -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("host", "words"),
-    [
-        (np.ma.masked_array([1, 2], [0, 1]), "masked array"),
-        (np.array([object()]), "dtype object"),
-        (np.zeros(2, [("a", "i4"), ("b", "f4")]), "structured dtype"),
-        (np.array(["a"]), "<U1"),
-        (np.array([b"a"]), "S1"),
-        (np.array(["2020-01-01"], "datetime64[D]"), "datetime64"),
-        (np.array([1], "timedelta64[s]"), "timedelta64"),
-        (np.array([1], np.longdouble), "float128|longdouble"),
-        (np.array([b"ab"], "V2"), "V2"),
-    ],
-)
-def test_dtypes_that_devices_lack(host: Any, words: str) -> None:
-    for x in (host, {"params": [1, host]}):
-        with pytest.raises(NotAnArray, match=words) as caught:
-            device_put(x)
-    assert "['params'][1]" in str(caught.value)
-
-
-@pytest.mark.parametrize("value", ["text", object(), {1, 2}, len, np.float32, b"x"])
+@pytest.mark.parametrize("value", ["text", object(), {1, 2}, len, np.float32, np.array(["a"])])
 def test_values_that_are_no_arrays(value: Any) -> None:
-    with pytest.raises(NotAnArray, match=r"\[1\].*not an array"):
-        device_put([1, value])
-
-
-def test_device_must_be_a_device() -> None:
-    with pytest.raises(InvalidArgument, match=r"plugrt\.devices"):
-        device_put(1.0, "cpu")
+    with pytest.raises(NotAnArray, match=r"at \['params'\]\[1\].*(not an array|<U1)"):
+        device_put({"params": [1, value]})
 
 
 def test_no_room() -> None:
@@ -249,13 +137,6 @@ def test_no_room() -> None:
         with pytest.raises(ResourceExhausted):
             device_put(huge)
     np.testing.assert_array_equal(add(device_put(np.ones(2)), 1), [2, 2])
-
-
-def test_shapes_beyond_the_address_space() -> None:
-    huge = np.broadcast_to(np.float32(0), (1 << 30, 1 << 30))
-    with pytest.raises((ResourceExhausted, InvalidArgument)):
-        device_put(huge)
-    np.testing.assert_array_equal(device_put(np.ones(2)), [1, 1])
 
 
 def test_shapes_that_no_device_can_hold() -> None:
@@ -296,14 +177,14 @@ def test_narrowing_warns_once() -> None:
     ], done.stderr
 
 
-def test_no_narrowing_by_default() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert device_put(np.ones(2)).dtype == np.float64
-        assert device_put(np.ones(2, ml_dtypes.bfloat16)).dtype == ml_dtypes.bfloat16
-
-
 # --- device_get --------------------------------------------------------------------------------
+
+
+def test_device_get_leaves_random_keys() -> None:
+    """Same as JAX: `device_get` returns random keys as they are."""
+    key = random.key(0)
+    found = device_get({"key": key, "x": key.size})
+    assert found["key"] is key
 
 
 def test_device_get_leaves_others_alone() -> None:
@@ -322,10 +203,3 @@ def test_device_get_gives_arrays_of_all_that_numpy_reads() -> None:
     got = device_get([np.float32(1), np.bool_(True), Readable(), 1.5, True, np.arange(2)])
     assert [type(x) for x in got] == [np.ndarray] * 3 + [float, bool, np.ndarray]
     assert [x.dtype for x in got[:3]] == [np.float32, np.bool_, np.float64]
-
-
-def test_the_default_devices_of_past_settings_are_forgotten() -> None:
-    for size in range(200):
-        with config.override(quick_compile_bytes=size + 1):
-            device_put(1)
-    assert len(default_device._defaults) <= 64

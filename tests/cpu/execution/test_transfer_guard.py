@@ -138,7 +138,7 @@ def set_zero_copy_get(monkeypatch: pytest.MonkeyPatch, whether: bool) -> None:
     declared = dataclasses.replace(capabilities(), zero_copy_get=whether)
     where = client if "capabilities" in getattr(client, "__dict__", ()) else type(client)
     monkeypatch.setattr(where, "capabilities", declared)
-    monkeypatch.setattr(put(0)._aval, "reader", None)  # of what it declared before
+    monkeypatch.setattr(put(0).aval, "reader", None)  # of what it declared before
 
 
 @behaviour(

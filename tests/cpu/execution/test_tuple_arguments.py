@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,9 @@ import pytest
 
 import plugrt
 from plugrt import get_backend, jit, pmap, serialize_executable
-from plugrt.capi.devices.capabilities import TUPLE_ARGUMENTS_ABOVE
 from plugrt.errors import InvalidArgument
 from plugrt.execution.placement.plan import is_tuple_program
-from plugrt.interface import Capabilities, Client, CompileOptions
+from plugrt.interface import Client, CompileOptions
 from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendClient
 from support.behaviour import behaviour
@@ -116,15 +114,3 @@ def test_numbers_that_are_none() -> None:
         says = f"declares tuple_arguments_above as {wrong!r}; it is an integer from 0 on, or None"
         with pytest.raises(InvalidArgument, match=re.escape(says)):
             BackendClient(asking)
-
-
-def test_a_backend_of_earlier_says_so_by_an_attribute() -> None:
-    stub: Any = SimpleNamespace(capabilities=Capabilities(), attributes={})
-    assert not is_tuple_program(stub, 5000)
-    stub.attributes = {"tuple_arguments_above": 7}
-    assert is_tuple_program(stub, 8)
-    assert not is_tuple_program(stub, 7)
-    for wrong in ("7", True, -1, 1.5):
-        stub.attributes = {"tuple_arguments_above": wrong}
-        assert not is_tuple_program(stub, 8)
-    assert TUPLE_ARGUMENTS_ABOVE == {"tpu": 2000}

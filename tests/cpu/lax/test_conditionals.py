@@ -5,39 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt import device_put, jit, lax
+from plugrt import jit, lax
 from plugrt.errors import ArgumentError, DtypeError, ShapeError, StructureError
 from support.jax_oracle import same
 
 X = np.arange(3, dtype=np.float32)
-
-
-@pytest.mark.parametrize(
-    ("pred", "holds"),
-    [(True, True), (False, False), (np.bool_(True), True), (0, False), (2.5, True)],
-)
-def test_cond_runs_the_branch_that_the_predicate_means(pred: Any, holds: bool) -> None:
-    expected = X + 1 if holds else X * 2
-    same(lax.cond(pred, lambda x: lax.add(x, 1), lambda x: lax.mul(x, 2), X), expected)
-
-
-def test_cond_under_jit_takes_pytrees_and_arrays_from_around() -> None:
-    shift = device_put(np.float32(10))
-
-    @jit
-    def run(pred: Any, x: Any) -> Any:
-        y = lax.mul(x, 3)
-        return lax.cond(
-            pred,
-            lambda d: {"a": lax.add(d["v"], shift), "b": y},
-            lambda d: {"a": d["v"], "b": lax.neg(y)},
-            {"v": x},
-        )
-
-    found = run(True, X)
-    same((found["a"], found["b"]), (X + 10, X * 3))
-    found = run(False, X)
-    same((found["a"], found["b"]), (X, -X * 3))
 
 
 def test_cond_runs_one_branch_only() -> None:
@@ -68,10 +40,6 @@ def test_switch_clamps_the_index(index: int, expected: int) -> None:
 @pytest.mark.parametrize("index", [np.uint32(2**32 - 1), np.int64(2**40), np.uint8(200)])
 def test_switch_clamps_indices_that_int32_cannot_hold(index: Any) -> None:
     assert int(lax.switch(index, [lambda: 0, lambda: 1])) == 1
-
-
-def test_switch_of_one_branch() -> None:
-    assert int(lax.switch(3, [lambda x: lax.add(x, 1)], np.int32(1))) == 2
 
 
 def test_branches_that_differ_are_refused_with_all_types() -> None:

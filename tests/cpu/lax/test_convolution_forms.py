@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import plugrt
 from plugrt import lax
 from plugrt.errors import ArgumentError
 from support.behaviour import behaviour
@@ -58,12 +57,6 @@ def test_conv_transpose() -> None:
         }
         expected = jax.lax.conv_transpose(x, y, strides, padding, **options)
         same(lax.conv_transpose(x, y, strides, padding, **options), expected)
-
-
-def test_conv_transpose_within_jit() -> None:
-    x, y = np.ones((1, 2, 1), np.float32), np.ones((3, 1, 1), np.float32)
-    found = plugrt.jit(lambda x, y: lax.conv_transpose(x, y, (2,), "VALID"))(x, y)
-    same(found, np.array([1, 1, 2, 1, 1], np.float32).reshape(1, 5, 1))
 
 
 def test_patches_and_kernels_for_each_place() -> None:

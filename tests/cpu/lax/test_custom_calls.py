@@ -1,50 +1,18 @@
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import jax
 import numpy as np
 import pytest
 
-from plugrt import get_backend, jit, lax
-from plugrt.errors import ArgumentError, DtypeError, PjrtError, ShapeError
+from plugrt import jit, lax
+from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.interface import TensorType
 from support.jax_oracle import same
 
 X = np.arange(8, dtype=np.float32).reshape(2, 4)
 F32 = TensorType((3, 3), np.dtype(np.float32))
-
-
-@cache
-def known_cholesky() -> str:
-    """Returns the target of a Cholesky decomposition with LAPACK's results: factor and status.
-
-    Where handlers can be registered, one of ours is; else jaxlib has LAPACK's, which it makes
-    known when jax needs them (the caller has computed a decomposition with jax).
-    """
-    client = get_backend()
-    if not client.capabilities.custom_calls:
-        return "lapack_spotrf_ffi"
-    client.register_handler("plugrt_cholesky", _cholesky)
-    return "plugrt_cholesky"
-
-
-def _cholesky(arguments: Sequence[Any], results: Sequence[Any], config: Mapping[str, Any]) -> None:
-    assert config["uplo"] == ord("U")
-    (matrix,), (factor, status) = arguments, results
-    factor[...] = np.linalg.cholesky(matrix)
-    status[...] = 0
-
-
-@pytest.mark.parametrize("kind", ["FFT", "ifft", jax.lax.FftType.RFFT, lax.FftType.IRFFT])
-def test_fft_matches_jax(kind: Any) -> None:
-    x = X.astype(np.complex64) * (1 - 2j) if getattr(kind, "name", "") != "RFFT" else X
-    lengths = (6,) if getattr(kind, "name", "") == "IRFFT" else (2, 4)
-    name = str(getattr(kind, "name", kind)).upper()
-    expected = jax.lax.fft(x, name, lengths)
-    same(lax.fft(x, kind, lengths), expected, rtol=1e-5, atol=1e-5)
 
 
 def test_fft_refuses_what_does_not_fit() -> None:
@@ -87,17 +55,6 @@ def test_optimization_barrier_gives_the_tree_back() -> None:
     assert "stablehlo.optimization_barrier" in text
 
 
-def test_custom_call_calls_a_function_that_the_backend_knows() -> None:
-    # The matrix is its own transpose, so that the order of its dimensions does not matter.
-    matrix = np.array([[4, 1, 0], [1, 5, 2], [0, 2, 6]], np.float32)
-    expected = np.asarray(jax.lax.linalg.cholesky(matrix))
-    types = [F32, TensorType((), np.dtype(np.int32))]
-    attributes = {"uplo": np.uint8(ord("U"))}
-    factor, status = lax.custom_call(known_cholesky(), [matrix], types, backend_config=attributes)
-    assert int(status) == 0
-    same(np.tril(np.asarray(factor)), expected, rtol=1e-6)
-
-
 def test_custom_call_states_what_it_was_told() -> None:
     def run(x: Any) -> Any:
         return lax.custom_call(
@@ -128,11 +85,6 @@ def test_custom_call_states_what_it_was_told() -> None:
     assert 'backend_config = "text"' in old.lower(X).as_text()
 
 
-def test_custom_call_of_an_unknown_function_is_the_backends_error() -> None:
-    with pytest.raises(PjrtError, match="nobody_knows_this"):
-        np.asarray(lax.custom_call("nobody_knows_this", [X], F32))
-
-
 def test_custom_call_refuses_attributes_that_cannot_be_stated() -> None:
     with pytest.raises(ArgumentError, match="attribute 'a' of a custom call is a object"):
         lax.custom_call("f", [X], F32, backend_config={"a": object()})
@@ -142,3 +94,12 @@ def test_custom_call_refuses_attributes_that_cannot_be_stated() -> None:
         lax.custom_call("f", [X], F32, backend_config={}, api_version=2)
     with pytest.raises(ArgumentError, match="operand_layouts and result_layouts together"):
         lax.custom_call("f", [X], F32, operand_layouts=[(0, 1)])
+
+
+@pytest.mark.parametrize("kind", ["FFT", "ifft", jax.lax.FftType.RFFT, lax.FftType.IRFFT])
+def test_fft_matches_jax(kind: Any) -> None:
+    x = X.astype(np.complex64) * (1 - 2j) if getattr(kind, "name", "") != "RFFT" else X
+    lengths = (6,) if getattr(kind, "name", "") == "IRFFT" else (2, 4)
+    name = str(getattr(kind, "name", kind)).upper()
+    expected = jax.lax.fft(x, name, lengths)
+    same(lax.fft(x, kind, lengths), expected, rtol=1e-5, atol=1e-5)

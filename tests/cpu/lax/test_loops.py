@@ -18,35 +18,6 @@ def float32(*shape: int) -> np.ndarray[Any, Any]:
     return np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
 
 
-def test_while_loop_carries_pytrees() -> None:
-    def more(state: Any) -> Any:
-        return lax.lt(state["i"], 5)
-
-    def body(state: Any) -> Any:
-        return {"i": lax.add(state["i"], 1), "x": (lax.mul(state["x"][0], 2),)}
-
-    end = lax.while_loop(more, body, {"i": 0, "x": (float32(3),)})
-    same(end["i"], np.int32(5))
-    same(end["x"][0], float32(3) * 32)
-
-
-def test_while_loop_that_never_runs_gives_the_initial_value() -> None:
-    same(lax.while_loop(lambda _: False, lambda x: lax.add(x, 1), float32(2)), float32(2))
-
-
-def test_bodies_see_arrays_from_around_them_eagerly_and_under_jit() -> None:
-    step = device_put(np.float32(3))
-
-    def run(limit: Any) -> Any:
-        def body(x: Any) -> Any:
-            return lax.add(x, step)
-
-        return lax.while_loop(lambda x: lax.lt(x, limit), body, np.float32(0))
-
-    assert float(run(device_put(np.float32(10)))) == 12
-    assert float(jit(run)(np.float32(10))) == 12
-
-
 @pytest.mark.parametrize("unroll", [None, 1, 2, 3, True, False])
 def test_fori_loop_of_known_length(unroll: Any) -> None:
     def body(i: Any, x: Any) -> Any:
@@ -118,30 +89,6 @@ def test_a_predicate_that_is_no_boolean_scalar_is_refused() -> None:
         lax.while_loop(lambda x: lax.lt(x, 3), lambda x: x, float32(2))
     with pytest.raises(StructureError, match="must be one boolean"):
         lax.while_loop(lambda x: (True, False), lambda x: x, 1)
-
-
-def test_an_exception_in_a_body_leaves_no_trace_behind() -> None:
-    def body(x: Any) -> Any:
-        raise KeyError("mine")
-
-    def outer(x: Any) -> Any:
-        try:
-            lax.while_loop(lambda v: lax.lt(v, 9), body, x)
-        except KeyError:
-            return lax.add(x, 1)
-
-    with pytest.raises(KeyError, match="mine"):
-        lax.while_loop(lambda x: lax.lt(x, 9), body, np.int32(0))
-    assert int(lax.add(np.int32(1), 2)) == 3  # eagerly: no trace is left
-    assert int(jit(outer)(np.int32(4))) == 5
-
-
-def test_loops_nest() -> None:
-    def triangle(i: Any, total: Any) -> Any:
-        return lax.fori_loop(0, i, lambda j, t: lax.add(t, lax.add(i, j)), total)
-
-    expected = sum(i + j for i in range(6) for j in range(i))
-    assert int(lax.fori_loop(0, 6, triangle, 0)) == expected
 
 
 def test_a_named_body_is_compiled_once() -> None:

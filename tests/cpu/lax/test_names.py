@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import plugrt
-from support.jax_names import RECORD, VERSION, installed_names
+from cpu.lax.jax_names import RECORD, VERSION, installed_names
 
 LEFT_OUT = {"out_sharding", "sharding", "to", "_split_transpose"}
 """Parameters of JAX that plugrt's functions lack: each is a keyword with a default."""

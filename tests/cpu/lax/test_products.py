@@ -61,12 +61,6 @@ def test_what_names_no_precision_is_refused_with_those_that_do(name: Any) -> Non
         lax.Precision(name)
 
 
-@pytest.mark.parametrize("precision", [None, "highest", lax.Precision.HIGH, ("default", "high")])
-def test_dot_takes_vectors_and_matrices_at_any_precision(precision: Any) -> None:
-    same(lax.dot(A[0], B[0], precision=precision), A[0] @ B[0])
-    same(lax.dot(A[0, 0], B[0, :, 0], precision=precision), np.dot(A[0, 0], B[0, :, 0]))
-
-
 def test_products_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ShapeError, match=r"contracting dimensions .* found \[3\] .* and \[4\]"):
         lax.dot_general(A, B, (((1,), (1,)), ((), ())))

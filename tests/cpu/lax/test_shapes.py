@@ -36,16 +36,6 @@ def test_pad_matches_jax(config: Any) -> None:
     same(lax.pad(X, -1, config), jax.lax.pad(X, np.float32(-1), config))
 
 
-def test_arrays_made_of_a_shape() -> None:
-    same(lax.iota(np.int8, 4), np.arange(4, dtype=np.int8))
-    same(lax.iota(float, 3), np.arange(3, dtype=np.float32))
-    same(lax.broadcasted_iota(np.float32, (2, 3), 1), np.tile(np.float32([0, 1, 2]), (2, 1)))
-    same(lax.full((2, 2), 7), np.full((2, 2), 7, np.int32))
-    same(lax.full((2,), 1.5, np.float16), np.full(2, 1.5, np.float16))
-    same(lax.full_like(X, 2), np.full_like(X, 2))
-    same(lax.full_like(X, 2, bool, (1,)), np.array([True]))
-
-
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -67,3 +57,13 @@ def test_arrays_made_of_a_shape() -> None:
 def test_what_does_not_fit_is_refused(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+def test_arrays_made_of_a_shape() -> None:
+    same(lax.iota(np.int8, 4), np.arange(4, dtype=np.int8))
+    same(lax.iota(float, 3), np.arange(3, dtype=np.float32))
+    same(lax.broadcasted_iota(np.float32, (2, 3), 1), np.tile(np.float32([0, 1, 2]), (2, 1)))
+    same(lax.full((2, 2), 7), np.full((2, 2), 7, np.int32))
+    same(lax.full((2,), 1.5, np.float16), np.full(2, 1.5, np.float16))
+    same(lax.full_like(X, 2), np.full_like(X, 2))
+    same(lax.full_like(X, 2, bool, (1,)), np.array([True]))

@@ -65,21 +65,8 @@ def test_counting_from_the_end_can_be_left_out_along_one_dimension() -> None:
 def test_dynamic_slice_takes_indices_of_any_integer_dtype(dtype: Any) -> None:
     index = np.array(3, dtype)
     same(lax.dynamic_slice(X, (index, 1), (1, 5)), X[3:, 1:])
-
-
-def test_slices_of_one_dimension_match_jax() -> None:
-    row = np.ones(6, np.float32)
-    same(lax.dynamic_slice_in_dim(X, 3, 2, 1), X[:, 3:5])
-    same(lax.dynamic_index_in_dim(X, 2), X[2:3])
-    same(lax.dynamic_index_in_dim(X, np.int32(-1), 1, keepdims=False), X[:, -1])
-    same(
-        lax.dynamic_update_slice_in_dim(X, X[:, :2], 4, 1),
-        jax.lax.dynamic_update_slice_in_dim(X, X[:, :2], 4, 1),
-    )
-    expected = jax.lax.dynamic_update_index_in_dim(X, row, 1, 0)
-    same(lax.dynamic_update_index_in_dim(X, row, 1, 0), expected)
-    same(lax.dynamic_update_index_in_dim(X, row[None], 1, 0), expected)
-    same(jit(lambda x, i: lax.dynamic_index_in_dim(x, i, 1))(X, 4), X[:, 4:5])
+    same(lax.dynamic_slice_in_dim(X, index, 1), X[3:])
+    same(lax.dynamic_update_slice_in_dim(X, X[:1], index, 0)[3], X[0])
 
 
 def test_slices_that_do_not_fit_are_refused() -> None:
@@ -149,3 +136,18 @@ def test_gather_and_scatter_say_what_does_not_fit() -> None:
         lax.scatter_add(X, PLACES[:, :1], np.ones((5, 7), np.float32), ours)
     with pytest.raises(DtypeError, match="operand float32, updates int32"):
         lax.scatter_add(X, PLACES[:, :1], np.ones((5, 6), np.int32), ours)
+
+
+def test_slices_of_one_dimension_match_jax() -> None:
+    row = np.ones(6, np.float32)
+    same(lax.dynamic_slice_in_dim(X, 3, 2, 1), X[:, 3:5])
+    same(lax.dynamic_index_in_dim(X, 2), X[2:3])
+    same(lax.dynamic_index_in_dim(X, np.int32(-1), 1, keepdims=False), X[:, -1])
+    same(
+        lax.dynamic_update_slice_in_dim(X, X[:, :2], 4, 1),
+        jax.lax.dynamic_update_slice_in_dim(X, X[:, :2], 4, 1),
+    )
+    expected = jax.lax.dynamic_update_index_in_dim(X, row, 1, 0)
+    same(lax.dynamic_update_index_in_dim(X, row, 1, 0), expected)
+    same(lax.dynamic_update_index_in_dim(X, row[None], 1, 0), expected)
+    same(jit(lambda x, i: lax.dynamic_index_in_dim(x, i, 1))(X, 4), X[:, 4:5])

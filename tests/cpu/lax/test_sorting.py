@@ -17,11 +17,6 @@ X = np.array([[3, 1, 2, 1], [0, -1, 5, 0], [2, 2, 2, 1]], np.int32)
 F = np.array([np.nan, 1, -0.0, np.inf, 0.0, -np.inf, -1, np.nan], np.float32)
 
 
-@pytest.mark.parametrize("dimension", [0, 1, -1])
-def test_sort_matches_jax_along_each_dimension(dimension: int) -> None:
-    same(lax.sort(X, dimension), jax.lax.sort(X, dimension))
-
-
 def test_sort_puts_nan_last_and_keeps_equal_zeros_in_order() -> None:
     found = lax.sort(F)
     same(found, jax.lax.sort(F))
@@ -55,12 +50,6 @@ def test_top_k_matches_jax(x: Any, k: int) -> None:
     same(lax.top_k(x, k), jax.lax.top_k(x, k))
 
 
-def test_top_k_along_another_axis() -> None:
-    values, indices = lax.top_k(X, 2, axis=0)
-    expected = jax.lax.top_k(X.T, 2)
-    same((values, indices), (np.asarray(expected[0]).T, np.asarray(expected[1]).T))
-
-
 def test_what_cannot_be_sorted_is_refused() -> None:
     with pytest.raises(ShapeError, match=r"one shape; found \(3, 4\), \(4,\)"):
         lax.sort((X, X[0]))
@@ -74,3 +63,14 @@ def test_what_cannot_be_sorted_is_refused() -> None:
         lax.top_k(X.astype(np.complex64), 1)
     with pytest.raises(ShapeError, match="is 0, which is out of range for 0 dimensions"):
         lax.sort(np.int32(3), 0)
+
+
+@pytest.mark.parametrize("dimension", [0, 1, -1])
+def test_sort_matches_jax_along_each_dimension(dimension: int) -> None:
+    same(lax.sort(X, dimension), jax.lax.sort(X, dimension))
+
+
+def test_top_k_along_another_axis() -> None:
+    values, indices = lax.top_k(X, 2, axis=0)
+    expected = jax.lax.top_k(X.T, 2)
+    same((values, indices), (np.asarray(expected[0]).T, np.asarray(expected[1]).T))

@@ -111,14 +111,6 @@ def test_half_precision_is_computed_in_float32(name: str, dtype: Any) -> None:
     assert (ulps(found, expected, dtype) < 1.1).all()
 
 
-def test_parts_below_the_range_of_float32() -> None:
-    """exp(-89) has no normal float32; the result, which x**a raises, has."""
-    a, x = np.float32(9.94), np.float32(89)
-    expected = special.gammaincc(float(a), float(x))
-    assert expected < 1e-25
-    assert lax.igammac(a, x).item() == pytest.approx(expected, rel=1e-5)
-
-
 def exact_igamma(a: float, x: float) -> float:
     """Returns P(a, x) by its series, with all digits of the logarithm of its first term."""
     n = np.arange(200_000, dtype=np.longdouble)
@@ -194,3 +186,11 @@ def test_mulhi() -> None:
         bits = np.iinfo(kind).bits
         exact = [int(p) * int(q) >> bits for p, q in zip(x, y, strict=True)]
         np.testing.assert_array_equal(found[i], np.array(exact, kind))
+
+
+def test_parts_below_the_range_of_float32() -> None:
+    """exp(-89) has no normal float32; the result, which x**a raises, has."""
+    a, x = np.float32(9.94), np.float32(89)
+    expected = special.gammaincc(float(a), float(x))
+    assert expected < 1e-25
+    assert lax.igammac(a, x).item() == pytest.approx(expected, rel=1e-5)

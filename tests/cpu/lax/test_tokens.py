@@ -127,12 +127,6 @@ def test_tokens_joined_keep_what_was_sent_with_each() -> None:
     same(some, np.stack([0 * X[0], X[3] + 1, X[0] + 1, 0 * X[0]]))
 
 
-def test_what_nobody_receives_is_not_sent() -> None:
-    mapped = plugrt.pmap(lambda v: (lax.psend(v, "i", RING), v + 1)[1], "i")
-    assert "collective_permute" not in mapped.lower(X).as_text()
-    assert plugrt.pmap(exchange, "i").lower(X).as_text().count("collective_permute") == 1
-
-
 def mapped(function: Callable[[Any], Any]) -> Callable[[], Any]:
     return lambda: plugrt.pmap(function, "i")(X)
 
@@ -196,3 +190,9 @@ def test_tokens_are_told_apart_in_words() -> None:
     shown = []
     plugrt.pmap(lambda v: (shown.append(lax.psend(v, "i", RING)), v)[1], "i")(xp.asarray(X))
     assert repr(shown[0]) == "Token(of 1 psend)"
+
+
+def test_what_nobody_receives_is_not_sent() -> None:
+    mapped = plugrt.pmap(lambda v: (lax.psend(v, "i", RING), v + 1)[1], "i")
+    assert "collective_permute" not in mapped.lower(X).as_text()
+    assert plugrt.pmap(exchange, "i").lower(X).as_text().count("collective_permute") == 1

@@ -17,7 +17,7 @@ from jax.sharding import AbstractMesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import plugrt
-from plugrt import serialize_executable
+from plugrt import monitoring, serialize_executable
 from plugrt.errors import (
     ArgumentError,
     ArgumentMismatch,
@@ -30,6 +30,7 @@ from plugrt.errors import (
 from plugrt.export import ExportedProgram, deserialize
 from plugrt.wire.flatbuffers import root_table
 from support.behaviour import behaviour
+from support.compiles import counting
 from support.jax_oracle import jax, same
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
@@ -250,11 +251,14 @@ def _arguments(a: int, b: int) -> dict[str, Any]:
 )
 def test_symbolic_shapes_are_those_of_the_arguments(symbolic: Any) -> None:
     function, program = symbolic
+    compiled = []
     for a, b in ((2, 1), (4, 5), (2, 1), (7, 2)):
         x, y, z = _arguments(a, b).values()
-        found = program(x, y=plugrt.device_put(y), z=z)
+        with counting() as counts:
+            found = program(x, y=plugrt.device_put(y), z=z)
+        compiled.append(counts[monitoring.COMPILE])
         same(found, function(x, y=y, z=z), rtol=1e-6)
-    assert len(program._shapes) == 3
+    assert compiled == [1, 1, 0, 1]
     assert "float32[a,b]" in repr(program)
     with pytest.raises(ArgumentError, match=r"symbolic shapes .*a program for each combination"):
         program.serialize()
@@ -284,19 +288,6 @@ def test_a_symbolic_export_is_refined_as_jax_refines_it(monkeypatch: pytest.Monk
         program = plugrt.compile(exported(function, shape(n)).serialize())
         same(program(np.zeros(3, np.float32)), np.full(3, 3, np.float32))
     assert told == [False, True]
-
-
-def test_the_programs_of_a_symbolic_export_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    from plugrt.programs import compiled_export
-
-    monkeypatch.setattr(compiled_export, "_MOST_SHAPES", 2)
-    monkeypatch.setattr(compiled_export.CompiledExport, "_most_runners", 2)
-    (n,) = export.symbolic_shape("n")
-    program = plugrt.compile(exported(lambda x: x + 1, shape(n)))
-    for size in (1, 2, 3, 1):
-        same(program(np.zeros(size, np.float32)), np.ones(size, np.float32))
-    assert len(program._shapes) == 2
-    assert len(program._runners) <= 2
 
 
 @behaviour(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import random
 import re
@@ -21,7 +20,7 @@ from plugrt.interface import Program
 from plugrt.programs.hlo_programs import find_module
 from plugrt.wire import hlo_proto
 from plugrt.wire.protobuf import message, varint
-from support.distributions import run_cli, run_python
+from support.distributions import run_python
 
 TABLE = np.arange(100, dtype=np.float32)
 F32 = np.float32
@@ -272,18 +271,3 @@ def test_a_backend_without_hlo_refuses_it_by_name_with_the_cure() -> None:
         assert fact in str(error.value)
     with pytest.raises(Unimplemented, match="'hlo_with_config'"):
         plugrt.compile(Program(b"x", "hlo_with_config"))
-
-
-@pytest.mark.parametrize("form", ["text", "bytes"])
-def test_the_command_runs_it(tmp_path: Path, form: str) -> None:
-    function, arguments = FUNCTIONS["two"]
-    content = FORMS[form](plugrt.xla_computation(function)(*arguments))
-    (tmp_path / "f.hlo").write_bytes(content.encode() if isinstance(content, str) else content)
-    inputs = []
-    for i, argument in enumerate(arguments):
-        np.save(tmp_path / f"{i}.npy", argument)
-        inputs += ["--input", str(tmp_path / f"{i}.npy")]
-    command = ("run", str(tmp_path / "f.hlo"), *inputs, "--platform", "cpu", "--json")
-    done = run_cli(*command, folders=(tmp_path,))
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["outputs"][0]["value"] == [[7.0, 7.0], [7.0, 7.0]]

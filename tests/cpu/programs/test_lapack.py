@@ -6,13 +6,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import plugrt
-from plugrt.errors import PjrtError
-from plugrt_cpu.client import CpuClient
+from plugrt.errors import PjrtError, UnknownPlatform
 from support.behaviour import behaviour
 from support.jax_oracle import jax
 
@@ -21,6 +21,7 @@ X = np.random.default_rng(21).standard_normal((4, 4)).astype(np.float32)
 CHILD = """
 import sys
 from pathlib import Path
+from typing import Any
 import numpy as np
 import plugrt
 
@@ -70,18 +71,21 @@ def program() -> bytes:
 
 @behaviour(
     21,
-    "A program that calls LAPACK as JAX's do runs on `cpu`, by jaxlib's handlers, and is refused "
-    "with the reason elsewhere",
+    "A program that calls LAPACK as JAX's do runs, by jaxlib's handlers, on `cpu` and on devices "
+    "that call Python in the host's memory; elsewhere it is refused with the reason",
     jax="the same on its CPU client; elsewhere XLA's error alone",
 )
-def test_lapack_is_called_on_cpu_and_missed_elsewhere(program: bytes) -> None:
-    if isinstance(plugrt.get_backend(), CpuClient):
-        found = plugrt.compile(program)(X)
-        expected = np.linalg.cholesky(X @ X.T + 4 * np.eye(4))
-        np.testing.assert_allclose(np.asarray(found[0]), expected, rtol=1e-5)
-        return
-    with pytest.raises(PjrtError, match=r"lapack_s\w+_ffi[\s\S]*plugin 'cpu' registers") as raised:
-        plugrt.compile(program)
+def test_lapack_is_called(program: bytes) -> None:
+    found = plugrt.compile(program)(X)
+    expected = np.linalg.cholesky(X @ X.T + 4 * np.eye(4))
+    np.testing.assert_allclose(np.asarray(found[0]), expected, rtol=1e-5)
+
+
+def test_a_library_without_lapack_says_who_has_it(program: bytes) -> None:
+    unknown = program.replace(b"lapack_s", b"lapack_q")
+    assert unknown != program
+    with pytest.raises(PjrtError, match=r"lapack_q\w+_ffi[\s\S]*package plugrt-cpu has") as raised:
+        plugrt.compile(unknown)
     assert raised.value.__context__ is not None
 
 
@@ -99,3 +103,32 @@ def test_jax_is_not_needed_for_it(program: bytes, tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
         assert done.stdout.split() == ["['plugrt_cpu']"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+def test_left_eigenvectors_and_the_other_driver_of_svd_on_numpy(dtype: str) -> None:
+    try:
+        plugrt.get_backend("numpy")
+    except UnknownPlatform:
+        pytest.skip("no numpy backend here")
+    linalg = jax.lax.linalg
+    x = np.random.default_rng(3).standard_normal((2, 4, 4, 2)).view(np.complex128)[..., 0]
+    x = (x if dtype == "complex64" else x.real).astype(dtype)
+    x[1] = np.eye(4)  # eigenvalues that are equal
+
+    def f(x: Any) -> Any:
+        by_qr = linalg.svd(x, full_matrices=False, algorithm=linalg.SvdAlgorithm.QR)
+        return linalg.eig(x, compute_left_eigenvectors=True), by_qr
+
+    with jax.enable_x64(dtype == "float64"):
+        program = jax.jit(f).lower(x).as_text()
+    assert "gesvd" in program
+    found = map(np.asarray, plugrt.compile(program, backend="numpy")(x))
+    values, left, right, u, s, v = found
+    adjoint = left.conj().swapaxes(-1, -2)
+    close = {"atol": 1e-4 if dtype != "float64" else 1e-12}
+    np.testing.assert_allclose(adjoint @ x, values[..., None] * adjoint, **close)
+    np.testing.assert_allclose(x @ right, right * values[..., None, :], **close)
+    np.testing.assert_allclose(np.linalg.norm(left, axis=-2), 1, rtol=1e-5)
+    assert np.linalg.matrix_rank(left).tolist() == [4, 4]
+    np.testing.assert_allclose(u * s[..., None, :] @ v, x, **close)

@@ -9,7 +9,6 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax import export
 
 import plugrt
 from plugrt.errors import (
@@ -19,7 +18,6 @@ from plugrt.errors import (
     ProgramError,
     UnknownPlatform,
 )
-from plugrt.interface import Program
 from plugrt.stablehlo.modules import parse, portable_artifact
 from support.jax_oracle import jax
 
@@ -68,16 +66,6 @@ def test_a_module_of_jaxlibs(lowered: Any, expected: Any) -> None:
     _check(lowered.compiler_ir(), expected)
 
 
-def test_what_jax_export_writes(expected: Any, tmp_path: Path) -> None:
-    exported = export.export(jax.jit(model))(X, W)
-    _check(exported, expected)
-    _check(exported.mlir_module_serialized, expected)
-    path = tmp_path / "model.jax"
-    path.write_bytes(exported.serialize())
-    _check(path, expected)
-    _check(path.read_bytes(), expected)
-
-
 @pytest.mark.parametrize("version", [(1, 0, 0), (1, 9, 0), None])
 def test_portable_artifacts_of_any_version(version: Any) -> None:
     artifact = portable_artifact(parse(DOUBLE), version)
@@ -91,21 +79,6 @@ def test_chlo_in_a_program_does_not_reach_the_backend() -> None:
     )
     found = np.asarray(plugrt.compile(text)(np.float32([0, 1, -1])))
     np.testing.assert_allclose(found, [0, 0.8427008, -0.8427008], rtol=1e-5)
-
-
-def test_load_program_gives_a_program_that_compile_takes() -> None:
-    program = plugrt.load_program(DOUBLE, name="mine")
-    assert isinstance(program, Program)
-    assert (program.name, program.format) == ("mine", "mlir")
-    assert plugrt.load_program(program) is program
-    compiled = plugrt.compile(program)
-    assert "mine" in repr(compiled)
-    assert "float32[3]" in repr(compiled)
-    assert compiled.input_types == compiled.output_types
-    assert compiled.cost_analysis()["flops"] == 3
-    assert compiled.memory_analysis().argument_size_in_bytes == 12
-    assert "add" in compiled.as_text()
-    assert len(compiled.serialize()) > 100
 
 
 def test_arguments_may_be_anywhere_and_python_scalars() -> None:
@@ -149,16 +122,6 @@ def test_a_program_follows_to_another_backend_unless_its_own_is_named() -> None:
     named = plugrt.compile(DOUBLE, backend=plugrt.default_backend())
     with pytest.raises(ArgumentMismatch, match=r"parameter 0: on SingleDeviceSharding\(numpy:0\)"):
         named(there)
-
-
-def test_a_program_without_results_and_one_without_arguments() -> None:
-    nothing = "func.func public @main(%x: tensor<f32>) { return }"
-    assert plugrt.compile(nothing)(np.float32(1)) == ()
-    seven = (
-        "func.func public @main() -> tensor<i32> { %0 = stablehlo.constant dense<7> : tensor<i32>"
-        " return %0 : tensor<i32> }"
-    )
-    assert int(plugrt.compile(seven)()) == 7
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ from plugrt.sharding import Mesh, NamedSharding, SingleDeviceSharding
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour
 from support.fake_client import FakeClient
+from support.fake_topology import FakeTopology
 from support.jax_oracle import jax
 
 X = np.arange(3, dtype=np.float32)
@@ -98,7 +99,7 @@ def test_what_cannot_be_loaded_is_said(compiled: Any, tmp_path: Path) -> None:
     with pytest.raises(PjrtError, match=says):
         plugrt.compile(path)
     with pytest.raises(ArgumentError, match="compiled already"):
-        plugrt.programs.compiled_program._compile_ahead(plugrt.load_program(path), None, {})  # type: ignore[arg-type]
+        plugrt.compile(plugrt.load_program(path), topology=FakeTopology(1, {}))
 
 
 def test_an_executable_for_several_devices_says_so() -> None:
@@ -308,15 +309,6 @@ def test_where_a_function_over_a_mesh_is_loaded() -> None:
     for result in elsewhere(np.arange(8)):
         assert result.sharding == NamedSharding(Mesh(others, ("x",)), P("x"))
     np.testing.assert_array_equal(elsewhere(np.arange(8))[0], 2 * np.arange(8))
-
-
-def test_a_donated_argument_over_a_mesh_is_donated_again() -> None:
-    rows = NamedSharding(Mesh(four_devices(), ("x",)), P("x"))
-    compiled = plugrt.jit(lambda x: x + 1, donate_argnums=0, in_shardings=rows).lower(A).compile()
-    loaded = serialize_executable.deserialize_and_load(*serialize_executable.serialize(compiled))
-    x, y = plugrt.device_put(A, rows), plugrt.device_put(A, rows)
-    np.testing.assert_array_equal(loaded(x), compiled(y))
-    assert x.is_deleted() == y.is_deleted() == plugrt.get_backend().capabilities.donation
 
 
 @behaviour(14, "A function compiled for layouts is saved with them, the compiler's choices too")

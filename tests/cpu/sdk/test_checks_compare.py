@@ -72,7 +72,7 @@ def test_checks_that_pass_have_compared(backend: str) -> None:
     skipped = ending_checks() if backend == XLA_CPU else []
     arguments = [kind, name, json.dumps(options), json.dumps(skipped)]
     done = children.run(
-        [sys.executable, "-m", "support.compared_lines", *arguments],
+        [sys.executable, "-m", "cpu.sdk.compared_lines", *arguments],
         env={**os.environ, "PYTHONPATH": children.path_with(TESTS)},
         timeout=300,
     )

@@ -18,13 +18,7 @@ import numpy as np
 import pytest
 
 from plugrt.capi.abi._abi import ffi
-from plugrt.errors import (
-    DeletedBuffer,
-    InvalidArgument,
-    PjrtError,
-    ResourceExhausted,
-    Unimplemented,
-)
+from plugrt.errors import DeletedBuffer, ResourceExhausted, Unimplemented
 from plugrt.execution.shardings.op_sharding import read_op_sharding
 from plugrt.interface import (
     Client,
@@ -49,14 +43,6 @@ ADD = b"""func.func public @main(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor
   return %0 : tensor<3xf32>
 }"""
 DONATING = ADD.replace(b"%a: tensor<3xf32>,", b"%a: tensor<3xf32> {tf.aliasing_output = 0 : i32},")
-SUM = b"""func.func public @main(%a: tensor<3xf32>) -> tensor<3xf32> {
-  %0 = "stablehlo.all_reduce"(%a) ({
-    ^bb0(%x: tensor<f32>, %y: tensor<f32>):
-      %s = stablehlo.add %x, %y : tensor<f32>
-      stablehlo.return %s : tensor<f32>
-  }) {replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>} : (tensor<3xf32>) -> tensor<3xf32>
-  return %0 : tensor<3xf32>
-}"""
 TOO_LARGE = b"""func.func public @main(%a: tensor<3xf32> {tf.aliasing_output = 0 : i32},
     %b: tensor<f32>) -> (tensor<3xf32>, tensor<1125899906842624xf32>) {
   %0 = stablehlo.add %a, %a : tensor<3xf32>
@@ -94,16 +80,6 @@ def _compile(client: Client, code: bytes = ADD, **options: Any) -> Any:
     return client.compile(Program(code), CompileOptions(**options))
 
 
-def test_devices_and_memories(client: Client) -> None:
-    assert client.platform == "cpu"
-    assert [d.id for d in client.devices()] == [0, 1, 2, 3]
-    for device in client.devices():
-        kinds = [m.kind for m in device.memories()]
-        assert sorted(kinds) == ["device", "pinned_host", "unpinned_host"]
-        assert device.default_memory().kind == "device"
-        assert all(device in m.addressable_by_devices() for m in device.memories())
-
-
 @pytest.mark.parametrize("semantics", HostBufferSemantics)
 def test_put_and_get(client: Client, semantics: HostBufferSemantics) -> None:
     source = np.arange(24, dtype=np.float64).reshape(2, 3, 4)
@@ -113,15 +89,6 @@ def test_put_and_get(client: Client, semantics: HostBufferSemantics) -> None:
         assert buffer.on_device_size_in_bytes() == view.nbytes
 
 
-def test_copies_to_devices_and_memories(client: Client) -> None:
-    x = _put(client)
-    device = client.devices()[2]
-    np.testing.assert_array_equal(x.copy_to_device(device).to_host(), ONE)
-    pinned = x.copy_to_memory(client.devices()[0].memory("pinned_host"))
-    assert pinned.memory.kind == "pinned_host"
-    np.testing.assert_array_equal(pinned.to_host(), ONE)
-
-
 def test_launches(client: Client) -> None:
     program = _compile(client)
     for _ in range(20):
@@ -129,13 +96,6 @@ def test_launches(client: Client) -> None:
         [[z]] = program.execute([(y,), (y,)])
         y.block_until_ready()
         np.testing.assert_array_equal(z.to_host(), 4 * ONE)
-
-
-def test_replicas_exchange_data(client: Client) -> None:
-    assignment = DeviceAssignment(((0,), (1,), (2,), (3,)))
-    program = _compile(client, SUM, num_replicas=4, device_assignment=assignment)
-    [results] = program.execute([tuple(_put(client, i * ONE, i) for i in range(4))])
-    np.testing.assert_array_equal([r.to_host() for r in results], [6 * ONE] * 4)
 
 
 def test_donation(client: Client) -> None:
@@ -193,26 +153,6 @@ def test_what_is_known_of_an_executable(client: Client) -> None:
     assert executable.optimized_program().code
 
 
-def test_an_executable_is_saved_and_loaded(client: Client) -> None:
-    saved = _compile(client).executable.serialize()
-    loaded = client.deserialize_executable(saved)
-    [[result]] = loaded.execute([(_put(client),), (_put(client),)])
-    np.testing.assert_array_equal(result.to_host(), 2 * ONE)
-
-
-def test_errors_have_codes(client: Client) -> None:
-    with pytest.raises(PjrtError):
-        _compile(client, b"this is no program")
-    with pytest.raises(InvalidArgument):
-        client.default_device_assignment(5, 1)
-    with pytest.raises((InvalidArgument, Unimplemented)):
-        client.lookup_device(9)
-    x = _put(client)
-    x.delete()
-    with pytest.raises(DeletedBuffer):
-        x.to_host()
-
-
 SPLIT = b"""module @split {
   sdy.mesh @mesh = <["x"=4]>
   func.func public @main(%a: tensor<8x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})
@@ -267,17 +207,6 @@ def test_a_client_s_topology_names_its_kinds_of_memory(tmp_path: Path) -> None:
 
 
 # --- memory that host and backend share ---------------------------------------------------------
-
-
-def test_contents_are_read_where_they_are(tmp_path: Path) -> None:
-    """The cpu plugin declares zero_copy_get and unsafe_pointer: so its buffers are on the CPU."""
-    client: Any = _capsule(tmp_path)
-    x = _put(client, np.arange(64, dtype=np.float32))
-    assert client.library.call("Buffer_IsOnCpu", buffer=x._live()).is_on_cpu
-    view = x.to_host()
-    assert view.ctypes.data == x.unsafe_pointer()
-    x.delete()  # which waits for the view
-    np.testing.assert_array_equal(view, np.arange(64))
 
 
 def test_a_view_of_the_host_s_memory(tmp_path: Path) -> None:

@@ -203,3 +203,16 @@ def test_a_donated_argument_stays_where_no_result_has_parts_of_its_size(
         else:
             run(x)
             assert x.is_deleted()
+
+
+def test_the_text_of_a_program_has_no_constraints(numpy_client: Client) -> None:
+    rows = NamedSharding(Mesh(np.array(numpy_client.devices()[:2]), "a"), P("a"))
+
+    def f(x: Any) -> Any:
+        return plugrt.with_sharding_constraint(xp.sin(x), rows) + 1
+
+    lowered = plugrt.jit(f).lower(plugrt.device_put(np.arange(4.0, dtype=np.float32), rows))
+    assert "sdy.sharding_constraint" in lowered.as_text()
+    text = lowered.compile().as_text()
+    assert "sdy.sharding_constraint" not in text
+    assert "stablehlo.add" in text

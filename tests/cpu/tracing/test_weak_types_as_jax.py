@@ -1,6 +1,6 @@
 """Every public function with weak operands: dtype and weakness as in JAX, eager as in a trace.
 
-One trace on each side holds thousands of calls (`support.weak_calls`), so that they cost seconds.
+One trace on each side holds thousands of calls (`weak_calls.py`), so that they cost seconds.
 
 Same as JAX: weak types: a Python number does not widen an array.
 """
@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import plugrt
+from cpu.tracing.weak_calls import OF_ONE, OF_TWO, Call, Namespaces
 from plugrt import array_api as xp
 from plugrt import config, lax, tree
 from plugrt import random as plugrt_random
@@ -25,7 +26,6 @@ from plugrt.errors import PlugrtError
 from support.apart import runs_apart
 from support.effort import EFFORT, seeds
 from support.jax_oracle import jax
-from support.weak_calls import OF_ONE, OF_TWO, Call, Namespaces
 
 PYTHON = {"bool": True, "int": 2, "float": 0.5, "complex": 1 + 0.5j}
 """Passed as arguments; as weak vectors ("weak int"); and closed over ("literal int")."""

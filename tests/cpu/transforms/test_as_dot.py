@@ -98,12 +98,6 @@ def test_edges_go_from_what_is_computed_to_what_uses_it() -> None:
     assert graph.frame(returned) == graph.frame(product) != graph.frame(call)
 
 
-def test_branches_are_frames_within_frames() -> None:
-    frames = read_dot(lowered("branches").as_dot()).frames()
-    assert max(map(len, frames)) >= 3
-    assert any("stablehlo.case" in frame[-1] for frame in frames)
-
-
 def test_the_optimised_program_has_its_instructions_and_lines() -> None:
     compiled = lowered("loop").compile()
     graph, text = read_dot(compiled.as_dot()), compiled.as_text()

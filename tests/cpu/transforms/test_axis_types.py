@@ -14,7 +14,6 @@ from plugrt.errors import (
     ArgumentTypeError,
     InvalidArgument,
     StructureError,
-    Unimplemented,
 )
 from plugrt.sharding import (
     AbstractMesh,
@@ -66,7 +65,6 @@ def test_an_abstract_mesh_tells_types_apart() -> None:
 @pytest.mark.parametrize(
     ("types", "error", "message"),
     [
-        (Manual, Unimplemented, r"\('x',\) of a Mesh are Manual: axes are so within shard_map"),
         ("Auto", ArgumentTypeError, "is a tuple of an AxisType for each axis; got 'Auto'"),
         ([Auto], ArgumentTypeError, "is a tuple of an AxisType"),
         ((Auto, Auto), InvalidArgument, "one type for each axis"),
@@ -79,6 +77,66 @@ def test_other_types_are_refused_by_name(types: Any, error: Any, message: str) -
     ):
         with pytest.raises(error, match=message):
             make((2,), ("x",), types)
+
+
+def test_a_mesh_with_manual_axes_divides_nothing() -> None:
+    mesh = MESH.update(axis_types=(Manual, Auto))
+    uses = (
+        lambda: NamedSharding(mesh, P("y")),
+        lambda: plugrt.set_mesh(mesh),
+        lambda: plugrt.sharding.use_mesh(mesh),
+        lambda: plugrt.sharding.AUTO(mesh),
+        lambda: plugrt.shard_map(lambda v: v, mesh=mesh, in_specs=P("x"), out_specs=P("x")),
+    )
+    for use in uses:
+        with pytest.raises(InvalidArgument, match=r"\('x',\) of a Mesh are Manual: axes are so"):
+            use()
+    with mesh, pytest.raises(InvalidArgument, match="are Manual"):
+        plugrt.pjit(lambda v: v + 1)(X)
+
+
+def test_a_mesh_has_an_update() -> None:
+    """Same as JAX: `update` of a `Mesh` returns one with devices."""
+    there = jax.sharding.Mesh(np.array(jax.devices()[:4], object).reshape(2, 2), ("x", "y"))
+    for mesh, kinds, devices in (
+        (MESH, AxisType, plugrt.devices()),
+        (there, jax.sharding.AxisType, jax.devices()),
+    ):
+        other = mesh.update(axis_names=("a", "b"), axis_types=(kinds.Explicit, kinds.Auto))
+        assert (other.axis_names, other.axis_types) == (("a", "b"), (kinds.Explicit, kinds.Auto))
+        assert [*other.devices.flat] == [*mesh.devices.flat]
+        moved = mesh.update(np.array(devices[2:6], object).reshape(2, 2))
+        assert (moved.axis_names, [*moved.devices.flat]) == (("x", "y"), devices[2:6])
+
+
+def test_an_axis_that_a_spec_names_twice_is_refused_with_a_mesh() -> None:
+    """Same as JAX: a spec may name an axis twice; a sharding of it is refused."""
+    for spec, sharding, mesh in (
+        (P, NamedSharding, MESH),
+        (jax.P, jax.NamedSharding, jax.make_mesh((2, 2), ("x", "y"))),
+    ):
+        twice = spec("x", ("y", "x"))
+        with pytest.raises(Exception, match=r"'x' twice|duplicate entries for `x`"):
+            sharding(mesh, twice)
+    with pytest.raises(InvalidArgument, match="names the axis 'x' twice"):
+        P("x", unreduced={"x"})
+    with plugrt.set_mesh(MESH), pytest.raises(InvalidArgument, match="'x' twice"):
+        plugrt.jit(lambda v: v, in_shardings=P("x", "x"))(X)
+
+
+def test_a_sharding_over_no_mesh_places_nothing() -> None:
+    """Same as JAX: a sharding over an empty mesh is refused where it is used."""
+    nowhere = NamedSharding(EMPTY, P())
+    for use in (
+        lambda: plugrt.jit(lambda v: v, out_shardings=nowhere)(X),
+        lambda: plugrt.device_put(X, nowhere),
+    ):
+        with pytest.raises(InvalidArgument, match="its mesh is empty"):
+            use()
+    with pytest.raises(ValueError, match="empty NamedSharding"):
+        jax.jit(lambda v: v, out_shardings=jax.NamedSharding(jax.sharding.Mesh(None, ()), jax.P()))(
+            X
+        )
 
 
 def test_within_shard_map_axes_are_manual() -> None:
@@ -123,7 +181,6 @@ def test_an_empty_mesh_is_no_mesh() -> None:
         plugrt.with_sharding_constraint(X, P("x"))
     for use in (
         lambda: EMPTY.client,
-        lambda: NamedSharding(EMPTY, P()),
         lambda: plugrt.shard_map(lambda x: x, mesh=EMPTY, in_specs=P(), out_specs=P())(X),
     ):
         with pytest.raises(InvalidArgument, match="empty"):
@@ -174,7 +231,7 @@ def test_specs_with_open_sums() -> None:
     for one, other in zip(ours, theirs, strict=True):
         for name in ("partitions", "unreduced", "reduced"):
             assert getattr(one, name) == getattr(other, name)
-    assert repr(ours[1]) == "PartitionSpec(unreduced={'y'}, reduced={'z'})"
+    assert repr(ours[1]) == "P(unreduced={'y'}, reduced={'z'})"
     assert len({*ours, P("x", unreduced={"y"}), P("x", reduced={"y"}), P("x")}) == 7
     for wrong in (
         lambda spec: operator.add(spec("x", unreduced={"y"}), ("z",)),

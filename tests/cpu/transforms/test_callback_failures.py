@@ -118,7 +118,7 @@ def test_no_part_of_a_failed_launch_is_left_for_the_collectives_of_the_next() ->
 )
 def test_failures_in_one_part_end_all() -> None:
     ended = children.run(
-        [sys.executable, Path(children.__file__).with_name("failing_parts.py")], timeout=200
+        [sys.executable, Path(__file__).with_name("failing_parts.py")], timeout=200
     )
     assert ended.returncode == 0, ended.stderr[-3000:]
     said = dict(line.split(" ", 1) for line in ended.stdout.splitlines())

@@ -117,17 +117,6 @@ def test_each_form_has_its_own_program_after_any_other(
                 assert program == wanted[i][0], (first, then)
 
 
-def test_the_arrays_of_a_call_are_those_it_was_given(
-    call: Callable[..., tuple[str, float]],
-) -> None:
-    kept: dict[str, Any] = {"a": X, "b": [X, Record(X)]}
-    for n in range(10):
-        kept["a"], kept["b"][0], kept["b"][1].a = (
-            plugrt.device_put(np.full(2, m, np.float32)) for m in (n, n + 1, n + 2)
-        )
-        assert call(kept, last=kept)[1] == value(((kept,), {"last": kept}))
-
-
 def test_nothing_of_a_call_is_kept() -> None:
     double = plugrt.jit(lambda d, r: (d["a"][0] * 2, r.a * 2))
     put = plugrt.device_put(np.ones(2, np.float32))
@@ -234,22 +223,6 @@ def test_a_deleted_array_in_a_container_is_refused_by_name(others: dict[str, Any
     for _ in range(2):
         with pytest.raises(DeletedBuffer, match=r"d\['a'\]\[0\]"):
             double({**others, "a": [put]})
-
-
-def test_an_argument_in_a_container_is_donated() -> None:
-    """The donated one is neither the first of its dict nor the last of the call."""
-    step = plugrt.jit(lambda kept, d: {"a": d["a"] + 1, "z": d["z"] + kept["y"]}, donate_argnums=1)
-    zero = np.zeros(2, np.float32)
-    kept = {"y": plugrt.device_put(zero + 2), "b": X}
-    d = {"z": plugrt.device_put(zero), "a": plugrt.device_put(zero)}
-    for n in range(10):
-        before, d = d, step(kept, {"z": d["z"], "a": d["a"]})
-        assert [before[k].is_deleted() for k in "za"] == [True, True]
-        assert not kept["y"].is_deleted()
-        assert not kept["b"].is_deleted()
-        assert [float(d[k][0]) for k in "za"] == [2 * n + 2, n + 1]
-    with pytest.raises(DeletedBuffer, match=r"d\['a'\]"):
-        step(kept, {"z": d["z"], "a": before["a"]})
 
 
 def test_containers_may_change_in_other_threads() -> None:

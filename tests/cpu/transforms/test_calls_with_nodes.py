@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import weakref
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,6 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from support.native_core import IN_C, warm_calls
 
 
 @dataclass
@@ -45,36 +42,6 @@ def _open(value: Opened) -> Any:
 plugrt.tree.register_node(Opened, _open, lambda metadata, parts: ([*parts],))
 
 X, Y = (np.full(2, i, np.float32) for i in (1, 2))
-
-
-def test_a_warm_call_is_not_flattened() -> None:
-    x, y = plugrt.device_put(X), plugrt.device_put(Y)
-    traced: list[Any] = []
-
-    @plugrt.jit
-    def f(steps: Any, **more: Any) -> Any:
-        leaves = plugrt.tree.leaves([steps, more])
-        traced.append(plugrt.tree.structure((steps, more)))
-        return [leaf * (i + 1) for i, leaf in enumerate(leaves)]
-
-    calls: list[tuple[Any, dict[str, Any]]] = [
-        (Step(x, 2), {}), (Step(y, 2, x), {}), (Step(x, 3), {}), (Step(x, "2"), {}),
-        (Step(x, 2, None), {}), (Step([x, y], 2), {}), ({"b": Step(x, 2), "a": y}, {}),
-        ([Step(Step(x, 1, y), 2)], {"n": y, "k": Step(y, (1, "a"))}),
-        (Opened(lambda: ((x, y), "metadata")), {}), (Opened(lambda: ([x, y], "metadata")), {}),
-        (Opened(lambda: ((x, y), "others")), {}), (Opened(lambda: ((y,), "metadata")), {}),
-    ]  # fmt: skip
-    wanted = [repr(f(steps, **more)) for steps, more in calls]
-    count = len(traced)
-    assert count == len(calls) - 1  # two are the same container
-    assert not IN_C or not [c for s, m in calls for c in warm_calls(partial(f, s, **m))]
-    for _ in range(3):
-        assert [repr(f(steps, **more)) for steps, more in calls] == wanted
-    assert len(traced) == count
-    for steps, _ in calls[-4:]:
-        steps.calls.clear()
-        f(steps)
-        assert len(steps.calls) == 1
 
 
 def test_containers_of_the_standard_library_are_opened() -> None:
@@ -192,22 +159,6 @@ def test_what_is_opened_wrongly_is_refused(opened: Callable[[], Any]) -> None:
     assert len(texts) == 1
 
 
-def test_a_class_that_is_registered_later() -> None:
-    from collections import namedtuple
-
-    pair = namedtuple("pair", "a b")
-    f = plugrt.jit(lambda p: p.a - p.b)
-    for _ in range(3):
-        assert f(pair(X, Y)).tolist() == [-1, -1]
-    with pytest.warns(UserWarning, match="namedtuple"):
-        plugrt.tree.register_node(
-            pair, lambda p: ((p.b, p.a), "turned"), lambda _, parts: pair(*reversed([*parts]))
-        )
-    for _ in range(3):
-        assert f(pair(X, Y)).tolist() == [-1, -1]
-        assert f(pair(X + 1, Y)).tolist() == [0, 0]
-
-
 def test_a_node_that_changes_what_it_is_in_while_it_is_opened() -> None:
     given: dict[str, Any] = {}
 
@@ -246,27 +197,3 @@ def test_a_node_that_empties_what_it_is_in(container: Any, is_known: bool) -> No
     for _ in range(3):
         assert call(False) == [4, 4]
         assert call(True) == [4, 4]
-
-
-def test_donated_parts_and_a_call_leaves_nothing_behind() -> None:
-    f = plugrt.jit(lambda step: (step.state + step.rate, step.rate - 1), donate_argnums=0)
-    for _ in range(4):
-        state, rate = plugrt.device_put(X), plugrt.device_put(Y)
-        step = Step(state, "times", rate)
-        seen = weakref.ref(step)
-        assert [part.tolist() for part in f(step)] == [[3, 3], [1, 1]]
-        assert state.is_deleted()
-        assert rate.is_deleted()
-        del step
-        assert seen() is None
-
-
-def test_a_compiled_function_takes_nodes() -> None:
-    x, y = plugrt.device_put(X), plugrt.device_put(Y)
-    compiled = (
-        plugrt.jit(lambda s, k: s.state - k.rate).lower(Step(x, 1), k=Step(x, 2, y)).compile()
-    )
-    compiled(Step(x, 1), k=Step(x, 2, y))
-    assert not IN_C or not warm_calls(lambda: compiled(Step(x, 1), k=Step(x, 2, y)))
-    for _ in range(3):
-        assert compiled(Step(x, 1), k=Step(x, 2, y)).tolist() == [-1, -1]

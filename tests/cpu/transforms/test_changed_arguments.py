@@ -239,33 +239,6 @@ def test_an_ordered_dict_whose_order_changes_is_kept_under_neither_order() -> No
             assert described([first(Opened(X), given)]) == [5 if names == "kl" else 3]
 
 
-def test_metadata_is_compared_as_in_a_key() -> None:
-    """Which is a tuple: NaN is equal to itself there, and an object to itself."""
-
-    class Odd:
-        def __eq__(self, other: object) -> Any:
-            return np.array([True, False])
-
-        def __hash__(self) -> int:
-            return 1
-
-    for data in (float("nan"), Odd()):
-        opened = 0
-
-        def count() -> None:
-            nonlocal opened
-            opened += 1
-
-        Opened.opens = count
-        add_one = plugrt.jit(lambda x: x.part + 1)
-        x = Opened(X, data)
-        for _ in range(3):
-            add_one(x)
-        opened = 0
-        assert described([add_one(x)]) == [4]
-        assert opened <= 2  # not flattened, too
-
-
 @pytest.mark.parametrize("kind", [lambda x: x, lambda x: {"k": x}, lambda x: [({"k": x},)]])
 def test_a_first_call_keeps_no_argument_until_the_collector_runs(kind: Any) -> None:
     copy = plugrt.jit(lambda x: plugrt.tree.map(lambda leaf: leaf + 0, x))

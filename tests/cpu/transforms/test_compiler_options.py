@@ -37,6 +37,14 @@ def test_options_of_a_stage(compiled_with: list[dict[str, Any]]) -> None:
     assert compiled_with == [QUICK | other, dict.fromkeys(QUICK, False), QUICK]
 
 
+def test_how_hard_the_compiler_tries_is_an_option() -> None:
+    efforts = {"exec_time_optimization_effort": 0.0, "optimization_level": 9, **QUICK}
+    np.testing.assert_array_equal(jit(lambda x: x + 4, compiler_options=efforts)(X), X + 4)
+    for name, value in {"optimization_level": 0.5, "memory_fitting_effort": True}.items():
+        with pytest.raises(ArgumentTypeError, match=name):
+            jit(lambda x: x + 6, compiler_options={name: value})
+
+
 @behaviour(13, "an option that the compiler does not know is its error, with the option's name")
 @pytest.mark.parametrize("how", ["jit", "compile"])
 def test_unknown_options(how: str) -> None:

@@ -16,7 +16,6 @@ from plugrt.errors import (
     ArgumentTypeError,
     InvalidArgument,
     ShardingTypeError,
-    Unimplemented,
 )
 from plugrt.sharding import (
     AbstractMesh,
@@ -307,6 +306,34 @@ def test_programs_state_their_types() -> None:
         assert 'sdy.sharding_constraint %0 <@mesh, [{"x"}, {"y"}]>' in text
         assert '<@mesh, [{"y"}]>' in text
         assert lowered.compile()(put(A, X, Y)).sharding == NamedSharding(MESH, P("y"))
+        whole = plugrt.jit(lambda a: xp.sum(a)).lower(put(A, X, Y)).as_text()
+        assert "sdy.sharding_constraint %0 <@mesh, []>" in whole
+
+
+def test_shapes_of_results_have_types() -> None:
+    """Same as JAX: `eval_shape` over Explicit axes gives shardings over an `AbstractMesh`."""
+    with use_mesh(MESH):
+        for call in (plugrt.jit(lambda a: a * 2), plugrt.jit(lambda a: a)):
+            [shape] = [call.eval_shape(put(A, X, Y))]
+            assert shape.sharding == NamedSharding(MESH.abstract_mesh, P("x", "y"))
+    outside = plugrt.jit(lambda a: xp.sum(a, axis=1)).eval_shape(put(A, X, Y))
+    assert outside.sharding == NamedSharding(MESH.abstract_mesh, P("x"))
+
+
+def test_out_sharding_of_host_data_and_of_methods() -> None:
+    """Same as JAX: an array has an entry of its spec for each dimension."""
+    with use_mesh(MESH):
+        for make in (xp.asarray, xp.array):
+            made = make(A, out_sharding=P("x"))
+            assert made.sharding == NamedSharding(MESH, P("x", None))
+        turned = put(A, X).reshape(4, -1, out_sharding=P(None, "y"))
+        assert turned.sharding == NamedSharding(MESH, P(None, "y"))
+        np.testing.assert_array_equal(turned, A.reshape(4, -1))
+        columns = xp.reshape(put(A, X), (4, -1), order="F", out_sharding=P("x"))
+        np.testing.assert_array_equal(columns, A.reshape(4, -1, order="F"))
+        ends = xp.pad(put(A, X), ((0, 0), (2, 1)), mode="reflect")
+        assert ends.sharding == NamedSharding(MESH, P("x", None))
+        np.testing.assert_array_equal(ends, np.pad(A, ((0, 0), (2, 1)), mode="reflect"))
 
 
 def test_in_and_out_shardings_are_types() -> None:
@@ -378,15 +405,56 @@ def test_meshes_of_other_types_differ() -> None:
     assert (renamed.axis_names, renamed.axis_types) == (("a", "b"), (Explicit, Explicit))
 
 
-@pytest.mark.parametrize("what", ["unreduced", "reduced"])
-def test_partial_sums_in_types_are_refused(what: str) -> None:
-    """Types say how arrays are divided, not that devices hold partial sums.
-
-    Differs from JAX: shardings with `unreduced` and `reduced` axes | over `AxisType.Explicit`
-    axes | refused: sum within `shard_map`, by `lax.psum`.
-    """
-    spec = P("x", **{what: {"y"}})  # type: ignore[arg-type]
+def test_what_no_type_over_explicit_axes_can_say_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="no axis of"):
+        NamedSharding(MESH, P(P.UNCONSTRAINED))
+    in_host = NamedSharding(MESH, P("x"), memory_kind="pinned_host")
     with use_mesh(MESH):
-        for call in (lambda: xp.zeros((8,), out_sharding=spec), lambda: reshard(A, spec)):
-            with pytest.raises(Unimplemented, match=what):
-                call()
+        with pytest.raises(InvalidArgument, match="memory"):
+            xp.zeros(8, out_sharding=in_host)
+        smaller = AbstractMesh((2,), ("x",), (Explicit,))
+        with (
+            pytest.raises(InvalidArgument, match="cannot change the size"),
+            use_abstract_mesh(smaller),
+        ):
+            pass
+
+
+def test_avals_of_arguments_have_their_types() -> None:
+    with use_mesh(MESH):
+        lowered = plugrt.jit(lambda a: a * 2, in_shardings=P("x")).lower(A)
+    ((aval,), _) = lowered.in_avals
+    assert aval.sharding == NamedSharding(MESH.abstract_mesh, P("x", None))
+
+
+def test_over_some_explicit_axes_the_compiler_divides_over_the_others_alone() -> None:
+    with use_mesh(MIXED):
+        double = plugrt.jit(lambda a: a * 2)
+        text = double.lower(put(A, X, N, mesh=MIXED)).as_text()
+        assert text.count('[{"x", ?}, {?}]') == 2
+        of_copies = double.lower(put(A, N, Y, mesh=MIXED)).as_text()
+        assert '[{?}, {?}], replicated={"x"}' in of_copies
+        both = plugrt.jit(lambda a: plugrt.with_sharding_constraint(a, P("y")))
+        made = both(put(A, X, mesh=MIXED))
+        assert made.sharding == NamedSharding(MIXED, P(("x", "y")))
+        np.testing.assert_array_equal(made, A)
+    narrow = plugrt.make_mesh((1, 2), ("x", "y"), (Explicit, Auto))
+    with use_mesh(narrow):
+        ones = plugrt.jit(lambda: xp.ones((2, 2), out_sharding=P("x", None)))()
+    assert ones.sharding == NamedSharding(narrow, P("x", None))
+
+
+def test_explicit_axes_within_a_program_over_auto_ones() -> None:
+    auto = plugrt.make_mesh((2, 2), ("x", "y"))
+
+    @plugrt.jit
+    def f(a: Any) -> Any:
+        with use_abstract_mesh(MESH.abstract_mesh):
+            b = reshard(a * 2, P(None, "y"))
+            assert spec_of(xp.sin(b)) == (N, Y)
+        return reshard(b, P(None, None))
+
+    with use_mesh(auto):
+        made = f(put(A, X, Y, mesh=auto))
+    assert made.sharding == NamedSharding(auto, P(None, "y"))
+    np.testing.assert_array_equal(made, 2 * A)

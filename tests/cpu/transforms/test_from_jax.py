@@ -314,24 +314,6 @@ def test_methods_partials_and_callables() -> None:
     ).tolist() == [2, 4, 6]
 
 
-def test_what_only_passes_arguments_on_needs_no_program() -> None:
-    x = plugrt.device_put(X)
-    y, z = plugrt.from_jax(lambda x, unused: (x, x))(x, object.__new__(Unused))
-    assert y.tolist() == z.tolist() == X.tolist()
-    y.delete()
-    assert x.tolist() == X.tolist()
-
-
-@jax.tree_util.register_pytree_node_class
-class Unused:
-    def tree_flatten(self) -> Any:
-        return (), None
-
-    @classmethod
-    def tree_unflatten(cls, data: Any, children: Any) -> Any:
-        return cls()
-
-
 @behaviour(20, "`debug_nans` names the operation and the line of the function that JAX traced")
 def test_debug_nans_names_the_line() -> None:
     ours = plugrt.from_jax(lambda x: jnp.log(x) * 0)
@@ -340,14 +322,20 @@ def test_debug_nans_names_the_line() -> None:
 
 
 @behaviour(20, "arrays of JAX's are taken by their values, what the function closes over too; its "
-           "tracers and typed keys are refused with the cure")  # fmt: skip
+           "tracers and typed keys are refused with the cure; keys of plugrt's go in")  # fmt: skip
 def test_arrays_of_jax() -> None:
     theirs = jnp.asarray(X)
     assert plugrt.from_jax(lambda x: x + theirs)(theirs).tolist() == (2 * X).tolist()
     with pytest.raises(NotAnArray, match=r"argument k of .*key_data\(key\)"):
         plugrt.from_jax(lambda k: jax.random.normal(k))(jax.random.key(0))
-    with pytest.raises(NotAnArray, match=r"returned an array of key<fry>.*key_data"):
-        plugrt.from_jax(lambda: jax.random.key(0))()
+    key = plugrt.random.key(3)
+    ours = plugrt.from_jax(lambda k: (jax.random.normal(k), jax.random.split(k)))(key)
+    theirs = jax.random.key(3)
+    np.testing.assert_array_equal(ours[0], jax.random.normal(theirs))
+    assert ours[1].dtype == key.dtype
+    np.testing.assert_array_equal(
+        plugrt.random.key_data(ours[1]), jax.random.key_data(jax.random.split(theirs))
+    )
     with pytest.raises(NotAnArray, match="no gradient of integers"):
         plugrt.from_jax(jax.grad(lambda n: 1.0 * n, allow_int=True))(3)
 

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 import plugrt
+from cpu.transforms import as_jax_over_meshes
 from plugrt import array_api as xp
 from plugrt.errors import ArgumentError, DeviceMismatch, InvalidArgument, Unimplemented
 from plugrt.execution.placement import device_claims
 from plugrt.sharding import Mesh, NamedSharding
 from plugrt.sharding import PartitionSpec as P
-from support import as_jax_over_meshes, children
+from support import children
 from support.behaviour import behaviour
 from support.jax_oracle import jax
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from plugrt import clear_caches, config, device_put, devices, jit
-from plugrt.sharding import PmapSharding
 from support.compiles import compilations
+from support.jax_oracle import jax
 from support.ops import add, mul
 
 X = np.arange(3, dtype=np.float32)
@@ -30,27 +30,6 @@ def test_shapes_dtypes_and_weakness() -> None:
     ) == [1, 0, 0, 0, 1, 1, 1, 1, 0, 1, 1]  # fmt: skip
 
 
-def test_devices_and_commitment() -> None:
-    f = jit(lambda x: mul(x, x))
-    x = device_put(X)
-    there = device_put(X, devices()[3])
-    assert compilations(f, (x,), (there,), (x,), (there,)) == [1, 1, 0, 0]
-    assert f(there).device is devices()[3]
-    assert f(x).device is devices()[0]
-
-
-def test_settings() -> None:
-    f = jit(lambda x: mul(x, 2.5))
-    n = device_put(np.arange(3, dtype=np.int32))
-    assert f(n).dtype == np.float32
-    with config.override(enable_x64=True):
-        assert f(n).dtype == np.float64
-    assert compilations(f, (n,)) == [0]
-    with config.override(default_device=devices()[2]):
-        assert f(np.arange(3)).device is devices()[2]
-    assert f(np.arange(3)).device is devices()[0]
-
-
 def test_jits_of_one_function_share_programs() -> None:
     def f(x: Any) -> Any:
         return add(x, 1)
@@ -60,36 +39,7 @@ def test_jits_of_one_function_share_programs() -> None:
     assert jit(f)._cache_size() >= 1
 
 
-def test_traced_once_for_a_signature() -> None:
-    traced = []
-
-    @jit
-    def f(x: Any) -> Any:
-        traced.append(x.shape)
-        return add(x, 1)
-
-    for _ in range(3):
-        f(X)
-        f(X[:1])
-    assert traced == [(3,), (1,)]
-
-
 # --- what is not compiled ----------------------------------------------------------------------
-
-
-def test_trivial_programs_are_never_compiled() -> None:
-    w = device_put(X)
-    y = device_put(X, devices()[1])
-    trivial = [
-        (jit(lambda x: x), (X,)),
-        (jit(lambda x, y: (y, x, y)), (X, 1.0)),
-        (jit(lambda x: None), (X,)),
-        (jit(lambda: w), ()),
-        (jit(lambda x: {"a": x}), (y,)),
-    ]
-    for f, args in trivial:
-        assert compilations(f, args, args) == [0, 0]
-    assert trivial[4][0](y)["a"].device is devices()[1]
 
 
 def test_unused_arguments_are_pruned() -> None:
@@ -110,7 +60,20 @@ def test_kept_unused_arguments_reach_the_program() -> None:
 
 
 def test_forwarded_outputs_share_memory() -> None:
+    """Nothing is copied where nothing is computed.
+
+    Differs from JAX: the memory of results that are arguments, or one value twice | each has its
+    own | they share it; a donation deletes the donated array alone.
+    """
     x = device_put(X)
+    one, two = jit(lambda x: (x, x))(x)
+    assert one.unsafe_buffer_pointer() == two.unsafe_buffer_pointer()
+    jit(lambda v: v + 1, donate_argnums=0)(one)
+    assert one.is_deleted()
+    np.testing.assert_array_equal(two, X)
+    np.testing.assert_array_equal(x, X)
+    theirs = jax.jit(lambda x: (x, x))(X)
+    assert theirs[0].unsafe_buffer_pointer() != theirs[1].unsafe_buffer_pointer()
     same, more = jit(lambda x: (x, add(x, 1)))(x)
     assert same.unsafe_buffer_pointer() == x.unsafe_buffer_pointer()
     np.testing.assert_array_equal(more, X + 1)
@@ -145,16 +108,6 @@ def test_a_jit_within_a_function_leaves_nothing() -> None:
     assert reference() is None
 
 
-def test_arguments_are_not_kept() -> None:
-    f = jit(lambda x, y: add(x, y))
-    x, y = device_put(X), device_put(X)
-    f(x, y)
-    references = [weakref.ref(x), weakref.ref(y)]
-    del x, y
-    gc.collect()
-    assert [r() for r in references] == [None, None]
-
-
 def test_unhashable_callables_keep_their_own_cache() -> None:
     class Callable:
         __hash__ = None  # type: ignore[assignment]
@@ -177,16 +130,6 @@ def test_clearing() -> None:
     clear_caches()
     assert compilations(g, (X,)) == [1]
     assert compilations(add, (X, X)) == [1]
-
-
-def test_caches_are_bounded() -> None:
-    f = jit(lambda x, n: x, static_argnums=1)
-    for cache in (f._pipeline.calls, f._pipeline.traces):
-        cache._most = 4
-    for n in range(12):
-        f(X, n)
-    assert f._cache_size() == len(f._pipeline.calls) == 4
-    np.testing.assert_array_equal(f(X, 0), X)
 
 
 # --- threads ------------------------------------------------------------------------------------
@@ -305,12 +248,6 @@ def test_settings_of_one_thread_do_not_reach_another() -> None:
     wides, narrows = together(wide, lambda: [f(n).dtype for _ in range(20)])
     assert set(wides) == {np.dtype(np.float64)}
     assert set(narrows) == {np.dtype(np.float32)}
-
-
-def test_arguments_in_slices_of_pmap_are_gathered() -> None:
-    f = jit(lambda x: add(x, 1))
-    x = device_put(np.arange(8.0).reshape(4, 2), PmapSharding(devices()[:4]))
-    np.testing.assert_array_equal(f(x), np.arange(8.0).reshape(4, 2) + 1)
 
 
 def test_containers_of_two_leaves_are_told_apart_whatever_the_keys_of_a_dict() -> None:

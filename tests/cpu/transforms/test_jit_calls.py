@@ -10,19 +10,17 @@ import copy
 import dataclasses
 import enum
 import functools
-import gc
 import inspect
 import operator
 import pickle
 import sys
-import weakref
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
-from plugrt import Array, config, device_put, jit, monitoring
+from plugrt import Array, config, device_put, jit
 from plugrt import array_api as xp
 from plugrt import tree as pytrees
 from plugrt.errors import (
@@ -32,8 +30,7 @@ from plugrt.errors import (
     NotAnArray,
     UnhashableStaticArgument,
 )
-from support.compiles import counting
-from support.ops import add, mul, sin, total
+from support.ops import add, mul, sin
 
 X = np.arange(3, dtype=np.float32)
 
@@ -57,40 +54,6 @@ def test_decorator_and_call_forms() -> None:
     assert one.__name__ == "one"
     assert one.__doc__ == "One more."
     assert "one" in repr(one)
-
-
-def test_positional_and_keyword_arguments() -> None:
-    @jit
-    def f(a: Any, b: Any = 10.0, *rest: Any, c: Any = 0.5, **more: Any) -> Any:
-        result = add(add(a, b), c)
-        for x in (*rest, *(more[k] for k in sorted(more))):
-            result = add(result, x)
-        return result
-
-    for args, kwargs in [
-        ((X,), {}), ((X, 1.0), {}), ((X,), {"b": 2.0}), ((), {"a": X, "c": 1.0}),
-        ((X, 1.0, 2.0, X), {}), ((X,), {"z": 3.0, "y": X}),
-    ]:  # fmt: skip
-        expected = f.__wrapped__(*args, **kwargs)
-        np.testing.assert_array_equal(f(*args, **kwargs), expected)
-
-
-def test_keywords_in_any_order_are_one_program() -> None:
-    f = jit(lambda **kw: add(kw["a"], mul(kw["b"], 2)))
-    x, y = device_put(X), device_put(np.float32(1))
-    with counting() as counts:
-        first, second = f(a=x, b=y), f(b=y, a=x)
-    np.testing.assert_array_equal(first, second)
-    np.testing.assert_array_equal(first, X + 2)
-    assert counts[monitoring.COMPILE] == 1
-
-
-def test_wrong_calls_say_what_python_says() -> None:
-    f = jit(lambda x, y: add(x, y))
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
-        f(X)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
-        f(X, X, z=1)
 
 
 class Model:
@@ -173,28 +136,11 @@ def test_jitted_functions_are_pickled_by_name_as_functions_are(
 
     function.__module__, function.__qualname__ = module.__name__, "f"
     f = jit(function)
-    monkeypatch.setattr(module, "f", f, raising=False)
+    vars(module)["f"] = f
     monkeypatch.setitem(sys.modules, module.__name__, module)
     assert pickle.loads(pickle.dumps(f)) is f
     with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
         pickle.dumps(jit(lambda x: x))
-
-
-def test_jit_of_jit() -> None:
-    np.testing.assert_array_equal(jit(jit(lambda x: add(x, 1)))(X), X + 1)
-
-
-def test_what_is_not_a_function() -> None:
-    with pytest.raises(ArgumentError, match=r"takes a function; got 3"):
-        jit(3)
-
-
-def test_generator_functions_are_refused() -> None:
-    def f(x: Any) -> Any:
-        yield x
-
-    with pytest.raises(TypeError, match="generator function"):
-        jit(f)
 
 
 # --- static arguments --------------------------------------------------------------------------
@@ -252,13 +198,36 @@ def test_static_arguments_must_hash() -> None:
     assert f(X, (1, 2)).shape == (3,)
 
 
+class _Unsigned:
+    """A function whose signature is not known."""
+
+    @property
+    def __signature__(self) -> Any:
+        raise TypeError("no signature")
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return named["x"]
+
+
 def test_static_names_and_numbers_that_are_not_there() -> None:
+    """Wrong numbers and names are refused.
+
+    Differs from JAX: `static_argnums=-1` of a function of `*args` | counts from the end of each
+    call; a number that is beyond its arguments is ignored | refused; count from the start.
+    """
     with pytest.raises(ValueError, match=r"argument 5 of 'f'"):
         jit(_f, static_argnums=5)
     with pytest.raises(ValueError, match="count from the start"):
         jit(lambda *args: args[0], static_argnums=-1)
     with pytest.raises(ValueError, match=r"\['nosuch'\].*'f'.*'x'"):
         jit(_f, static_argnames="nosuch")
+    for name in ("x", "rest"):  # which are never passed by name
+        with pytest.raises(ValueError, match=rf"\['{name}'\]"):
+            jit(lambda x, /, *rest, **named: x, static_argnames=name)
+    assert jit(lambda x, /, **named: named["x"], static_argnames="n")(X, x=X, n=3).shape == (3,)
+    with pytest.raises(ValueError, match=r"no signature.*donate_argnums"):
+        jit(_Unsigned(), donate_argnames="x")
+    assert jit(_Unsigned(), static_argnames="x")(x=3) == 3
     with pytest.raises(TypeError, match="integers"):
         jit(_f, static_argnums="x")
     with pytest.raises(ArgumentError, match="static and donated"):
@@ -270,19 +239,6 @@ def _f(x: Any) -> Any:
 
 
 _f.__name__ = "f"
-
-
-def test_static_argument_left_out_takes_its_default() -> None:
-    f = jit(lambda x, n=3: mul(x, n), static_argnums=1)
-    np.testing.assert_array_equal(f(X), X * 3)
-    np.testing.assert_array_equal(f(X, 4), X * 4)
-
-
-def test_static_among_any_number_of_arguments() -> None:
-    f = jit(lambda *args: mul(args[0], args[1]), static_argnums=1)
-    np.testing.assert_array_equal(f(X, 3, X), 3 * X)
-    with pytest.raises(UnhashableStaticArgument, match="type Tracer"):
-        jit(lambda y: f(y, y))(X)
 
 
 def test_static_in_the_middle() -> None:
@@ -307,13 +263,6 @@ class State:
     step: Any
 
 
-@functools.partial(pytrees.register_dataclass, meta_fields=("name",))
-@dataclasses.dataclass
-class Named:
-    value: Any
-    name: str
-
-
 def test_pytrees_in_and_out() -> None:
     @jit
     def f(d: dict[str, Any], p: Pair, s: State, n: None, nested: Any) -> Any:
@@ -336,27 +285,6 @@ def test_pytrees_in_and_out() -> None:
     assert out["nested"][0] == ()
     assert out["nested"][2] is None
     np.testing.assert_array_equal(out["nested"][1][1]["k"][0], X)
-
-
-def test_metadata_is_part_of_the_key() -> None:
-    seen = []
-
-    @jit
-    def f(n: Named) -> Named:
-        seen.append(n.name)
-        return Named(add(n.value, 1), n.name + "!")
-
-    assert f(Named(X, "a")).name == "a!"
-    assert f(Named(X, "b")).name == "b!"
-    assert f(Named(X, "a")).name == "a!"
-    assert seen == ["a", "b"]
-
-
-def test_structure_is_part_of_the_key() -> None:
-    f = jit(lambda t: total(t[0]) if isinstance(t, tuple) else t)
-    assert f((device_put(X),)).shape == ()
-    assert f([device_put(X)])[0].shape == (3,)
-    assert f({"a": device_put(X)})["a"].shape == (3,)
 
 
 def test_no_arguments_and_no_results() -> None:
@@ -394,33 +322,6 @@ def test_arguments_that_are_no_arrays() -> None:
 
 
 # --- scalars -----------------------------------------------------------------------------------
-
-
-def test_numpy_scalars_are_strong_and_python_scalars_weak() -> None:
-    f = jit(lambda x, y: mul(x, y))
-    half = np.ones(2, np.float16)
-    assert f(half, 2).dtype == np.float16
-    assert f(half, 2.0).dtype == np.float16
-    assert f(half, np.float32(2)).dtype == np.float32
-    assert f(np.ones(2, np.int8), 2).dtype == np.int8
-    assert f(np.ones(2, np.int8), 2.0).dtype == np.float32
-    assert f(True, 2).dtype == np.int32
-
-
-def test_another_scalar_value_is_the_same_program() -> None:
-    f = jit(lambda x, y: mul(x, y))
-    with counting() as counts:
-        for y in (1.0, 2.0, -0.0, float("nan"), 1e30):
-            f(X, y)
-    assert counts[monitoring.COMPILE] == 1
-
-
-def test_results_of_scalars_stay_weak() -> None:
-    half = device_put(np.ones(2, np.float16))
-    x = jit(lambda y: y)(2.0)
-    assert x.dtype == np.float32
-    assert mul(half, x).dtype == np.float16  # as in JAX
-    assert mul(half, jit(lambda y: mul(y, y))(2.0)).dtype == np.float16
 
 
 class Color(enum.IntEnum):
@@ -465,26 +366,6 @@ def test_python_integers_beyond_the_default_dtype(how: str) -> None:
 # --- closures ------------------------------------------------------------------------------------
 
 
-def test_closures_over_arrays() -> None:
-    w = device_put(X)
-    f = jit(lambda x: add(mul(x, w), add(w, np.float32(1))))
-    np.testing.assert_array_equal(f(X), X * X + X + 1)
-    np.testing.assert_array_equal(f(X), X * X + X + 1)
-
-
-def test_constants_that_are_returned_may_be_deleted_and_donated() -> None:
-    w, big = device_put(X), np.arange(3000.0)
-    init = jit(lambda: {"w": w, "big": big, "small": X})
-    for _ in range(2):
-        out = init()
-        np.testing.assert_array_equal(out["w"], X)
-        np.testing.assert_array_equal(out["big"], big)
-        np.testing.assert_array_equal(out["small"], X)
-        for leaf in out.values():
-            leaf.delete()
-    assert not w.is_deleted()
-
-
 def test_a_deleted_array_in_the_closure_or_passed_on() -> None:
     w = device_put(X)
     f = jit(lambda x: add(x, w))
@@ -502,15 +383,6 @@ def test_a_deleted_array_in_the_closure_or_passed_on() -> None:
         x.delete()
         with pytest.raises(DeletedBuffer, match="argument x"):
             passed(x)
-
-
-def test_large_constants_become_parameters() -> None:
-    big = np.arange(100_000, dtype=np.float32)
-    f = jit(lambda x: add(x, big))
-    text = f.lower(np.float32(1)).as_text()
-    assert len(text) < 2000
-    assert "100000xf32" in text
-    np.testing.assert_array_equal(f(np.float32(1)), big + 1)
 
 
 def test_a_changed_global_is_not_seen_until_the_cache_is_cleared() -> None:
@@ -579,13 +451,3 @@ def test_a_tracer_is_an_array_to_isinstance() -> None:
     seen = []
     jit(lambda x: seen.append((isinstance(x, Array), x.shape, x.dtype, x.ndim, x.size, len(x))))(X)
     assert seen == [(True, (3,), np.float32, 1, 3, 3)]
-
-
-def test_arrays_do_not_keep_jits_alive() -> None:
-    f = jit(lambda x: add(x, 1))
-    out = f(X)
-    reference = weakref.ref(f)
-    del f
-    gc.collect()
-    assert reference() is None
-    np.testing.assert_array_equal(out, X + 1)

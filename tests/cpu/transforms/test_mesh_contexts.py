@@ -14,7 +14,7 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import devices, get_backend, lax, monitoring
-from plugrt.errors import DeviceMismatch, FailedPrecondition, InvalidArgument
+from plugrt.errors import ArgumentError, DeviceMismatch, FailedPrecondition, InvalidArgument
 from plugrt.sharding import (
     AbstractMesh,
     AxisType,
@@ -30,7 +30,7 @@ from support.compiles import counting
 from support.jax_oracle import jax
 
 A = np.arange(32, dtype=np.float32).reshape(8, 4)
-NOTHING = AbstractMesh((), ())
+NOTHING = Mesh(None, ())
 BOUND: dict[str, Callable[[Mesh], AbstractContextManager[Any]]] = {
     "set_mesh": plugrt.set_mesh,
     "use_mesh": use_mesh,
@@ -155,7 +155,7 @@ def test_with_mesh() -> None:
         one = plugrt.jit(lambda v: v + 1, in_shardings=P("x"))(A)
         assert one.sharding.devices == (devices()[5],)
     assert compiled(A).sharding == over(None, "y")
-    with pytest.raises(InvalidArgument, match=r"jit's in_shardings has PartitionSpec\('x'\) alone"):
+    with pytest.raises(InvalidArgument, match=r"jit's in_shardings has P\('x',\) alone"):
         f(A)
 
 
@@ -180,7 +180,57 @@ def test_get_abstract_mesh() -> None:
     )  # fmt: skip
     inner(A)
     manual = line().update_axis_types({"x": AxisType.Manual})
-    assert (seen[2], get_abstract_mesh()) == (manual, NOTHING)
+    assert (seen[2], get_abstract_mesh()) == (manual, NOTHING.abstract_mesh)
+
+
+PJIT_RUNS: dict[str, Callable[[Any, Any], Any]] = {
+    "host data": lambda m, pjit: pjit(lambda v: v + 1)(A),
+    "an argument passed through": lambda m, pjit: pjit(lambda v: v)(m.device_put(A)),
+    "no arguments": lambda m, pjit: pjit(lambda: m.device_put(A) * 2)(),
+    "specs of arguments": lambda m, pjit: pjit(lambda v: v * 2, (_spec(m, "x"),))(A),
+    "None for results": lambda m, pjit: pjit(lambda v: v * 2, _spec(m, "x"), None)(A),
+    "None for an argument": lambda m, pjit: pjit(lambda v: v * 2, (None,), _spec(m, "y"))(A),
+    "a constraint": lambda m, pjit: pjit(lambda v: _constrain(m)(v, _spec(m, "y")) * 2)(A),
+    "ahead of time": lambda m, pjit: pjit(lambda v: v - 1).lower(A).compile()(A),
+    "within jit": lambda m, pjit: m.jit(lambda v: pjit(lambda u: u + 1)(v))(A),
+    "jit": lambda m, pjit: m.jit(lambda v: v + 1)(A),
+}
+
+
+@pytest.mark.parametrize("name", PJIT_RUNS)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_pjit_runs_on_the_mesh_of_with(name: str) -> None:
+    """Same as JAX: `pjit` in `with mesh:`, where `jit` runs as without."""
+    from jax.experimental.pjit import pjit
+
+    shape = np.array(jax.devices(), object).reshape(4, 2)
+    with grid():
+        ours = PJIT_RUNS[name](plugrt, plugrt.pjit)
+    with jax.sharding.Mesh(shape, ("x", "y")):
+        theirs = PJIT_RUNS[name](jax, pjit)
+    np.testing.assert_array_equal(ours, theirs)
+    assert ours.sharding.num_devices == theirs.sharding.num_devices
+    assert ours.sharding.is_fully_replicated == theirs.sharding.is_fully_replicated
+
+
+def test_pjit_follows_the_context() -> None:
+    f = plugrt.pjit(lambda v: v * 2, out_shardings=None)
+    places = []
+    for mesh in (None, grid(), line(), None, grid()):
+        with mesh or contextlib.nullcontext():
+            places.append(f(A).sharding)
+    assert [s.num_devices for s in places] == [1, 8, 4, 1, 8]
+    assert places[1] == NamedSharding(grid(), P())
+    committed = plugrt.device_put(A, devices()[3])
+    assert f(committed).devices() == {devices()[3]}
+    with grid(), pytest.raises(DeviceMismatch, match=r"the mesh in the context \(with mesh:\)"):
+        plugrt.pjit(lambda v: v * 2)(committed)
+    placed = plugrt.pjit(lambda v: v + 1, device=devices()[0])
+    np.testing.assert_array_equal(placed(A), A + 1)
+    with grid(), pytest.raises(ArgumentError, match="leave one of them out"):
+        placed(A)
+    with pytest.raises(ArgumentError, match="pjit takes a device or a backend"):
+        plugrt.pjit(lambda v: v, device=devices()[0], backend="cpu")
 
 
 @behaviour(105, "`in_shardings` and `out_shardings` of a jitted function within another hold there")

@@ -14,7 +14,7 @@ from plugrt import array_api as xp
 from plugrt import devices
 from plugrt.errors import ArgumentMismatch, Unimplemented, UnknownPlatform
 from plugrt.memory import Space
-from plugrt.sharding import NamedSharding, PmapSharding, SingleDeviceSharding
+from plugrt.sharding import NamedSharding, PmapSharding
 from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour
 
@@ -117,22 +117,6 @@ def test_results_in_another_memory(host_memory: None, way: str) -> None:
     assert float(xp.sum(result)) == 2 * A.sum()
 
 
-@pytest.mark.parametrize("shardy", [True, False], ids=["Shardy", "GSPMD"])
-def test_whole_results_in_another_memory(host_memory: None, shardy: bool) -> None:
-    """On each device; with GSPMD divided ones as well. Refused as those are that are divided."""
-    x = plugrt.device_put(A, over("x"))
-    with plugrt.config.override(use_shardy_partitioner=shardy):
-        for there in (over(kind=HOST), over("x", kind=HOST)):
-            f = plugrt.jit(lambda v: v * 3, out_shardings=there)
-            if type(devices()[0]).__module__.startswith("plugrt_cpu"):
-                result = f(x)
-                assert result.sharding == there
-                np.testing.assert_array_equal(result, 3 * A)
-            else:
-                with pytest.raises(Unimplemented, match=r"to memories. device_put the result"):
-                    f(x)
-
-
 def test_text_for_devices_without_that_memory() -> None:
     """It is JAX's: the attribute, and the call that XLA moves a result for."""
     f = plugrt.jit(lambda v: (plugrt.device_put(v * 2, Space.Host), v + 1))
@@ -166,21 +150,3 @@ def test_spaces(host_memory: None) -> None:
     of_pmap = plugrt.device_put(plugrt.pmap(lambda v: v)(A[:2]), Space.Host)
     assert of_pmap.sharding == PmapSharding(plugrt.devices()[:2]).with_memory_kind(HOST)
     np.testing.assert_array_equal(of_pmap, A[:2])
-
-
-@pytest.mark.parametrize("number", [0, 3])
-def test_a_compiled_program_takes_the_array_that_it_was_compiled_with(
-    host_memory: None, number: int
-) -> None:
-    """On one device; the launch moves the array to the default memory."""
-    device = devices()[number]
-    pinned = plugrt.device_put(A, SingleDeviceSharding(device, memory_kind=HOST))
-    f = plugrt.jit(lambda v: v * 2)
-    struct = plugrt.ShapeDtypeStruct(A.shape, A.dtype, sharding=pinned.sharding)
-    for compiled in (f.lower(pinned).compile(), f.lower(struct).compile()):
-        for given in (pinned, plugrt.device_put(A, device)):
-            result = compiled(given)
-            np.testing.assert_array_equal(result, 2 * A)
-            assert result.sharding == SingleDeviceSharding(device)
-        with pytest.raises(ArgumentMismatch, match="committed elsewhere"):
-            compiled(plugrt.device_put(pinned, devices()[5]))

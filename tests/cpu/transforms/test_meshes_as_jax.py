@@ -6,8 +6,11 @@ its mesh and its spec.
 
 from __future__ import annotations
 
+import random
 import re
+import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -246,6 +249,52 @@ def test_what_agrees_is_lowered() -> None:
         k.jit(lambda v, w: v + w).eval_shape(k.struct(k.first), k.struct(k.last))
 
 
+def donate(k: Any, seed: int, stated: bool) -> list[bool]:
+    """Returns which of two donated arguments of random types and shardings a launch has taken."""
+    r = random.Random(seed)
+    kinds = (np.float32, np.int32, np.int8, np.int16)
+    given = [(r.choice((8, 16, 32)), r.choice(kinds), r.choice(("x", None))) for _ in range(2)]
+    steps: list[Callable[[Any], Any]] = [
+        lambda v: k.xp.sum(v, dtype=v.dtype), lambda v: v * 2, lambda v: v[:2] * 3,
+        lambda v: v[:8] * 3, lambda v: v.reshape(4, -1) * 2, lambda v: (v * 2).astype(np.float32),
+    ]  # fmt: skip
+    first, second = r.choice(steps), r.choice(steps)
+    options = {"out_shardings": k.over()} if stated else {}
+    arrays = [k.put(np.arange(n, dtype=dtype), k.over(axis)) for n, dtype, axis in given]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        k.jit(lambda v, w: (first(v), second(w)), donate_argnums=(0, 1), **options)(*arrays)
+    return [array.is_deleted() for array in arrays]
+
+
+@pytest.mark.parametrize("stated", [False, True])
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_a_launch_takes_the_donated_arguments_that_jax_takes(size: int, stated: bool) -> None:
+    sides = make_sides(size)
+    for k in sides:
+        k.over = lambda *spec, k=k: k.m.sharding.NamedSharding(k.mesh, k.P(*spec))
+    taken = []
+    for seed in range(40):
+        ours, theirs = (donate(k, seed, stated) for k in sides)
+        # Where it states the results' types JAX pairs them by elements, and XLA then by bytes.
+        same = sum(ours) >= sum(theirs) if size == 1 or stated else ours == theirs
+        assert same, f"seed {seed}: {ours} and {theirs}"
+        taken += ours
+    assert {*taken} == {True, False}
+
+
+def test_a_result_has_the_memory_of_the_argument_that_names_it() -> None:
+    """Before others whose parts are as large, and come earlier."""
+    for k in make_sides(2):
+        whole = k.m.sharding.NamedSharding(k.mesh, k.P())
+        f = k.jit(lambda v, w: w * 2 + v[0], donate_argnums=(0, 1), out_shardings=whole)
+        v, w = (k.put(np.arange(8, dtype=kind), whole) for kind in (np.int32, np.float32))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            f(v, w)
+        assert (v.is_deleted(), w.is_deleted()) == (False, True)
+
+
 @pytest.mark.parametrize("option", ["in_shardings", "out_shardings"])
 def test_a_device_is_no_sharding(option: str) -> None:
     for k in make_sides(1):
@@ -281,6 +330,44 @@ def test_a_negative_dimension_is_refused_with_the_argument(shape: tuple[int, ...
     for ask in (f.lower, f.trace, f.eval_shape):
         with pytest.raises(ShapeError, match=re.escape(f"argument w has the shape {shape}")):
             ask(X, struct)
+
+
+def test_each_leaf_is_constrained_on_its_own_devices() -> None:
+    """Same as JAX: outside of a traced function `with_sharding_constraint` of a pytree places each
+    leaf by itself; within one all are on the same devices.
+    """
+    for k in make_sides(2):
+        for x, y in ((X, X), (k.put(X), k.put(X)), (k.a, k.put(X, k.last))):
+            found = k.constrain({"rows": x, "last": y}, {"rows": k.rows, "last": k.last})
+            assert [found[name].sharding for name in ("rows", "last")] == [k.rows, k.last]
+            np.testing.assert_array_equal(found["last"], X)
+        with pytest.raises(ValueError, match="device"):
+            k.constrain((k.put(X, k.last), k.put(X, k.last)), (k.rows, k.last))
+        with pytest.raises(ValueError, match="device"):
+            k.jit(lambda x, k=k: k.constrain((x, x), (k.rows, k.last)))(X)
+
+
+@pytest.mark.parametrize("within", ["lower", "compile", "trace"])
+def test_a_program_is_compiled_for_the_default_device_of_its_lowering(within: str) -> None:
+    """Same as JAX: `lower` reads the setting `default_device`, `trace` and `compile` do not."""
+    for k in make_sides(2):
+        stage: Any = k.jit(add)
+        for step in ("trace", "lower", "compile"):
+            with k.m.default_device(k.last_device) if step == within else nullcontext():
+                stage = getattr(stage, step)(*([X] if step == "trace" else []))
+        expected = k.last_device if within == "lower" else k.mesh.devices.flat[0]
+        assert stage(X).sharding.device_set == {expected}
+
+
+def test_a_pmap_in_the_context_of_a_mesh() -> None:
+    """Differs from JAX: `pmap` within `set_mesh` | a ValueError: the context's mesh is not the
+    map's | runs on its own devices, as without.
+    """
+    ours, theirs = make_sides(2)
+    found = in_context(ours, lambda: ours.m.pmap(add)(X[:2]))
+    np.testing.assert_array_equal(found, X[:2] + 1)
+    with pytest.raises(ValueError, match="context mesh"):
+        in_context(theirs, lambda: theirs.m.pmap(add)(X[:2]))
 
 
 def test_a_dimension_left_to_the_compiler_is_whole_on_one_device() -> None:

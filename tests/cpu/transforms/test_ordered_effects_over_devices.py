@@ -66,9 +66,9 @@ def run_threads(work: Callable[[int], None], count: int) -> None:
 
 
 def run_in(host: str) -> dict[str, Any]:
-    """Returns what the calls of `support.ordered_effects` were in a library, by case."""
+    """Returns what the calls of `cpu.transforms.ordered_effects` were in a library, by case."""
     ended = subprocess.run(
-        [sys.executable, "-m", "support.ordered_effects", host],
+        [sys.executable, "-m", "cpu.transforms.ordered_effects", host],
         capture_output=True, text=True, timeout=270, check=False,
         cwd=Path(__file__).parents[2], env=os.environ,
     )  # fmt: skip

@@ -15,9 +15,7 @@ import pytest
 
 import plugrt
 import plugrt.sharding
-from plugrt import monitoring
 from plugrt.sharding import Mesh, NamedSharding, PartitionSpec, PmapSharding
-from support.compiles import counting
 from support.effort import WHOLE
 from support.jax_oracle import jax
 
@@ -140,18 +138,6 @@ def test_arrays_that_meet_results_are_as_in_jax(case: Any) -> None:
             assert found == outcome(lambda: meet(theirs, other, v)), i  # noqa: B023
 
 
-def test_other_pmaps_take_results_in_place() -> None:
-    ours, _ = sides()
-    for name, axis in itertools.product((None, "i"), (0, 1)):
-        r = ours.mapped(name, axis, ALL)
-        again = plugrt.pmap(lambda v: v, in_axes=axis, out_axes=axis)
-        with counting() as counts:
-            same = again(r)
-        assert counts[monitoring.COMPILE] == 0
-        for shard, before in zip(same.addressable_shards, r.addressable_shards, strict=True):
-            assert shard.data.unsafe_buffer_pointer() == before.data.unsafe_buffer_pointer()
-
-
 def test_pmap_sharding_is_the_named_sharding_of_unnamed_pmaps() -> None:
     ours, _ = sides()
     for axis, chosen in itertools.product((0, 1, None), (ALL, REVERSED, FIRST)):
@@ -162,11 +148,3 @@ def test_pmap_sharding_is_the_named_sharding_of_unnamed_pmaps() -> None:
         assert hash(sharding) == hash(PmapSharding(plugrt.devices()[chosen], axis))
     named = NamedSharding(Mesh(plugrt.devices(), "i"), PartitionSpec("i"))
     assert ours.mapped("i", 0, ALL).sharding == named
-
-
-def test_a_sharding_of_slices_is_a_named_sharding() -> None:
-    """Two classes that are equal gave arrays the class of whichever came first."""
-    for sharded_dim in (0, None):
-        sharding = plugrt.sharding.PmapSharding(plugrt.devices(), sharded_dim)
-        assert type(sharding) is plugrt.sharding.NamedSharding
-        assert type(plugrt.device_put(X, sharding).sharding) is plugrt.sharding.NamedSharding

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,13 @@ from plugrt import array_api as xp
 from plugrt import devices, lax, monitoring
 from plugrt.errors import (
     ArgumentError,
+    ConcretizationError,
     DeviceMismatch,
     InvalidArgument,
     ShapeError,
     StructureError,
     UnboundAxis,
+    Unimplemented,
 )
 from plugrt.sharding import AbstractMesh, Mesh, NamedSharding
 from plugrt.sharding import PartitionSpec as P
@@ -74,7 +77,7 @@ def test_as_jax(name: str) -> None:
     function, taken, given = CASES[name]
     mapped = plugrt.shard_map(
         lambda v: function(xp, lax, v), mesh=MESH, in_specs=P(*taken), out_specs=P(*given),
-        check_vma=name not in ("in a scan",),
+        check_vma=name not in ("in a branch",),
     )  # fmt: skip
     there = jax.sharding.Mesh(np.array(jax.devices()[:8]).reshape(2, 4), BOTH)
     spec = jax.sharding.PartitionSpec
@@ -102,7 +105,7 @@ def test_some_of_the_axes() -> None:
     with pytest.raises(UnboundAxis, match="'y'"):
         plugrt.shard_map(lambda v: lax.psum(v, "y"), mesh=MESH, in_specs=P("x"), out_specs=P("x"),
                          axis_names="x")(A)  # fmt: skip
-    with pytest.raises(InvalidArgument, match=r"PartitionSpec\('y'\); the axes .* \('x',\)"):
+    with pytest.raises(InvalidArgument, match=r"P\('y',\); the axes .* \('x',\)"):
         plugrt.shard_map(f, mesh=MESH, in_specs=P("y"), out_specs=P("x"), axis_names=["x"])
 
 
@@ -164,7 +167,9 @@ VARIES: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
     "moved": (lambda v: lax.ppermute(lax.psum(v, "x"), "y", [(0, 1)]), ("x",), "y"),
     "its index": (lambda v: v + lax.axis_index("y"), (), "y"),
     "by way of a loop": (
-        lambda v: lax.fori_loop(0, 2, lambda i, c: (c[1], c[1] + lax.axis_index("x")), (v, v))[0],
+        lambda v: lax.fori_loop(
+            0, 2, lambda i, c: (c[1], c[1] + lax.axis_index("x")),
+            lax.pcast((v, v), "x", to="varying"))[0],
         (), "x",
     ),
     "by way of a condition": (
@@ -199,7 +204,7 @@ X = P("x")
 
 
 def _map(in_specs: Any = X, out_specs: Any = X, f: Any = lambda v: v, **more: Any) -> Any:
-    return plugrt.shard_map(f, mesh=MESH, in_specs=in_specs, out_specs=out_specs, **more)
+    return plugrt.shard_map(f, **{"mesh": MESH, **more}, in_specs=in_specs, out_specs=out_specs)
 
 
 WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
@@ -269,6 +274,12 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
 @behaviour(106, "over the shape of a mesh: on the devices of the arguments, in their order",
            jax="the same; refuses arguments that lie on no mesh")  # fmt: skip
 def test_over_the_shape_of_a_mesh() -> None:
+    """It divides what is not divided so.
+
+    Differs from JAX: arguments of a `shard_map` over an `AbstractMesh` that have no NamedSharding,
+    or one over a mesh of another shape | refused | divided over their devices, or the first ones.
+    """
+
     def place(v: Any) -> Any:
         within = plugrt.shard_map(
             lambda w: w * 2, in_specs=P(None, "y"), out_specs=P(None, "y"), axis_names={"y"}
@@ -431,36 +442,396 @@ def test_none_stands_for_no_result() -> None:
     assert both(x)[1].tolist() == x.tolist()
 
 
-CARRIED: dict[str, Callable[[Any, Any], Any]] = {
-    "scan": lambda lib, v: lib.scan(lambda c, y: (c + y, c), np.float32(0), v)[0],
-    "while_loop": lambda lib, v: lib.while_loop(
-        lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] + v[0]), (np.int32(0), np.float32(0))
+CARRIED: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "scan": lambda lib, v, zero: lib.scan(lambda c, y: (c + y, c), zero, v)[0],
+    "while_loop": lambda lib, v, zero: lib.while_loop(
+        lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] + v[0]), (np.int32(0), zero)
     )[1],
-    "cond": lambda lib, v: lib.cond(True, lambda: v[0], lambda: np.float32(0)),
+    "fori_loop": lambda lib, v, zero: lib.fori_loop(0, 3, lambda _, c: c + v[0], zero),
+    "cond": lambda lib, v, zero: lib.cond(True, lambda: v[0], lambda: zero),
 }
 
 
 @pytest.mark.parametrize("name", CARRIED)
-def test_a_carry_may_begin_to_differ(name: str) -> None:
-    """It differs from there on, and `out_specs` are checked for that.
-
-    Differs from JAX: a carry of a loop, or a branch of `cond`, that is the same along an axis where
-    the body's result, or another branch, differs, in `shard_map` with `check_vma=True` | refused;
-    `lax.pcast` is the cure | accepted, as with `pcast`: the result differs along the axis.
-
-    Differs from JAX: `typeof(x).mat` within `shard_map` | the axes along which `x` differs | not
-    there: they are found when the function is traced whole, and `out_specs` checked.
-    """
+def test_a_carry_has_one_type(name: str) -> None:
+    """As in JAX: `lax.pcast` of the initial one is the cure."""
     f, mesh, x = CARRIED[name], plugrt.make_mesh((2,), ("x",)), np.arange(4, dtype=np.float32)
 
-    def mapped(lib: Any, module: Any, mesh: Any, spec: Any, out: Any) -> Any:
-        one = lambda v: lib.reshape(f(lib, v), (1,))  # noqa: E731
+    def mapped(lib: Any, module: Any, mesh: Any, spec: Any, casts: bool, out: Any) -> Any:
+        def one(v: Any) -> Any:
+            zero = np.float32(0)
+            return lib.reshape(
+                f(lib, v, lib.pcast(zero, "x", to="varying") if casts else zero), (1,)
+            )
+
         return module.shard_map(one, mesh=mesh, in_specs=spec("x"), out_specs=out)
 
-    values = {"scan": [1, 5], "while_loop": [0, 6], "cond": [0, 2]}[name]
-    assert mapped(lax, plugrt, mesh, P, P("x"))(x).tolist() == values
-    with pytest.raises(ArgumentError, match="differs along the axis 'x'"):
-        mapped(lax, plugrt, mesh, P, P())(x)
+    values = {"scan": [1, 5], "while_loop": [0, 6], "fori_loop": [0, 6], "cond": [0, 2]}[name]
     theirs = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
-    with pytest.raises(TypeError, match=r"equal.* types"):
-        mapped(jax.lax, jax, theirs, jax.P, jax.P("x"))(x)
+    for given in ((lax, plugrt, mesh, P), (jax.lax, jax, theirs, jax.P)):
+        assert np.asarray(mapped(*given, True, given[-1]("x"))(x)).tolist() == values
+        with pytest.raises(TypeError, match=r"type"):
+            mapped(*given, False, given[-1]("x"))(x)
+        with pytest.raises(ValueError, match=r"differs along the axis 'x'|replicated across"):
+            mapped(*given, True, given[-1]())(x)
+
+
+STATES: dict[str, tuple[Callable[[Any, Any], Any], set[str]]] = {
+    "an argument": (lambda m, v: v, {"x"}),
+    "an operation": (lambda m, v: v * 2 + 1, {"x"}),
+    "a constant": (lambda m, v: m.lax.full((2,), 1.0), set()),
+    "like": (lambda m, v: m.xp.ones_like(v), {"x"}),
+    "cast": (lambda m, v: v + m.lax.pcast(1.0, "y", to="varying"), {"x", "y"}),
+    "an index": (lambda m, v: m.lax.axis_index(("x", "y")), {"x", "y"}),
+    "psum": (lambda m, v: m.lax.psum(v, "x"), set()),
+    "pmax": (lambda m, v: m.lax.pmax(v, "x"), set()),
+    "all_gather": (lambda m, v: m.lax.all_gather(v, "x"), {"x"}),
+    "all_gather to the same": (lambda m, v: m.lax.all_gather(v, "x", to="invarying"), set()),
+    "ppermute": (lambda m, v: m.lax.ppermute(v, "y", [(0, 1)]), {"x", "y"}),
+    "all_to_all": (lambda m, v: m.lax.all_to_all(m.lax.psum(v, "x"), "x", 0, 0, tiled=True), {"x"}),
+    "psum_scatter": (lambda m, v: m.lax.psum_scatter(v, "x", tiled=True), {"x"}),
+    "a function within": (lambda m, v: m.jit(lambda u: u * m.lax.axis_index("y"))(v), {"x", "y"}),
+    "a loop": (lambda m, v: m.lax.fori_loop(0, 3, lambda _, c: c * 2, v), {"x"}),
+    "outputs of a scan": (
+        lambda m, v: m.lax.scan(lambda c, _: (c, c + v), m.lax.psum(v, "x"), None, length=3)[1],
+        {"x"},
+    ),
+    "a branch": (lambda m, v: m.lax.cond(True, lambda: v, lambda: -v), {"x"}),
+    "a mean": (lambda m, v: m.lax.pmean(v, "x"), set()),
+    "sorted": (lambda m, v: m.xp.sort(v), {"x"}),
+    "sampled": (lambda m, v: m.random.poisson(m.random.key(0), v), {"x"}),
+}
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_types_say_along_which_axes_a_value_differs(name: str) -> None:
+    """As in JAX: `typeof(x).mat` within `shard_map`."""
+    f, expected = STATES[name]
+    theirs = jax.make_mesh((2, 4), BOTH, axis_types=(jax.sharding.AxisType.Auto,) * 2)
+    ours = SimpleNamespace(
+        lax=lax, xp=xp, jit=plugrt.jit, random=plugrt.random, typeof=plugrt.typeof,
+        shard_map=plugrt.shard_map, mesh=MESH, P=P,
+    )  # fmt: skip
+    others = SimpleNamespace(
+        lax=jax.lax, xp=jax.numpy, jit=jax.jit, random=jax.random, typeof=jax.typeof,
+        shard_map=jax.shard_map, mesh=theirs, P=jax.P,
+    )  # fmt: skip
+    for m in (ours, others):
+        found = []
+
+        def keep(v: Any, m: Any = m, found: Any = found) -> Any:
+            found.append(m.typeof(f(m, v)).mat)
+            return v
+
+        x = np.arange(8, dtype=np.float32)
+        m.jit(m.shard_map(keep, mesh=m.mesh, in_specs=m.P("x"), out_specs=m.P("x")))(x)
+        assert found[-1].varying == expected
+        assert found[-1].unreduced == found[-1].reduced == set()
+    plugrt.jit(
+        plugrt.shard_map(
+            lambda v: found.append(f(ours, v).aval.mat) or v,
+            mesh=MESH, in_specs=P("x"), out_specs=P("x"), check_vma=False,
+        )
+    )(x)  # fmt: skip
+    assert found[-1] == plugrt.sharding.ManualAxisType()
+
+
+def test_psum_over_more_axes_than_a_value_differs_along() -> None:
+    """It is counted once for each device.
+
+    Differs from JAX: `psum` and `psum_scatter`, in `shard_map` with `check_vma=True`, over an axis
+    along which a value differs, and one along which it does not | refused | accepted, as `pmax` is.
+
+    Differs from JAX: `axis_index_groups` of `psum` in `shard_map` with `check_vma=True` | refused |
+    accepted: the result differs along the axis.
+    """
+
+    def call(lib: Any, module: Any, mesh: Any, spec: Any, **groups: Any) -> Any:
+        f = lambda v: lib.psum(v, "x" if groups else BOTH, **groups)  # noqa: E731
+        out = spec("x") if groups else spec()
+        return module.shard_map(f, mesh=mesh, in_specs=spec("x"), out_specs=out)(A[:2])
+
+    np.testing.assert_array_equal(call(lax, plugrt, MESH, P), 4 * A[:2].sum(0, keepdims=True))
+    groups = {"axis_index_groups": [[0], [1]]}
+    np.testing.assert_array_equal(call(lax, plugrt, MESH, P, **groups), A[:2])
+    theirs = jax.make_mesh((2, 4), BOTH, axis_types=(jax.sharding.AxisType.Auto,) * 2)
+    with pytest.raises(ValueError, match="can only accept axis_name"):
+        call(jax.lax, jax, theirs, jax.P)
+    with pytest.raises(NotImplementedError):
+        call(jax.lax, jax, theirs, jax.P, **groups)
+
+
+def test_explicit_axes_around_a_shard_map_within() -> None:
+    types = (plugrt.sharding.AxisType.Explicit,) * 2
+    with plugrt.set_mesh(plugrt.make_mesh((2, 4), BOTH, types)):
+        x = plugrt.device_put(A, P("x", "y"))
+        inner = plugrt.shard_map(
+            lambda w: w + lax.axis_index("y"),
+            in_specs=P(None, "y"), out_specs=P(None, "y"), axis_names={"y"},
+        )  # fmt: skip
+
+        def outer(v: Any) -> Any:
+            made = inner(v)
+            assert made.aval.mat.varying == {"x"}
+            assert made.aval.sharding.spec == P(None, "y")
+            return made
+
+        mapped = plugrt.shard_map(outer, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})
+        np.testing.assert_array_equal(plugrt.jit(mapped)(x), A + np.arange(8) // 2)
+        nothing = plugrt.shard_map(lambda v: None, in_specs=P(), out_specs=None)
+        assert nothing(np.zeros(3)) is None
+        terms: Any = {"in_specs": P(unreduced={"x"}), "out_specs": P(), "axis_names": {"x"}}
+        with pytest.raises(NotImplementedError, match="map over all axes"):
+            plugrt.shard_map(lambda v: v, **terms)(x)
+    divides = lambda v: lax.with_sharding_constraint(v * v, P(None, "y"))  # noqa: E731
+    squares = _map(axis_names={"x"}, f=divides)
+    np.testing.assert_array_equal(squares(A), A * A)
+
+
+def test_in_specs_divide_an_argument_of_another_type() -> None:
+    """Each device has the part that its spec says.
+
+    Differs from JAX: `in_specs` of `shard_map`, over Explicit axes, that are not the spec in the
+    type of the argument | refused | accepted: the argument is divided as they say.
+    """
+    types = (plugrt.sharding.AxisType.Explicit,)
+    with plugrt.set_mesh(plugrt.make_mesh((2,), ("x",), types)):
+        rows = plugrt.device_put(A, P("x"))
+        columns = plugrt.shard_map(
+            lambda v: v * lax.axis_index("x"), in_specs=P(None, "x"), out_specs=P(None, "x")
+        )(rows)
+    np.testing.assert_array_equal(columns, A * (np.arange(8) >= 4))
+    theirs = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Explicit,))
+    with jax.set_mesh(theirs), pytest.raises(ValueError, match="does not match the specs"):
+        jax.shard_map(lambda v: v, in_specs=jax.P(None, "x"), out_specs=jax.P(None, "x"))(
+            jax.device_put(A, jax.P("x"))
+        )
+
+
+def test_jitted_functions_have_types_of_the_surroundings_they_are_called_in() -> None:
+    index = plugrt.jit(lambda: lax.axis_index("x"))
+
+    def call(v: Any) -> Any:
+        found.append((index().aval.mat.varying, plugrt.jit(lambda u: u + v)(1.0).aval.mat.varying))
+        return v
+
+    for check, expected in ((False, set()), (True, {"x"}), (False, set()), (True, {"x"})):
+        found: list[Any] = []
+        _map(f=call, check_vma=check)(A)
+        assert found[-1] == (expected, expected)
+
+
+WRONG_TYPES: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
+    "cast again": (lambda v: lax.pcast(v, "x", to="varying"), ArgumentError, "that is varying"),
+    "cast to reduced": (lambda v: lax.pcast(v, "x", to="reduced"), ArgumentError, "is varying"),
+    "cast over both": (lambda v: lax.pcast(v, BOTH, to="varying"), ArgumentError, "in one state"),
+    "cast to what is not there": (lambda v: lax.pcast(v, "x", to="z"), ArgumentError, "got 'z'"),
+    "another axis": (lambda v: lax.pcast(v, "z", to="varying"), UnboundAxis, "'z'"),
+    "gathered to what is not there": (
+        lambda v: lax.all_gather(v, "x", to="unreduced"), ArgumentError, "got 'unreduced'",
+    ),
+    "groups gathered to the same": (
+        lambda v: lax.all_gather(v, "x", to="invarying", axis_index_groups=[[0, 1]]),
+        Unimplemented, "axis_index_groups",
+    ),
+    "terms and others": (
+        lambda v: v + lax.pcast(v, "x", to="unreduced"), TypeError, "where another is unreduced",
+    ),
+    "the largest term": (
+        lambda v: lax.pmax(lax.pcast(v, "x", to="unreduced"), "x"), ArgumentError, "unreduced over",
+    ),
+    "a product of terms": (
+        lambda v: lax.pcast(v, "x", to="unreduced") * lax.pcast(v, "x", to="unreduced"),
+        TypeError, "product of sums",
+    ),
+    "terms in groups": (
+        lambda v: lax.psum(lax.pcast(v, "x", to="unreduced"), "x", axis_index_groups=[[0, 1]]),
+        Unimplemented, "axis_index_groups",
+    ),
+    "reduced, to be summed": (
+        lambda v: lax.psum(lax.pcast(1.0, "x", to="reduced"), "x"), ArgumentError, "reduced over",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_TYPES)
+def test_types_that_do_not_fit_are_refused_where_they_are_used(name: str) -> None:
+    f, error, said = WRONG_TYPES[name]
+    mesh = plugrt.make_mesh((2, 1), BOTH)
+    with pytest.raises(error, match=said):
+        _map(f=f, mesh=mesh)(A)
+
+
+def test_smap_is_over_one_axis_of_the_mesh_in_the_context() -> None:
+    def halves(v: Any, w: Any) -> Any:
+        return v + lax.axis_index("x"), lax.psum(v, "x") + w
+
+    with plugrt.set_mesh(MESH):
+        mapped = plugrt.smap(in_axes=(1, None), out_axes=(1, None), axis_name="x")(halves)
+        first, second = plugrt.jit(mapped)(A, 1.0)
+        inner = plugrt.smap(lambda v: v * lax.axis_index("y"), in_axes=0, out_axes=0, axis_name="y")
+        both = plugrt.smap(inner, in_axes=0, out_axes=0, axis_name="x")(A)
+    np.testing.assert_array_equal(first, A + (np.arange(8) >= 4))
+    np.testing.assert_array_equal(second, A[:, :4] + A[:, 4:] + 1)
+    assert both.sharding.spec[0] == ("x", "y")
+    np.testing.assert_array_equal(both, A * (np.arange(8) % 4)[:, None])
+    types = (plugrt.sharding.AxisType.Explicit,)
+    with plugrt.set_mesh(plugrt.make_mesh((2,), ("x",), types)):
+        typed = plugrt.device_put(A, P(None, "x"))
+        inferred = plugrt.smap(lambda v: v[:1], out_axes=1, axis_name="x")(typed)
+    np.testing.assert_array_equal(inferred, A[:1])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "given no in_axes"),
+        ({"in_axes": -1}, "from 0 on"),
+        ({"in_axes": [0]}, "in_axes of smap is a dimension"),
+        ({"in_axes": 0, "out_axes": True}, "out_axes of smap are dimensions"),
+        ({"in_axes": 0, "axis_name": ("x",)}, "over one axis"),
+    ],
+)
+def test_what_smap_refuses(options: dict[str, Any], said: str) -> None:
+    with plugrt.set_mesh(MESH), pytest.raises(TypeError, match=said):
+        plugrt.smap(lambda v: v, **{"out_axes": 0, "axis_name": "x", **options})(A)
+
+
+def test_a_function_is_traced_outside_of_jit_too() -> None:
+    """A call by itself is compiled as one in `jit`.
+
+    Differs from JAX: `shard_map` outside of `jit` of a function that branches on values of its
+    arrays, or prints them | runs by the operation, so that it can | traces the function, as in
+    `jit`: `lax.cond` and `debug.print` do it.
+
+    Differs from JAX: `device_put` to a device in a `shard_map` outside of `jit` | refused |
+    ignored, as in `jit`.
+    """
+
+    def branches(lib: Any, v: Any) -> Any:
+        return v if lib.psum(v, "x").sum() > 0 else -v
+
+    def call(lib: Any, module: Any, mesh: Any, spec: Any, x: Any = A, f: Any = branches) -> Any:
+        g = module.shard_map(lambda v: f(lib, v), mesh=mesh, in_specs=spec, out_specs=spec)
+        return g(x)
+
+    theirs = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+    np.testing.assert_array_equal(call(jax.lax, jax, theirs, jax.P("x")), A)
+    with pytest.raises(ConcretizationError, match=r"lax\.cond"):
+        call(lax, plugrt, MESH, P("x"))
+    put = lambda module: lambda _, v: v + module.device_put(1, module.devices()[0])  # noqa: E731
+    np.testing.assert_array_equal(call(lax, plugrt, MESH, P("x"), f=put(plugrt)), A + 1)
+    with pytest.raises(ValueError, match="got device"):
+        call(jax.lax, jax, theirs, jax.P("x"), f=put(jax))
+
+
+def test_where_a_condition_differs_the_result_does() -> None:
+    """What the branches give differs with the choice.
+
+    Differs from JAX: the result of a `cond` in `shard_map` whose condition differs along an axis,
+    and whose branches do not | is taken to be the same along it | differs along it.
+
+    Differs from JAX: a `Mesh` given to a `shard_map` within another | refused: the axes around are
+    Manual | accepted, where it is the same one; it is over the axes that are left.
+    """
+
+    def call(lib: Any, module: Any, mesh: Any, spec: Any, out: Any) -> Any:
+        def f(v: Any, w: Any) -> Any:
+            return lib.cond(w.sum() > 3, lambda: v, lambda: v + 1)
+
+        ins = (spec("x"), spec("y"))
+        return module.shard_map(f, mesh=mesh, in_specs=ins, out_specs=out)(A[:, 0], A[0, :4])
+
+    auto = (jax.sharding.AxisType.Auto,) * 2
+    call(jax.lax, jax, jax.make_mesh((2, 4), BOTH, axis_types=auto), jax.P, jax.P("x"))
+    with pytest.raises(ArgumentError, match="differs along the axis 'y'"):
+        call(lax, plugrt, MESH, P, P("x"))
+
+    def nested(module: Any, mesh: Any, spec: Any) -> Any:
+        y = spec(None, "y")
+
+        def inner(v: Any) -> Any:
+            return module.shard_map(lambda w: w * 2, mesh=mesh, in_specs=y, out_specs=y)(v)
+
+        x = {"mesh": mesh, "in_specs": spec("x"), "out_specs": spec("x"), "axis_names": {"x"}}
+        return module.jit(module.shard_map(inner, **x, check_vma=False))(A)
+
+    np.testing.assert_array_equal(nested(plugrt, MESH, P), A * 2)
+    with pytest.raises(ValueError, match="context mesh"):
+        nested(jax, jax.make_mesh((2, 4), BOTH, axis_types=auto), jax.P)
+
+
+def test_prints_over_some_of_the_axes_and_closures_over_explicit_ones() -> None:
+    """Both are decided when the function is traced.
+
+    Differs from JAX: `debug.print` in a `shard_map` over some of a mesh's axes | prints |
+    `Unimplemented`: print over all of them, or outside.
+
+    Differs from JAX: a function that closes over an array made under a mesh of Explicit axes,
+    in a `shard_map` over them | refused | accepted, where the array is whole on each device.
+    """
+
+    def prints(v: Any) -> Any:
+        plugrt.debug.print("{}", v)
+        return v
+
+    with pytest.raises(NotImplementedError, match=r"debug\.print"):
+        plugrt.jit(_map(axis_names={"x"}, f=prints))(A)
+
+    def closes(lib: Any, module: Any, mesh: Any, spec: Any) -> Any:
+        w, rows = lib.ones(8), spec("x")
+        x = module.device_put(A, module.sharding.NamedSharding(mesh, rows))
+        return module.shard_map(lambda v: v * w, mesh=mesh, in_specs=rows, out_specs=rows)(x)
+
+    ours = plugrt.make_mesh((2,), ("x",), (plugrt.sharding.AxisType.Explicit,))
+    with plugrt.set_mesh(ours):
+        np.testing.assert_array_equal(closes(xp, plugrt, ours, P), A)
+    theirs = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Explicit,))
+    with jax.set_mesh(theirs), pytest.raises(NotImplementedError, match="Closing over"):
+        closes(jax.numpy, jax, theirs, jax.P)
+
+
+def test_open_sums_go_in_and_out() -> None:
+    mesh = plugrt.make_mesh((2,), ("x",), (plugrt.sharding.AxisType.Explicit,))
+    with plugrt.set_mesh(mesh):
+        rows = plugrt.device_put(A, P("x"))
+        try:
+            terms = lax.reduce_sum(rows, [0], out_sharding=P(unreduced={"x"}))
+        except Unimplemented:
+            pytest.skip("the library makes no terms of a value")
+
+        def add(v: Any) -> Any:
+            assert v.aval.mat.unreduced == {"x"}
+            return lax.psum(v, "x")
+
+        for more in ({}, {"in_specs": P(unreduced={"x"})}):
+            added = plugrt.shard_map(add, out_specs=P(), **more)(terms)
+            np.testing.assert_array_equal(added, A.sum(0))
+        with pytest.raises(InvalidArgument, match="both name the same axes as unreduced"):
+            plugrt.shard_map(lambda v: v, in_specs=P(), out_specs=P())(terms)
+        with pytest.raises(ArgumentError, match=r"unreduced over \['x'\].* says over \[\]"):
+            plugrt.shard_map(lambda v: v, out_specs=P())(terms)
+        with pytest.raises(NotImplementedError, match=r"sine of .*U:x"):
+            plugrt.shard_map(lambda v: xp.sin(v), out_specs=P())(terms)
+
+        def make(v: Any) -> Any:
+            return lax.pcast(xp.sum(v, axis=0), "x", to="unreduced")
+
+        for f in (make, lambda v: xp.sum(v, axis=0)):  # out_specs cast what varies
+            made = plugrt.shard_map(f, in_specs=P("x"), out_specs=P(unreduced={"x"}))(rows)
+            assert made.sharding.spec.unreduced == {"x"}
+            np.testing.assert_array_equal(plugrt.sharding.reshard(made, P()), A.sum(0))
+        part = plugrt.shard_map(
+            lambda v: lax.psum_scatter(v, "x", tiled=True),
+            in_specs=P(unreduced={"x"}), out_specs=P("x"),
+        )(made)  # fmt: skip
+        np.testing.assert_array_equal(part, A.sum(0))
+
+        def gather(v: Any) -> Any:
+            whole = lax.all_gather(v, "x", tiled=True, to="reduced")
+            assert (whole * v[:1]).aval.mat.varying == {"x"}
+            return whole
+
+        gathered = plugrt.shard_map(gather, in_specs=P("x"), out_specs=P(reduced={"x"}))(rows)
+        assert gathered.sharding.spec.reduced == {"x"}
+        np.testing.assert_array_equal(gathered, A)

@@ -25,7 +25,7 @@ from plugrt import (
     monitoring,
     pmap,
 )
-from plugrt.errors import ArgumentMismatch, NotAnArray, UnsupportedDtype
+from plugrt.errors import ArgumentMismatch, ArgumentTypeError, NotAnArray
 from plugrt.sharding import SingleDeviceSharding
 from support.behaviour import behaviour
 from support.compiles import counting
@@ -75,14 +75,6 @@ def test_nothing_is_compiled_or_put_while_lowering() -> None:
     assert counts[monitoring.TRACE] == 1
 
 
-def test_what_cannot_stand_for_an_array() -> None:
-    f = jit(lambda x: x)
-    with pytest.raises(NotAnArray, match="argument x is 'text'"):
-        f.lower("text")
-    with pytest.raises(UnsupportedDtype, match="argument x"):
-        f.lower(Spec((3,), object))
-
-
 def test_text_has_names_and_lines() -> None:
     def named(x: Any, params: Any) -> Any:
         y = array_api.sin(x)
@@ -109,17 +101,6 @@ def test_reprs_are_short() -> None:
     assert repr(traced) == "<traced '<lambda>' of (float32[1])>"
     assert repr(traced.lower()) == "<lowered '<lambda>' of (float32[1])>"
     assert len(repr(traced.compile())) < 60
-
-
-def test_chlo_never_leaves() -> None:
-    from plugrt.tracing import emit as e
-    from plugrt.tracing.operation import operation
-
-    @operation
-    def erf(x: Any) -> Any:
-        return e.emit(e.chlo.erf, x)
-
-    assert "chlo" not in jit(lambda x: erf(x)).lower(X).as_text()
 
 
 def test_shapes_of_results() -> None:
@@ -197,40 +178,6 @@ def test_analyses() -> None:
     assert compiled.out_tree is not None
 
 
-def test_a_compiled_program_that_only_passes_on() -> None:
-    compiled = jit(lambda x, y: (y, x)).lower(X, 1.0).compile()
-    y, x = compiled(X, 2.0)
-    assert y.item() == 2.0
-    np.testing.assert_array_equal(x, X)
-
-
-def test_compiled_programs_stay_while_caches_are_cleared() -> None:
-    f = jit(lambda x: add(x, 1))
-    compiled = f.lower(X).compile()
-    f.clear_cache()
-    np.testing.assert_array_equal(compiled(X), X + 1)
-
-
-def test_donation_of_compiled_calls() -> None:
-    compiled = jit(lambda x: add(x, 1), donate_argnums=0).lower(X).compile()
-    x = device_put(X)
-    np.testing.assert_array_equal(compiled(x), X + 1)
-    assert x.is_deleted()
-    assert compiled(2.0 * X).shape == (3,)
-
-
-def test_doubles_keep_their_digits_ahead_of_time() -> None:
-    x = np.ones(1)
-    f = jit(lambda x, y: mul(x, y))
-    assert f(x, 0.1).item() == 0.1
-    assert f.lower(x, 0.1).compile()(x, 0.1).item() == 0.1
-
-
-def test_scalars_of_any_value() -> None:
-    compiled = jit(lambda x, y: mul(x, y)).lower(X, 2.0).compile()
-    np.testing.assert_array_equal(compiled(X, 5.0), 5 * X)
-
-
 def test_where_64_bits_are_turned_off() -> None:
     f = jit(lambda x: mul(x, np.ones(3)))
     with config.override(enable_x64=False), warnings.catch_warnings():
@@ -257,6 +204,12 @@ def test_a_compiled_program_within_a_traced_function_says_the_way_out() -> None:
         assert jit(lambda y, c=compiled: y + c(x))(x).shape == x.shape  # of known arrays it may be
 
 
+@pytest.mark.parametrize("shape", [(8.5,), (8.0,), ("2",), 3, None])
+def test_a_struct_needs_whole_sizes(shape: Any) -> None:
+    with pytest.raises(ArgumentTypeError, match="ShapeDtypeStruct"):
+        ShapeDtypeStruct(shape, np.float32)
+
+
 @pytest.mark.parametrize("shape", [(), (3,)])
 @pytest.mark.parametrize("sharding", [None, SingleDeviceSharding(devices()[1])])
 def test_a_struct_may_be_weak(shape: tuple[int, ...], sharding: Any) -> None:
@@ -270,11 +223,3 @@ def test_a_struct_may_be_weak(shape: tuple[int, ...], sharding: Any) -> None:
     assert add.lower(weak, double).compile()(one, np.ones(shape)).dtype == np.float64
     bools = ShapeDtypeStruct(shape, "bool", sharding, weak_type=True)
     assert jit(lambda a: a).lower(bools).compile()(np.ones(shape, bool)).weak_type is False
-
-
-@pytest.mark.parametrize("shape", [(), (3,)])
-def test_what_was_compiled_for_a_weak_array_takes_host_data(shape: tuple[int, ...]) -> None:
-    weak = array_api.full(shape, 1.5)
-    compiled = jit(lambda x: x * 2).lower(weak).compile()
-    for given in (weak, np.asarray(weak), *([1.5, np.float32(1.5)] if shape == () else [])):
-        np.testing.assert_array_equal(compiled(given), np.asarray(weak) * 2)

@@ -14,8 +14,11 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt.errors import (
+    ArgumentError,
     ArgumentMismatch,
+    ArgumentTypeError,
     DeviceMismatch,
+    FailedPrecondition,
     InvalidArgument,
     NotAnArray,
     PlugrtError,
@@ -133,6 +136,11 @@ def test_an_abstract_mesh_is_lowered_for_absent_devices(count: int) -> None:
     for each in lowered:
         assert f"mhlo.num_partitions = {count}" in each.as_text()
         assert f'<["x"={count}]>' in each.as_text()
+    of_structs, of_options = lowered[:2], lowered[2:]
+    for each in of_structs:
+        with pytest.raises(FailedPrecondition, match="AbstractMesh, which has no devices: name"):
+            each.compile()
+    for each in of_options:
         if count > plugrt.device_count():
             with pytest.raises(InvalidArgument, match=rf"over {count} devices.*topology"):
                 each.compile()
@@ -143,19 +151,36 @@ def test_an_abstract_mesh_is_lowered_for_absent_devices(count: int) -> None:
         plugrt.jit(lambda a, b: a + b).lower(struct, other).as_text()
 
 
-def test_an_abstract_mesh_is_over_the_devices_of_arrays_beside_it() -> None:
-    devices = plugrt.devices()[4:8]
-    mesh = Mesh(devices, "x")
-    rows, there = NamedSharding(AbstractMesh((4,), ("x",)), P("x")), NamedSharding(mesh, P())
-    x = plugrt.device_put(np.ones((8, 2), np.float32), there)
-    divided = NamedSharding(mesh, P("x"))
-    for result in (
-        plugrt.with_sharding_constraint(x, rows),
-        plugrt.jit(lambda v: plugrt.with_sharding_constraint(v, rows))(x),
-        plugrt.jit(lambda v: v + 1, out_shardings=rows)(x),
-        plugrt.jit(lambda v: plugrt.device_put(v, rows))(x),
-    ):
-        assert result.sharding == divided
+def test_devices_are_named_when_a_program_over_an_abstract_mesh_is_compiled() -> None:
+    """A program of such structs needs them.
+
+    Same as JAX: `compile(device_assignment=)`, which refuses devices that have no argument.
+    """
+    for m in (plugrt, jax):
+        auto = (m.sharding.AxisType.Auto,)
+        shape = m.sharding.AbstractMesh((2,), ("x",), auto)
+        rows, spec = m.sharding.NamedSharding, m.sharding.PartitionSpec
+        struct = m.ShapeDtypeStruct((8, 2), "float32", sharding=rows(shape, spec("x")))
+        traced = m.jit(lambda v: v * 2).trace(struct)
+        lowered = traced.lower(lowering_platforms=("tpu",))
+        devices = m.devices()[3:5]
+        compiled = lowered.compile(device_assignment=tuple(devices))
+        place = rows(m.sharding.Mesh(np.array(devices, object), "x", auto), spec("x"))
+        out = compiled(m.device_put(np.ones((8, 2), np.float32), place))
+        np.testing.assert_array_equal(out, np.full((8, 2), 2))
+        assert out.sharding == place
+        with pytest.raises(ValueError, match=r"device_assignment has 1|must match the length"):
+            lowered.compile(device_assignment=tuple(m.devices()[:1]))
+        with pytest.raises(RuntimeError, match=r"has no devices|cannot be `None`"):
+            traced.lower(lowering_platforms=("cpu",)).compile()
+        there = m.jit(lambda v: v * 2).lower(m.device_put(np.ones(3), m.devices()[1]))
+        there.compile(device_assignment=(m.devices()[1],))
+        with pytest.raises(ValueError, match=r"where its arguments are|must match the device_ass"):
+            there.compile(device_assignment=(m.devices()[2],))
+    with pytest.raises(ArgumentError, match="device_assignment or topology"):
+        plugrt.jit(lambda v: v).lower(1).compile(device_assignment=devices, topology="cpu")
+    with pytest.raises(ArgumentTypeError, match="is a sequence of"):
+        plugrt.jit(lambda v: v).lower(1).compile(device_assignment=("cpu:0",))
 
 
 def test_layouts_weak_types_and_wrong_places() -> None:
@@ -251,6 +276,33 @@ def test_types_are_jaxs() -> None:
     seen: list[Any] = []
     plugrt.jit(lambda v: seen.append(plugrt.typeof(v)))(x)
     assert seen == [plugrt.typeof(x)]
+    for m in (plugrt, jax):
+        kinds = m.sharding.AxisType
+        grid = m.make_mesh((2, 2), ("x", "y"), (kinds.Explicit, kinds.Auto))
+        place = m.sharding.NamedSharding(grid, m.sharding.PartitionSpec("x", "y"))
+        array = m.device_put(np.ones((2, 4), np.int8), place)
+        m.jit(lambda v, m=m: seen.append(m.typeof(v)))(array)
+        struct = m.ShapeDtypeStruct((2, 4), np.int8, sharding=place)
+        assert {str(t) for t in (m.typeof(array), m.typeof(struct), seen[-1])} == {"int8[2@x,4]"}
     for wrong in ("a", [1]):
         with pytest.raises(NotAnArray, match="x of typeof"):
             plugrt.typeof(wrong)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_arrays_like_a_struct_are_where_it_says(jitted: bool) -> None:
+    """Same as JAX: `zeros_like`, `ones_like` and `full_like` of a `ShapeDtypeStruct`."""
+    mesh = plugrt.make_mesh((2,), ("x",))
+    struct = plugrt.ShapeDtypeStruct((4, 2), np.int16, sharding=NamedSharding(mesh, P("x")))
+    makers = (xp.zeros_like, xp.ones_like, xp.empty_like, lambda x: xp.full_like(x, 3))
+    for make, value in zip(makers, (0, 1, None, 3), strict=True):
+        made = plugrt.jit(lambda make=make: make(struct))() if jitted else make(struct)
+        assert (made.shape, made.dtype) == ((4, 2), np.int16)
+        assert made.sharding.is_equivalent_to(struct.sharding, 2)
+        if value is not None:
+            np.testing.assert_array_equal(made, np.full((4, 2), value, np.int16))
+    abstract = struct.update(sharding=NamedSharding(mesh.abstract_mesh, P("x")))
+    with plugrt.set_mesh(mesh):
+        assert xp.zeros_like(abstract).sharding.is_equivalent_to(struct.sharding, 2)
+    assert xp.zeros_like(abstract).sharding.num_devices == 1
+    assert xp.zeros_like(struct, dtype=np.float32).dtype == np.float32

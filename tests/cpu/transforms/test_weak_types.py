@@ -48,11 +48,6 @@ def test_jit_gives_the_dtype_that_eager_gives(row: int) -> None:
         assert jit(lambda *a: jit(function)(*a))(*args).dtype == expected
 
 
-def test_results_stay_weak() -> None:
-    assert (jit(lambda x: xp.sin(x) * 2)(3.0) * F16).dtype == np.float16
-    assert (lax.add(1.0, 2.0) * F16).dtype == np.float16
-
-
 def test_booleans_are_never_weak() -> None:
     traced = []
 
@@ -67,19 +62,6 @@ def test_booleans_are_never_weak() -> None:
         assert not xp.asarray(given).weak_type
     assert len(traced) == 1
     assert not pmap(lambda x, _: x, in_axes=(None, 0))(True, np.ones(1)).weak_type
-
-
-@pytest.mark.parametrize(("ns", "call"), [(lax, jit), (jax.lax, jax.jit)])
-def test_a_loop_carry_that_is_a_bool_stays_one(ns: Any, call: Any) -> None:
-    with pytest.raises(TypeError, match="carry"):
-        call(lambda: ns.fori_loop(0, 2, lambda i, c: c + 0, True))()
-
-
-def test_a_loop_carry_is_not_widened_by_its_index() -> None:
-    with config.override(enable_x64=True):
-        out = lax.fori_loop(0, 3, lambda i, c: c + i * 0.5, F32)
-    assert out.dtype == np.float32
-    np.testing.assert_allclose(out, F32 + 1.5)
 
 
 # --- function by function -------------------------------------------------------------------------

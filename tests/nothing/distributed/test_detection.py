@@ -246,8 +246,8 @@ def test_kubernetes_is_asked_for_the_job(
     for name, module in kubernetes_module(pod, job, refuse).items():
         monkeypatch.setitem(sys.modules, name, module)
     (tmp_path / "namespace").write_text("space\n")
-    monkeypatch.setattr(kubernetes, "_NAMESPACE", str(tmp_path / "namespace"))
-    monkeypatch.setattr(kubernetes, "_await_name", lambda host, seconds: None)
+    environment.namespace_file = str(tmp_path / "namespace")
+    vars(environment)["await_name"] = lambda host, seconds: None
     pod_variables = {"KUBERNETES_SERVICE_HOST": "k", "JOB_COMPLETION_INDEX": "2"}
     try:
         if ":" in expected:

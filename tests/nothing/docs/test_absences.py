@@ -61,24 +61,6 @@ def test_the_test_of_a_row_is_there(test: str) -> None:
     assert f"\ndef {name}(" in (ROOT / file).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("text", "mistakes"),
-    [
-        ("It has wings. Wings are\nnot there.", 0),
-        ("It has wings.", 1),
-        ("Wings are not there. It is not ready yet.", 1),
-        ("Wings are not there. There is no third wheel for it yet.", 1),
-        ("Wings are not there. plugrt does not fly, plugrt does not know why.", 1),
-        ("Wings are not there. No wheel is built, and 3.99 was not tried.", 2),
-        ("## What is not there\n\n- Wings are not there.\n\n## Next\n\nx", 0),
-        ("Wings are not there.\n\n## Not there\n\n- Wheels.\n- Wings are not there.\n", 1),
-    ],
-)
-def test_claims_without_a_row_are_found(text: str, mistakes: int) -> None:
-    rows = [{"sentence": "Wings are not there", "pages": ["a.md"]}]
-    assert len(find_mistakes(rows, {"a.md": text})) == mistakes
-
-
 def test_nothing_has_been_released() -> None:
     log = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert "## Unreleased" in log

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,29 +38,3 @@ def test_rows_and_sentences(tests: list[Any]) -> None:
     assert [test.test for test in tests if test.row not in rows] == []
     unlike = [test.test for test in tests if not test.holds or test.holds.endswith(".")]
     assert unlike == []
-
-
-def test_marks_are_read_from_the_source(tmp_path: Path) -> None:
-    folder = tmp_path / "tests" / "cpu"
-    folder.mkdir(parents=True)
-    (folder / "test_two.py").write_text(
-        "@behaviour(9, 'second')\ndef test_b(): ...\n"
-        "class TestA:\n    @behaviour(2, 'first', jax='JAX raises')\n    def test_a(self): ...\n"
-        "def test_of_no_row(): ...\n"
-    )
-    found = generate.collect(tmp_path / "tests")
-    assert [(t.test, t.row, t.holds, t.jax) for t in found] == [
-        ("tests/cpu/test_two.py::test_a", 2, "first", "JAX raises"),
-        ("tests/cpu/test_two.py::test_b", 9, "second", "same"),
-    ]
-
-
-def test_the_page_gives_the_reason_of_what_did_not_run() -> None:
-    test = generate.Behaviour("tests/x.py::test_x", 4, "a | b", "JAX raises")
-    results = {test.test: {"cpu": "passed", "xla_cpu": "no layouts", "numpy": "no layouts"}}
-    text = generate.page([test], results)
-    line = "| a \\| b | yes | (1) | (1) | JAX raises | [`test_x`](../tests/x.py) |"
-    assert line in text.splitlines()
-    assert text.endswith("\n(1) no layouts\n")
-    with pytest.raises(KeyError):
-        generate.page([test], {})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
+import platform
 import weakref
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from plugrt.capi.abi import process_map
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.loading.extension_chain import EXTENSION_NAMES, read_chain
 from plugrt.errors import FileRefused
-from plugrt.execution.compilation import cpu_features
+from plugrt.execution.compilation.cache_key import cpu_features
 from plugrt.lifetime import forks
 from plugrt.plugins.discovery import env_paths
 from plugrt.processes import keeper
@@ -65,19 +65,15 @@ def test_without_user_ids_ownership_is_not_checked(
     assert files.private_folder(tmp_path) == str(tmp_path)
 
 
-def test_without_cpuinfo_the_processor_is_told_by_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = set()
-    for name in ("arm", "i386", "arm"):
-        monkeypatch.setattr(cpu_features.platform, "processor", lambda name=name: name)
-        words.add(cpu_features.features.__wrapped__(tmp_path / "absent"))
-    assert len(words) == 2
+def test_without_cpuinfo_the_processor_is_told_by_name(tmp_path: Path) -> None:
+    names = ("arm", "i386", "arm", platform.processor(), None)
+    words = [cpu_features(tmp_path / "absent", name) for name in names]
+    assert len({*words[:3]}) == 2
+    assert words[3] == words[4]
 
 
-def test_without_prctl_the_keeper_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "platform", "darwin")
-    assert keeper._prctl()(1, 9) is None
+def test_without_prctl_the_keeper_goes_on() -> None:
+    assert keeper.find_prctl("darwin")(1, 9) is None
 
 
 def test_without_forks_nothing_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,17 +68,6 @@ def test_prose_is_read_and_code_is_not(name: str, text: str) -> None:
     assert [hit.construct for _, hit in found.hits] == ["takes", "prep-which"]
 
 
-def test_files_without_a_row_may_have_three_hits_per_thousand_words(tree: Tree) -> None:
-    assert tree.rows == {"a.md": 2}
-    words = [" ".join(["word"] * 100)] * 10
-    tree.write("new.md", HIT, HIT, HIT, *words)
-    assert TOOL.check(tree.root) == []
-    tree.write("new.md", HIT, HIT, HIT, HIT, *words)
-    message, *hits = TOOL.check(tree.root)
-    assert message.startswith("new.md: 4 hits")
-    assert [line.split()[0] for line in hits] == [f"new.md:{n}:" for n in (1, 3, 5, 7)]
-
-
 def test_a_rise_is_refused_by_both_commands(tree: Tree) -> None:
     tree.write("a.md", HIT, OTHER, PLAIN, "It takes more.")
     assert TOOL.check(tree.root)[0].startswith("a.md: 3 hits")
@@ -98,35 +87,6 @@ def test_a_fall_must_be_kept(tree: Tree) -> None:
     assert TOOL.check(tree.root) == []
     tree.write("a.md", HIT, OTHER, PLAIN)
     assert TOOL.write(tree.root, "")
-
-
-def test_hits_move_with_their_text(tree: Tree) -> None:
-    (tree.root / "c.md").write_text((tree.root / "a.md").read_text())
-    (tree.root / "a.md").unlink()
-    assert TOOL.check(tree.root)
-    tree.commit()
-    assert tree.rows == {"c.md": 2}
-    tree.write("c.md", HIT)  # split
-    tree.write("d.md", OTHER)
-    tree.commit()
-    assert tree.rows == {"c.md": 1, "d.md": 1}
-    (tree.root / "d.md").unlink()
-    tree.write("b.md", PLAIN, OTHER)  # joined with a file that had none
-    tree.commit()
-    assert tree.rows == {"b.md": 1, "c.md": 1}
-    tree.write("e.md", HIT)  # copied
-    assert TOOL.write(tree.root, "")[0].startswith("e.md: 1 hits, 0 are allowed")
-
-
-def test_rows_can_be_held_to_an_older_commit(tree: Tree) -> None:
-    tree.git("tag", "reference")
-    tree.write("a.md", HIT)
-    tree.commit()
-    tree.write("a.md", HIT, OTHER)
-    assert TOOL.write(tree.root, "")
-    assert TOOL.write(tree.root, "reference") == []
-    tree.write("a.md", HIT, OTHER, HIT)
-    assert TOOL.write(tree.root, "reference")
 
 
 def test_make_lint_checks_the_rows(tree: Tree) -> None:

@@ -74,11 +74,6 @@ def test_tests_that_a_page_names_exist(page: str) -> None:
         assert not name or name in _functions(path), f"{page} names {file}::{name}"
 
 
-def test_pages_name_tests() -> None:
-    named = _TEST.findall((ROOT / "docs/jax-users.md").read_text(encoding="utf-8"))
-    assert len(named) > 20
-
-
 def _site() -> Any:
     pytest.importorskip("mkdocs", reason="needs mkdocs, which the group `docs` brings")
     return load_script("tools/site.py")
@@ -101,21 +96,10 @@ def test_links_for_the_repository_lead_somewhere_on_the_site(
     assert _site().link_target(source, here, target, "URL") == leads
 
 
-def test_a_long_signature_has_a_line_for_each_parameter() -> None:
-    def function(
-        first: dict[str, tuple[int, ...]], /, second: str = "a, b", *, third: bool = False
-    ) -> tuple[int, str]: ...
-
-    assert _site().signature_of(function).splitlines() == [
-        "(",
-        "    first: dict[str, tuple[int, ...]],",
-        "    /,",
-        "    second: str = 'a, b',",
-        "    *,",
-        "    third: bool = False,",
-        ") -> tuple[int, str]",
-    ]
-
-
 def test_pages_that_lie_elsewhere_exist() -> None:
     assert not [source for source in _site().PAGES if not (ROOT / source).exists()]
+
+
+def test_the_drawing_is_current() -> None:
+    drawings = load_script("docs/generate/drawings.py")
+    assert drawings.PICTURE.read_text(encoding="utf-8") == drawings.picture(), "make docs"

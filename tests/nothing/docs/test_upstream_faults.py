@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from support.markdown import ROOT
 
 FAULTS = ROOT / "docs/data/upstream_faults.toml"
@@ -64,41 +62,3 @@ def find_mistakes(root: Path, faults: list[Fault], sources: Mapping[str, str]) -
 def test_the_list_and_the_code_agree() -> None:
     faults = tomllib.loads(FAULTS.read_text(encoding="utf-8"))["faults"]
     assert find_mistakes(ROOT, faults, code()) == []
-
-
-GOOD: Fault = {
-    "id": "x-1", "project": "X", "versions": "1", "fault": "wrong", "link": "https://x",
-    "files": ["a.c"], "test": "test_a.py::test_it",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("change", "source", "mistake"),
-    [
-        ({}, "/* Workaround for x-1 */", None),
-        ({}, "x = 1  # Workaround for x-1: why", None),
-        ({}, "nothing", "a.c: no comment"),
-        ({}, "// Workaround for x-1. /* Workaround for x-12 */", "x-12 is not in the list"),
-        ({"test": "test_a.py::test_other"}, "# Workaround for x-1", "test_a.py::test_other"),
-        ({"test": "test_b.py::test_it"}, "# Workaround for x-1", "test_b.py::test_it"),
-        ({"reproduction": "test_a.py"}, "# Workaround for x-1", "one of link and"),
-        ({"versions": ""}, "# Workaround for x-1", "needs"),
-        ({"more": "1"}, "# Workaround for x-1", "needs"),
-        ({"link": "see above"}, "# Workaround for x-1", "no address"),
-    ],
-)
-def test_mistakes_are_found(
-    tmp_path: Path, change: Fault, source: str, mistake: str | None
-) -> None:
-    (tmp_path / "test_a.py").write_text("def test_it(): pass")
-    found = find_mistakes(tmp_path, [GOOD | change], {"a.c": source})
-    assert len(found) == (mistake is not None)
-    assert all(mistake in each for each in found if mistake)
-
-
-def test_a_missing_reproduction_and_a_second_entry_are_found(tmp_path: Path) -> None:
-    (tmp_path / "test_a.py").write_text("def test_it(): pass")
-    own = {k: v for k, v in GOOD.items() if k != "link"} | {"reproduction": "b.py"}
-    sources = {"a.c": "# Workaround for x-1"}
-    assert find_mistakes(tmp_path, [own], sources) == ["x-1: there is no b.py"]
-    assert find_mistakes(tmp_path, [GOOD, GOOD], sources) == ["x-1: listed 2 times"]

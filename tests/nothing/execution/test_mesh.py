@@ -14,7 +14,8 @@ from plugrt import make_mesh
 from plugrt.errors import ArgumentError, ArgumentTypeError, DeviceMismatch, InvalidArgument
 from plugrt.sharding import AbstractMesh, Mesh
 from support.behaviour import behaviour
-from support.fake_client import FakeClient
+from support.fake_client import FakeClient, FakePlugin
+from support.registries import as_own, registry
 
 
 @pytest.fixture
@@ -31,7 +32,9 @@ def test_a_mesh_has_its_devices_by_name(devices: list[Any]) -> None:
     assert mesh.flat_devices == tuple(devices)
     assert mesh.device_ids.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
     assert not mesh.empty
-    assert repr(mesh) == "Mesh('x': 2, 'y': 4)"
+    assert str(mesh) == "Mesh('x': 2, 'y': 4, axis_types=(Auto, Auto))"
+    types = "(Auto, Auto)"
+    assert repr(mesh) == f"Mesh(axis_sizes=(2, 4), axis_names=('x', 'y'), axis_types={types})"
     with pytest.raises(ValueError, match="read-only"):
         mesh.devices[0, 0] = devices[1]
     grid[0, 0] = devices[7]
@@ -72,7 +75,7 @@ def test_the_shape_alone(devices: list[Any]) -> None:
     assert abstract.abstract_mesh is abstract
     assert (abstract.size, dict(abstract.shape)) == (8, {"x": 2, "y": 4})
     assert pickle.loads(pickle.dumps(abstract)) == abstract
-    assert repr(abstract) == "AbstractMesh('x': 2, 'y': 4)"
+    assert repr(abstract) == "AbstractMesh('x': 2, 'y': 4, axis_types=(Auto, Auto))"
     assert abstract not in {AbstractMesh((4, 2), ("x", "y")), AbstractMesh((2, 4), ("x", "z"))}
 
 
@@ -93,24 +96,16 @@ def test_devices_of_other_processes() -> None:
     103, "meshes, and shardings over them, are pickled by the ids of their devices",
     jax="pickles specs and shapes of meshes alone",
 )  # fmt: skip
-def test_a_pickled_mesh_names_its_backend_and_ids(monkeypatch: pytest.MonkeyPatch) -> None:
-    client = FakeClient(count=4)
-    monkeypatch.setattr("plugrt.plugins.selection.backends.backends", lambda: {"mine": client})
-    mesh = Mesh(np.array(client.devices())[[2, 0]], "x")
-    pickled = pickle.dumps(mesh)
-    asked: list[Any] = []
-
-    def find(name: str) -> list[Any]:
-        asked.append(name)
-        return list(client.devices())
-
-    monkeypatch.setattr("plugrt.plugins.selection.backends.devices", find)
-    assert pickle.loads(pickled) == mesh
-    assert asked == ["mine"]
-    monkeypatch.setattr(
-        "plugrt.plugins.selection.backends.devices", lambda name: client.devices()[:2]
-    )
-    with pytest.raises(InvalidArgument, match=r"has the devices \[2\] of mine; here it has \[0, 1"):
+def test_a_pickled_mesh_names_its_backend_and_ids() -> None:
+    made = registry(FakePlugin("mine", count=4), FakePlugin("other", priority=500))
+    with as_own(made):
+        mesh = Mesh(np.array(plugrt.devices("mine"))[[2, 0]], "x")
+        pickled = pickle.dumps(mesh)
+        assert pickle.loads(pickled) == mesh
+    with (
+        as_own(registry(FakePlugin("mine", count=2), FakePlugin("other", count=4, priority=500))),
+        pytest.raises(InvalidArgument, match=r"has the devices \[2\] of mine; here it has \[0, 1"),
+    ):
         pickle.loads(pickled)
 
 

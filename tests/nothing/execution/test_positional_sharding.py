@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+import plugrt
 from plugrt.errors import ArgumentTypeError, AxisError, DeviceMismatch, InvalidArgument, ShapeError
-from plugrt.execution.shardings.divided import replicate
+from plugrt.execution.shardings.gspmd_sharding import replicate
 from plugrt.execution.shardings.tiling import Tiling
 from plugrt.programs.saved_header import decode_sharding, encode_sharding
 from plugrt.sharding import Mesh, NamedSharding, PositionalSharding
 from plugrt.sharding import PartitionSpec as P
-from support.fake_client import FakeClient
+from support.fake_client import FakeClient, FakePlugin
+from support.registries import as_own, registry
 
 DEVICES = tuple(FakeClient(count=12).devices())
 
@@ -148,18 +150,18 @@ def test_saved_and_read() -> None:
         assert decode_sharding(stated, DEVICES[::-1]).devices == DEVICES[::-1]
 
 
-def test_pickled_by_ids(monkeypatch: pytest.MonkeyPatch) -> None:
-    sharding = over(3, 4).T.replicate(0).with_memory_kind("host")
-    monkeypatch.setattr(
-        "plugrt.plugins.selection.backends.backends", lambda: {"fakes": DEVICES[0].client}
-    )
-    known = {"fakes": list(DEVICES)}
-    monkeypatch.setattr("plugrt.plugins.selection.backends.devices", known.__getitem__)
-    assert pickle.loads(pickle.dumps(sharding)) == copy.deepcopy(sharding) == sharding
-    content = pickle.dumps(sharding)
-    known["fakes"] = known["fakes"][:10]
-    with pytest.raises(
-        InvalidArgument, match=r"a pickled PositionalSharding has the devices \[10, 11\] of fakes"
+def test_pickled_by_ids() -> None:
+    with as_own(registry(FakePlugin("fakes", count=12))):
+        devices = PositionalSharding(plugrt.devices("fakes"))
+        sharding = devices.reshape(3, 4).T.replicate(0).with_memory_kind("host")
+        content = pickle.dumps(sharding)
+        assert pickle.loads(content) == copy.deepcopy(sharding) == sharding
+    with (
+        as_own(registry(FakePlugin("fakes", count=10))),
+        pytest.raises(
+            InvalidArgument,
+            match=r"a pickled PositionalSharding has the devices \[10, 11\] of fakes",
+        ),
     ):
         pickle.loads(content)
 

@@ -102,10 +102,21 @@ def test_dataclasses() -> None:
     made = pytrees.unflatten(spec, [object()])  # __init__ is not called
     assert made.name == "n"
 
+    class Other:  # no dataclass
+        def __init__(self, value: Any) -> None:
+            self.value, self.name = value, "m"
+
+    pytrees.register_dataclass(Other, ["value"], ["name"])
+    leaves, spec = pytrees.flatten(Other([4, 5]))
+    assert leaves == [4, 5]
+    assert pytrees.unflatten(spec, [6, 7]).value == [6, 7]
+
 
 def test_dataclasses_that_do_not_fit() -> None:
     with pytest.raises(TypeError, match="takes a dataclass"):
         pytrees.register_dataclass(int)
+    with pytest.raises(TypeError, match="takes a dataclass"):
+        pytrees.register_dataclass(3, ["value"], [])  # type: ignore[type-var]
 
     @dataclasses.dataclass
     class Fields:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib
 import re
-import runpy
-import sys
 import sysconfig
 from itertools import chain
 from pathlib import Path
@@ -15,6 +13,7 @@ import pytest
 
 setuptools: Any = importlib.import_module("setuptools")  # which has no types
 build_ext: Any = importlib.import_module("setuptools.command.build_ext").build_ext
+run_setup: Any = importlib.import_module("distutils.core").run_setup
 errors: Any = importlib.import_module("setuptools.errors")
 ROOT = Path(__file__).parents[3]
 PROJECTS = ("runtime", "plugin_sdk")
@@ -22,13 +21,12 @@ PROJECTS = ("runtime", "plugin_sdk")
 
 def _given_to_setup(project: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Returns what a project's ``setup.py`` tells setuptools."""
-    told: list[dict[str, Any]] = []
     monkeypatch.chdir(ROOT / project)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setattr("setuptools.setup", lambda **given: told.append(given))
-    runpy.run_path("setup.py", run_name="__main__")
-    [given] = told
-    return given
+    monkeypatch.syspath_prepend(ROOT / project)  # as setup.py does, but until the test ends
+    made = run_setup("setup.py", stop_after="init")
+    names = ("ext_modules", "cmdclass")
+    wheel = {key: value for key, (_, value) in made.get_option_dict("bdist_wheel").items()}
+    return {**{name: getattr(made, name) for name in names}, "options": {"bdist_wheel": wheel}}
 
 
 def _files(project: str, kind: str) -> list[str]:

@@ -6,7 +6,7 @@ Same as JAX: which plugins made for JAX are found, and how they register.
 from __future__ import annotations
 
 import importlib
-import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
@@ -226,10 +226,7 @@ def test_a_table_in_a_capsule(site: Path) -> None:
 
 @pytest.fixture
 def without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = importlib.util.find_spec
-    monkeypatch.setattr(
-        jax_plugins.importlib.util, "find_spec", lambda n, *a: None if n == "jax" else real(n, *a)
-    )
+    monkeypatch.setitem(sys.modules, "jax", None)
 
 
 def libraries(site: Path, distribution: str, files: dict[str, bytes]) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 import plugrt_cuda.library
 import plugrt_tpu.library
+from plugrt import config
 from plugrt.capi import load_library
 from plugrt.errors import PluginBroken, RegistrationError
 from plugrt.plugins import LibraryPlugin, Plugin
@@ -22,7 +23,6 @@ from plugrt.plugins.discovery.env_paths import VARIABLE, explain_missing, parse_
 from plugrt_sdk import BackendPlugin
 from support.clib import needs_cc, tiny_library
 from support.distributions import run_warm
-from support.fake_client import FakePlugin
 from support.registries import registry, settings
 
 
@@ -43,20 +43,17 @@ def test_probe_tells_whether_the_file_is_there(tmp_path: Path) -> None:
         (lambda path: path.symlink_to("/dev/zero"), "a character device"),
     ],
 )
-def test_what_is_no_file_is_named(
-    tmp_path: Path, make: Callable[[Path], None], kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_no_file_is_named(tmp_path: Path, make: Callable[[Path], None], kind: str) -> None:
     """By whoever is told of it; nothing opens it, which may wait for ever."""
     path = tmp_path / "lib.so"
     make(path)
     says = f"{re.escape(str(path))},?( which| that {VARIABLE} names for it)? is {kind}, not a reg"
     with pytest.raises(PluginBroken, match=says):
         LibraryPlugin("x", path).probe()
-    set_here = {"TPU_LIBRARY_PATH": str(path), "PLUGRT_CUDA_LIBRARY_PATH": str(path)}
-    monkeypatch.setattr("plugrt.plugins.library.config", settings(**set_here))
-    for find in (plugrt_tpu.library.find_library, plugrt_cuda.library.find_library):
-        with pytest.raises(PluginBroken, match=says):
-            find()
+    with config.override(tpu_library_path=str(path), cuda_library_path=str(path)):
+        for find in (plugrt_tpu.library.find_library, plugrt_cuda.library.find_library):
+            with pytest.raises(PluginBroken, match=says):
+                find()
     (record,) = parse_libraries(f"x:{path}", ":")
     assert re.search(says, explain_missing(record))
     with pytest.raises(PluginBroken, match=f"is {kind}, not a regular file; the path of a shared"):
@@ -101,24 +98,6 @@ def test_a_bare_name_is_left_to_the_dynamic_loader(tmp_path: Path) -> None:
     assert one == "1 True"
     assert "libnowhere.so: cannot open shared object file" in missing
     assert "LD_LIBRARY_PATH" in missing
-
-
-def test_options_are_merged_and_the_users_win() -> None:
-    config = settings(JAX_PJRT_CLIENT_CREATE_OPTIONS="b:3;c:x")
-    assert LibraryPlugin("x", "l", {"a": 1, "b": 2}).client_options(config) == {
-        "a": 1, "b": 3, "c": "x"
-    }  # fmt: skip
-    assert LibraryPlugin("x", "l", lambda: {"z": True}).client_options(settings()) == {"z": True}
-
-
-def test_options_can_be_given_to_one_plugin() -> None:
-    config = settings(
-        JAX_PJRT_CLIENT_CREATE_OPTIONS="a:1;b:1",
-        PLUGRT_CLIENT_CREATE_OPTIONS="x:b:2;y:b:3;second:c:4",
-    )
-    found = LibraryPlugin("x", "l", {"b": 0}, aliases=["second"]).client_options(config)
-    assert found == {"a": 1, "b": 2, "c": 4}
-    assert LibraryPlugin("z", "l").client_options(config) == {"a": 1, "b": 1}
 
 
 GPU_SETTINGS: tuple[dict[str, str], ...] = (
@@ -182,14 +161,6 @@ def test_what_is_no_capsule_of_a_table_is_refused(not_a_table: object) -> None:
         plugin.open()
 
 
-def test_it_is_a_well_formed_plugin() -> None:
-    plugin = LibraryPlugin("x", "/l.so", priority=5, platform="p", aliases=["q"], experimental=True)
-    record = registry().register(plugin)
-    assert (record.name, record.priority, record.platform) == ("x", 5, "p")
-    assert plugin.experimental
-    assert plugin.aliases == ("q",)
-
-
 DECLARED = {
     "name": "declared", "options": {"a": 1},
     "priority": 900, "platform": "zz", "aliases": ("acc",), "experimental": True,
@@ -224,25 +195,6 @@ def test_attributes_of_a_subclass_count_where_no_argument_is_given() -> None:
     assert type("Declares", (LibraryPlugin,), {"c_api": capsule})("a", "/l.so").c_api is None
     backend = type("Declares", (BackendPlugin,), DECLARED)("a", dict, priority=5)
     assert (backend.name, backend.priority) == ("a", 5)
-
-
-def test_options_of_a_subclass_may_be_a_method() -> None:
-    class Computes(LibraryPlugin):
-        name, library_path = "chip", "/l.so"
-
-        def options(self) -> dict[str, int]:
-            return {"queues": len(self.name)}
-
-    assert Computes().client_options(settings()) == {"queues": 4}
-    assert Computes(options={"a": 1}).client_options(settings()) == {"a": 1}
-
-
-def test_options_for_one_plugin_reach_a_plugin_that_is_no_library() -> None:
-    plugin = FakePlugin("chip")
-    made = registry(PLUGRT_CLIENT_CREATE_OPTIONS="chip:size:3;other:size:4")
-    made.register(plugin)
-    made.get("chip")
-    assert plugin.options == [{"size": 3}]
 
 
 WRONG: dict[str, tuple[list[Any], str]] = {

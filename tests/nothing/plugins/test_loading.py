@@ -7,6 +7,7 @@ import logging
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,7 +15,7 @@ from plugrt import monitoring
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible, PluginUnavailable
 from plugrt.plugins import Backends, LibraryPlugin
 from plugrt.plugins.starting.loading import load
-from support.distributions import install, install_plugin
+from support.distributions import install, install_plugin, run_warm
 from support.fake_client import FakePlugin
 from support.registries import registry
 
@@ -40,6 +41,12 @@ def test_a_healthy_plugin(site: Path) -> None:
     assert load(record, made.table) is plugin
     assert (record.state, record.priority) == ("loaded", 5)
     assert record.elapsed_ms > 0
+    source = (
+        "from support.fake_client import FakePlugin\nclass Of:\n    chip = FakePlugin('other')\n"
+    )
+    install(site, "other", {"plugrt.plugins": {"other": "other:Of.chip"}}, {"other": source})
+    other = registry(path=site, PLUGRT_PLUGINS_BLOCK="chip")
+    assert load(other.table.rows[-1], other.table).name == "other"
 
 
 def test_loading_is_monitored(site: Path) -> None:
@@ -140,14 +147,13 @@ def test_a_slow_import_is_named_with_what_it_waits_for(
     site: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     until = time.monotonic() + 60
-    monkeypatch.setattr(
-        sys, "is_warned", lambda: caplog.messages or time.monotonic() > until, raising=False
-    )
+    warned = SimpleNamespace(is_seen=lambda: caplog.messages or time.monotonic() > until)
+    monkeypatch.setitem(sys.modules, "warned", warned)
     source = """
-        import sys, time
+        import time, warned
         from support.fake_client import FakePlugin
         def poll_metadata_server():
-            while not sys.is_warned():
+            while not warned.is_seen():
                 time.sleep(0.05)
         poll_metadata_server()
         plugin = FakePlugin("chip")
@@ -198,3 +204,16 @@ def test_steps_are_traced(site: Path, capfd: pytest.CaptureFixture[str]) -> None
     assert lines[0].startswith("plugrt: found 1 candidates in")
     assert lines[1] == "plugrt: found 'chip' (chip-dist 1.0) in plugrt.plugins: found"
     assert lines[2] == "plugrt: loading 'chip' (chip-dist 1.0): chip_module:plugin"
+
+
+def test_a_plugin_that_aborts_at_import_is_harmless_unless_selected(tmp_path: Path) -> None:
+    """jax#24901: a mismatched plugin segfaults even with JAX_PLATFORMS=cpu."""
+    code = "import plugrt; print([str(d.platform) for d in plugrt.devices()])"
+    install_plugin(tmp_path, "bomb", "import os; os.abort()")
+    for group in ("jax_plugins", "xla_plugins"):
+        (tmp_path / group).mkdir()
+        (tmp_path / group / "bomb2.py").write_text("import os; os.abort()")
+    install_plugin(tmp_path, "good")
+    done = run_warm(code, tmp_path, JAX_PLATFORMS="good")
+    assert (done.returncode, done.stdout) == (0, "['good']\n"), done.stderr
+    assert run_warm(code, tmp_path, JAX_PLATFORMS="bomb").returncode < 0

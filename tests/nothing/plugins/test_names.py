@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from plugrt.errors import DuplicatePlugin, PluginError, UnknownPlatform
+from plugrt.errors import DuplicatePlugin, UnknownPlatform
 from plugrt.plugins import Record
 from plugrt.plugins.plugin_table import Table
 from plugrt.plugins.selection.platform_choice import parse_request
@@ -50,16 +50,6 @@ def table(*rows: Record, **environ: str) -> Table:
 
 def candidates(name: str, *rows: Record, **environ: str) -> list[Record]:
     return table(*rows, **environ).find(name, "asked")
-
-
-def test_a_name_means_its_candidate() -> None:
-    cpu, cuda = record("cpu"), record("cuda")
-    assert candidates("cuda", cpu, cuda) == [cuda]
-
-
-def test_an_alias_means_all_that_are_there_in_its_order() -> None:
-    rocm, cuda = record("rocm"), record("cuda")
-    assert candidates("gpu", rocm, cuda) == [cuda, rocm]
 
 
 def test_an_alias_reaches_plugins_made_for_jax() -> None:
@@ -106,14 +96,6 @@ def test_blocking_one_of_two_resolves_the_conflict() -> None:
     assert candidates("x", one, two, PLUGRT_PLUGINS_BLOCK="Two") == [one]
     assert two.state == "not selected"
     assert "PLUGRT_PLUGINS_BLOCK" in two.reason
-
-
-def test_allow_list_blocks_the_rest_and_the_error_says_so() -> None:
-    one, two = record("one"), record("two")
-    allow = {"PLUGRT_PLUGINS_ALLOW": "two-dist"}
-    assert candidates("two", one, two, **allow) == [two]
-    with pytest.raises(PluginError, match="PLUGRT_PLUGINS_ALLOW"):
-        candidates("one", one, two, **allow)
 
 
 def test_sources_take_precedence_in_order() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from plugrt import capi, config
+from plugrt import config
 from plugrt.capi import ProbeResult
 from plugrt.errors import PluginBroken, PluginUnavailable
-from plugrt.plugins import Backends, LibraryPlugin, vendors
+from plugrt.plugins import LibraryPlugin, vendors
 from plugrt.plugins.library import set_start_variables, set_variables
 from plugrt.plugins.starting.loading import load
 from support.fake_topology import FakeTopology, FarPlugin
@@ -31,63 +31,55 @@ def _own_cache(tmp_path: Path) -> Any:
         yield
 
 
-class Calls:
-    """Stands for capi: notes what is asked of it; trials with a client fail."""
+class Mine(LibraryPlugin):
+    """Notes what is asked of its library; trials with a client fail."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, opened: ProbeResult) -> None:
+    def __init__(self, library: Path, opened: ProbeResult) -> None:
+        super().__init__("mine", str(library))
         self.trials: list[bool] = []
         self.topologies: list[str] = []
         self._opened = opened
-        monkeypatch.setattr(capi, "probe_library", self._probe)
-        monkeypatch.setattr(capi, "load_library", lambda path, hints: path)
-        monkeypatch.setattr(capi, "create_topology", self._topology)
 
-    def _probe(self, path: str, seconds: float, *, start: bool, **more: Any) -> ProbeResult:
+    def try_in_child(self, *_: Any, start: bool = True, **more: Any) -> ProbeResult:
         self.trials.append(start)
         return ProbeResult("unavailable", "there is no chip") if start else self._opened
 
-    def _topology(self, library: str, name: str, options: Any) -> str:
+    def create_topology(self, name: str, options: Any) -> Any:
         self.topologies.append(name)
-        return f"topology {name} of {library}"
+        return f"topology {name} of {self.library()}"
 
 
-def of(library: Path) -> Backends:
-    return registry(PJRT_NAMES_AND_LIBRARY_PATHS=f"mine:{library}")
-
-
-def test_no_client_is_tried_and_the_opening_is_remembered(
-    library: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_client_is_tried_and_the_opening_is_remembered(library: Path) -> None:
     """A trial with a client was part of loading, which took 20 s or refused."""
-    calls = Calls(monkeypatch, ProbeResult("ok"))
+    mine = Mine(library, ProbeResult("ok"))
     for _ in range(2):
-        made = of(library)
+        made = registry(mine)
         assert str(made.topology("mine", "2x2", {})) == f"topology 2x2 of {library}"
-        assert made.table.rows[0].state == "loaded"
-    assert calls.trials == [False]
+        assert made.table.rows[0].client is None
+    assert mine.trials == [False]
     with pytest.raises(PluginUnavailable, match="no chip"):
         made.get("mine")
-    assert calls.trials == [False, True], "to have been opened is not to have been started"
+    assert mine.trials == [False, True], "to have been opened is not to have been started"
     assert made.topology("mine", "4x4", {})
-    assert calls.topologies == ["2x2", "2x2", "4x4"]
+    assert mine.topologies == ["2x2", "2x2", "4x4"]
 
 
-def test_a_library_that_cannot_be_opened_elsewhere_is_not_opened_here(
-    library: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls = Calls(monkeypatch, ProbeResult("broken", "the library ended the process", "mend it"))
+def test_a_library_that_cannot_be_opened_elsewhere_is_not_opened_here(library: Path) -> None:
+    mine = Mine(library, ProbeResult("broken", "the library ended the process", "mend it"))
     for _ in range(2):
         with pytest.raises(PluginBroken, match=r"topology\('mine', '2x2'\).*ended the process"):
-            of(library).topology("mine", "2x2", {})
-    assert calls.trials == [False, False]
-    assert calls.topologies == []
+            registry(mine).topology("mine", "2x2", {})
+    assert mine.trials == [False, False]
+    assert mine.topologies == []
 
 
-def test_loading_opens_and_tries_nothing(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = Calls(monkeypatch, ProbeResult("broken", "x"))
-    made = of(library)
+def test_loading_opens_and_tries_nothing(library: Path) -> None:
+    made = registry(PJRT_NAMES_AND_LIBRARY_PATHS=f"mine:{library}")
     assert isinstance(load(made.table.rows[0], made.table), LibraryPlugin)
-    assert calls.trials == []
+    assert made.table.rows[0].state == "loaded"
+    made = registry(mine := Mine(library, ProbeResult("broken", "x")))
+    load(made.table.rows[0], made.table)
+    assert mine.trials == []
 
 
 def test_variables_are_set_while_a_library_starts_and_are_the_users_if_he_set_them(

@@ -203,14 +203,10 @@ def test_a_half_readable_device_is_no_fault(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("priority", "expected"), [(0, 1), (400, 0)])
 def test_said_once_where_only_cpu_could_be_chosen(
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    priority: int,
-    expected: int,
+    show_hardware: Any, caplog: pytest.LogCaptureFixture, priority: int, expected: int
 ) -> None:
-    made = registry()
-    monkeypatch.setattr(made.table, "missing_plugins", lambda: ["no plugin"])
-    made.register(FakePlugin("cpu", priority=priority))
+    show_hardware([next(h for h in vendors.HARDWARE if "cuda" in h.plugins)])
+    made = registry(FakePlugin("cpu", priority=priority))
     with caplog.at_level(logging.WARNING):
         plugrt.devices(of=made)
         plugrt.clear_backends(made)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
 import plugrt
 from plugrt.errors import PluginBroken
-from plugrt_cuda import hardware, library
+from plugrt_cuda import library
 from support.distributions import install
 from support.vendor_plugins import choose_beside_fake
 
@@ -27,8 +26,7 @@ def wheel(folder: Path, distribution: str, version: str = "1.0") -> Path:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    monkeypatch.setattr(hardware, "driver_branch", lambda: None)
+    monkeypatch.syspath_prepend(tmp_path)
     return tmp_path
 
 
@@ -41,13 +39,15 @@ def test_the_newest_cuda_comes_first_and_jax_before_xla(site: Path) -> None:
     assert library.find_library().cuda == 13
 
 
-def test_an_old_driver_gets_cuda_12(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_driver_gets_cuda_12(site: Path) -> None:
     wheel(site, "jax-cuda13-pjrt")
     expected = wheel(site, "jax-cuda12-pjrt")
-    monkeypatch.setattr(hardware, "driver_branch", lambda: 570)
-    assert library.find_library().path == str(expected)
-    monkeypatch.setattr(hardware, "driver_branch", lambda: 580)
-    assert library.find_library().cuda == 13
+    version = site / "proc/driver/nvidia/version"
+    version.parent.mkdir(parents=True)
+    version.write_text("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.9  Release")
+    assert library.find_library(site).path == str(expected)
+    version.write_text("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.9  Release")
+    assert library.find_library(site).cuda == 13
 
 
 def test_a_wheel_whose_library_is_gone_is_passed_over(site: Path) -> None:
@@ -72,20 +72,15 @@ def test_a_named_library_comes_before_all(site: Path) -> None:
 
 
 def test_a_machine_with_a_driver_but_no_library_is_told_once(tmp_path: Path) -> None:
-    has_driver = (
-        "from plugrt_cuda import hardware, library; library.WHEELS = ();"
-        "hardware.detect = lambda: Availability.yes()"
-    )
-    done = choose_beside_fake(tmp_path, "cuda", has_driver)
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/nvidiactl").touch()
+    done = choose_beside_fake(tmp_path, "cuda", tmp_path, CUDA_VISIBLE_DEVICES="0")
     assert done.stdout.splitlines()[0] == "fake fake"
     assert done.stderr.count("left out: 'cuda'") == 1
     assert "no PJRT library for CUDA is installed" in done.stderr
 
 
 def test_without_hardware_the_automatic_choice_is_silent(tmp_path: Path) -> None:
-    no_driver = (
-        'from plugrt_cuda import hardware; hardware.detect = lambda: Availability.no("none")'
-    )
-    done = choose_beside_fake(tmp_path, "cuda", no_driver)
+    done = choose_beside_fake(tmp_path, "cuda", tmp_path)
     assert done.stdout.splitlines() == ["fake fake", "unavailable 500 False"]
     assert done.stderr == ""

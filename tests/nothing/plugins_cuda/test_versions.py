@@ -178,7 +178,7 @@ def test_gpus_that_are_not_used_do_not_count(
     started: list[Any] = []
     monkeypatch.setattr(nvidia_libraries, "preload", lambda cuda: loaded)
     monkeypatch.setattr(driver, "compute_capabilities", lambda: [90, 90])
-    monkeypatch.setattr(library, "find_library", lambda: library.Found("l.so", "a wheel", 12))
+    monkeypatch.setattr(library, "find_library", lambda _: library.Found("l.so", "a wheel", 12))
     monkeypatch.setattr(LibraryPlugin, "create_client", lambda *args: started.append(args))
     if refused:
         with pytest.raises(PluginIncompatible, match="on several GPUs"):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import plugrt
+from nothing.plugins_tpu.test_hardware import tree
 from plugrt.errors import Aborted, Internal, NotFound, PluginBroken
 from plugrt_tpu import environment, hardware, library
 from plugrt_tpu.plugin import TpuPlugin
@@ -99,11 +100,11 @@ def test_the_lock_is_explained_with_who_holds_it(tmp_path: Path) -> None:
         ("13", "7f /usr/lib/libc.so", b"bash\0"),
         (str(os.getpid()), "7f /x/libtpu/libtpu.so", b"this one\0"),
     ]:
-        folder = tmp_path / pid
-        folder.mkdir()
+        folder = tmp_path / "proc" / pid
+        folder.mkdir(parents=True)
         (folder / "maps").write_text(maps)
         (folder / "cmdline").write_bytes(command)
-    (tmp_path / "14").mkdir()  # somebody else's: its files cannot be read
+    (tmp_path / "proc/14").mkdir()  # somebody else's: its files cannot be read
     explained = library.explain(LOCK, tmp_path)
     assert isinstance(explained, PluginBroken)
     assert "process 12 (python train.py)" in str(explained)
@@ -118,36 +119,37 @@ def test_other_errors_are_left_as_they_are() -> None:
         assert library.explain(error) is error
 
 
-def test_chips_that_libtpu_does_not_find_are_news(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hardware, "detect", lambda: TPU)
-    explained = library.explain(NotFound("No jellyfish device found."))
+@pytest.fixture
+def of_tpu(tmp_path: Path) -> Path:
+    """The files of a machine with a chip."""
+    return tree(tmp_path / "of_tpu", ("0x1ae0", "0x0063"))
+
+
+def test_chips_that_libtpu_does_not_find_are_news(of_tpu: Path) -> None:
+    explained = library.explain(NotFound("No jellyfish device found."), of_tpu)
     assert isinstance(explained, PluginBroken)
     assert "No jellyfish" in str(explained)
 
 
-def test_the_probe_goes_by_the_hardware(monkeypatch: pytest.MonkeyPatch) -> None:
-    plugin = TpuPlugin()
-    monkeypatch.setattr(hardware, "detect", lambda: NOTHING)
+def test_the_probe_goes_by_the_hardware(tmp_path: Path, of_tpu: Path) -> None:
+    plugin = TpuPlugin(tmp_path)
     answer = plugin.probe()
     assert not answer.available
     assert "plugrt.topology" in answer.cure
     with plugrt.config.override(force_tpu_init=True):
         assert plugin.probe().available
-    monkeypatch.setattr(hardware, "detect", lambda: TPU)
-    assert plugin.probe().available
+    assert TpuPlugin(of_tpu).probe().available
 
 
-def test_a_machine_with_a_tpu_but_no_libtpu_is_told_once(tmp_path: Path) -> None:
-    has_chip = 'from plugrt_tpu import hardware as h;h.detect = lambda: h.Hardware(chips=("v5e",))'
+def test_a_machine_with_a_tpu_but_no_libtpu_is_told_once(tmp_path: Path, of_tpu: Path) -> None:
     absent = str(tmp_path / "libtpu.so")
-    done = choose_beside_fake(tmp_path, "tpu", has_chip, TPU_LIBRARY_PATH=absent)
+    done = choose_beside_fake(tmp_path, "tpu", of_tpu, TPU_LIBRARY_PATH=absent)
     assert done.stdout.splitlines()[0] == "fake fake"
     assert done.stderr.count("left out: 'tpu'") == 1
     assert "TPU_LIBRARY_PATH names" in done.stderr
 
 
 def test_without_hardware_the_automatic_choice_is_silent(tmp_path: Path) -> None:
-    no_chip = "from plugrt_tpu import hardware; hardware.detect = lambda: hardware.Hardware()"
-    done = choose_beside_fake(tmp_path, "tpu", no_chip)
+    done = choose_beside_fake(tmp_path, "tpu", tmp_path)
     assert done.stdout.splitlines() == ["fake fake", "unavailable 300 False"]
     assert done.stderr == ""

@@ -239,10 +239,10 @@ def test_compiler_options_of_a_host_are_decoded() -> None:
 # --- what an author's methods must not return ---------------------------------------------------
 
 
-def returning(**methods: Any) -> Any:
+def returning(module: str = __name__, **methods: Any) -> Any:
     """Returns a backend whose methods of these names return these values."""
     made = {name: (lambda *_, value=value: value) for name, value in methods.items()}
-    return type("Wrong", (Told,), {**made, "__module__": __name__})()
+    return type("Wrong", (Told,), {**made, "__module__": module})()
 
 
 def put_get(client: Client) -> Any:
@@ -304,12 +304,8 @@ def test_a_wrong_return_names_method_and_distribution(
     assert expected in caught.value.message
 
 
-def test_a_wrong_return_names_the_version_of_an_installed_backend(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    wrong = returning(put=None)
-    monkeypatch.setattr(type(wrong), "__module__", "plugrt_cpu.backend")
-    client = BackendClient(wrong)
+def test_a_wrong_return_names_the_version_of_an_installed_backend() -> None:
+    client = BackendClient(returning("plugrt_cpu.backend", put=None))
     with pytest.raises(Internal, match=r"Wrong.put \(of plugrt-cpu \d[\w.]*\) returned None"):
         put_get(client)
 

@@ -14,6 +14,8 @@ from plugrt.errors import InvalidArgument, UnknownPlatform
 from plugrt_sdk.commands import export
 from plugrt_sdk.export.library import LONGEST_NAME, MARKER, export_library
 from support.clib import needs_cc
+from support.fake_client import FakePlugin
+from support.registries import as_own, registry
 
 CORE = Path(__file__).parents[3] / "plugin_sdk/core"
 HOST = r"""
@@ -97,13 +99,13 @@ def test_an_older_version_is_reported(tmp_path: Path) -> None:
             export_library("cpu", tmp_path / "b.so", minor=wrong)
 
 
-def test_a_name_has_room_for_95_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("plugrt_sdk.export.library._find", lambda name: None)
+def test_a_name_has_room_for_95_bytes(tmp_path: Path) -> None:
     name = "n" * LONGEST_NAME
-    content = export_library(name, tmp_path / "a.so").read_bytes()
-    assert MARKER + name.encode() + b"\0" in content
-    with pytest.raises(InvalidArgument, match="more than 95 bytes"):
-        export_library(name + "n", tmp_path / "b.so")
+    with as_own(registry(FakePlugin(name), FakePlugin(name + "n"))):
+        content = export_library(name, tmp_path / "a.so").read_bytes()
+        assert MARKER + name.encode() + b"\0" in content
+        with pytest.raises(InvalidArgument, match="more than 95 bytes"):
+            export_library(name + "n", tmp_path / "b.so")
 
 
 @needs_cc

@@ -244,6 +244,29 @@ def test_faults_reach_the_host_as_they_were_ordered(library: Path, tmp_path: Pat
     assert (found["version"][1], found["reported_minor"]) == (114, 90)
 
 
+@preloads_tracer
+@pytest.mark.parametrize(
+    ("nth", "code"), [("1", 0), ("*", 0), ("2", 2)], ids=["first", "each", "second"]
+)
+@pytest.mark.parametrize("form", [(), ("--summary",)], ids=["calls", "summary"])
+def test_a_fault_that_no_call_meets_proves_nothing(
+    nth: str, code: int, form: tuple[str, ...], library: Path, tmp_path: Path
+) -> None:
+    script = (
+        CLIENT
+        + """
+_, error = call("Client_LookupDevice", client=client, id=0)
+if error:
+    call("Error_Destroy", error=error)
+close()
+"""
+    )
+    fault = f"Client_LookupDevice:{nth}"
+    ended, _ = trace(library, script, tmp_path, "--fail", fault, *form)
+    assert ended.returncode == code, ended.stderr
+    assert (f"--fail {fault} was not reached" in ended.stderr) is bool(code)
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from support import children
-from support.distributions import run_python
 
 TESTS = Path(__file__).parents[2]
 
@@ -34,21 +33,6 @@ def test_a_signal_interrupts_the_child() -> None:
     assert errors.endswith("KeyboardInterrupt\n")
     assert child.returncode == -signal.SIGINT
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-
-
-@pytest.mark.usefixtures("_ignored")
-def test_a_child_can_interrupt_itself() -> None:
-    done = run_python(
-        """
-        import _thread
-        try:
-            _thread.interrupt_main()
-            print("went on")
-        except KeyboardInterrupt:
-            print("interrupted")
-        """
-    )
-    assert done.stdout == "interrupted\n", done.stderr
 
 
 def test_who_interrupts_children_starts_them_here() -> None:

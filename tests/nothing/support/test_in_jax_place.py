@@ -70,10 +70,10 @@ def test_names_are_plugrts_or_their_use_fails_by_name(tmp_path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "support.in_jax_place", "-rA",
+        [sys.executable, "-m", "pytest", "-q", "-p", "in_jax_place", "-rA",
          "-p", "no:cacheprovider", "-p", "no:randomly", "--tb=line", "test_some.py"],
         cwd=tmp_path, capture_output=True, text=True,
-        env={"PYTHONPATH": f"{tmp_path}:{ROOT / 'tests'}", "PATH": "/usr/bin:/bin",
+        env={"PYTHONPATH": f"{tmp_path}:{ROOT / 'tools/jax_suite'}", "PATH": "/usr/bin:/bin",
              "JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "8"},
     )  # fmt: skip
     lines = [line.partition("::SomeTest::") for line in done.stdout.splitlines()]

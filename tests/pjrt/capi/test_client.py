@@ -8,7 +8,7 @@ import pytest
 
 from plugrt.capi import Library, create_client, create_topology
 from plugrt.errors import FailedPrecondition, InvalidArgument, NotFound, Unimplemented
-from plugrt.interface import Client, CompileOptions, Device, DeviceAssignment
+from plugrt.interface import Client, CompileOptions
 from support.xla_cpu import add
 
 DTYPES = [
@@ -17,52 +17,6 @@ DTYPES = [
     ml_dtypes.float8_e4m3fn, ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.int2,
     ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e8m0fnu,
 ]  # fmt: skip
-
-
-def test_facts(client: Client, library: Library) -> None:
-    assert client.platform == "cpu"
-    assert client.platform_version
-    assert (client.process_index, client.process_count) == (0, 1)
-    assert client.attributes["stablehlo_current_version"] == [1, 13, 3]
-    assert library.version == (0, 81)
-    assert "xla_cpu" in client.backend_name
-    assert library.path in client.backend_name
-
-
-def test_devices_have_local_ids(client: Client) -> None:
-    for device in client.devices():
-        assert client.lookup_local_device(device.local_hardware_id) is device
-    with pytest.raises(InvalidArgument, match=r"no device 9; it has \[0, 1, 2, 3\]"):
-        client.lookup_device(9)
-    with pytest.raises(InvalidArgument):
-        client.lookup_local_device(9)
-
-
-def test_memories(client: Client, device: Device) -> None:
-    assert [m.kind for m in device.memories()] == ["device", "pinned_host", "unpinned_host"]
-    assert device.default_memory() is device.memory("device")
-    assert device.memory("pinned_host").client is client
-    assert device in device.memory("pinned_host").addressable_by_devices()
-    assert len(client.memories()) == 12
-    assert [m.id for m in client.memories()] == list(range(12))
-    with pytest.raises(InvalidArgument, match="no memory of kind 'hbm'"):
-        device.memory("hbm")
-    with pytest.raises(Unimplemented):
-        device.memory_stats()
-
-
-def test_default_device_assignment(client: Client) -> None:
-    assert client.default_device_assignment(2, 2) == DeviceAssignment(((0, 1), (2, 3)))
-    assert client.default_device_assignment(1, 1) == DeviceAssignment(((0,),))
-    with pytest.raises(InvalidArgument, match="need 8 devices"):
-        client.default_device_assignment(8, 1)
-
-
-@pytest.mark.parametrize("count", [1, 3])
-def test_device_count_option(library: Library, count: int) -> None:
-    client = create_client(library, {"cpu_device_count": count}, name="x")
-    assert len(client.devices()) == count
-    client.close()
 
 
 def test_zero_devices(library: Library) -> None:
@@ -75,21 +29,6 @@ def test_zero_devices(library: Library) -> None:
 def test_option_that_would_abort_the_library(library: Library, count: object) -> None:
     with pytest.raises(InvalidArgument, match="must be of type int"):
         create_client(library, {"cpu_device_count": count}, name="x")  # type: ignore[dict-item]
-
-
-def test_several_clients(client: Client, own_client: Client, library: Library) -> None:
-    assert client.library is own_client.library
-    array = np.arange(3.0)
-    first = client.buffer_from_host(array, client.devices()[0])
-    second = own_client.buffer_from_host(array + 1, own_client.devices()[0])
-    assert first.to_host().tolist() == [0, 1, 2]
-    assert second.to_host().tolist() == [1, 2, 3]
-    with pytest.raises(InvalidArgument, match="is not a device of"):
-        client.buffer_from_host(array, own_client.devices()[0])
-    with pytest.raises(InvalidArgument, match="belongs to another client"):
-        first.copy_to_device(own_client.devices()[0])
-    with pytest.raises(InvalidArgument, match="belongs to another client"):
-        first.copy_to_memory(own_client.devices()[0].memory("device"))
 
 
 def test_closed_client(own_client: Client) -> None:

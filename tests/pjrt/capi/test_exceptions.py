@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from pjrt.capi.throwing_library import STATIC, THROWN, needs_cxx, throwing_library
 from plugrt.capi.loading import exception_guard
 from support import children, warm_children
 from support.effort import WHOLE
 from support.markdown import ROOT
 from support.native_core import unsanitized
 from support.requirements import needs
-from support.throwing_library import STATIC, THROWN, needs_cxx, throwing_library
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = [

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
 import pytest
 
 from plugrt.errors import (
-    DataLoss,
-    DeletedBuffer,
     FailedPrecondition,
     Internal,
     InvalidArgument,
@@ -52,52 +49,8 @@ def test_facts_of_an_executable(client: Client) -> None:
     assert executable.fingerprint() != other.fingerprint()
 
 
-class TestBadArguments:
-    """Arguments that no launch can be made with: an exception each, and the next launch works."""
-
-    @pytest.mark.parametrize("launched_before", [False, True])
-    def test_all(
-        self, client: Client, own_client: Client, device: Device, launched_before: bool
-    ) -> None:
-        loaded = client.compile(add(), CompileOptions())
-        x = ones(client, device)
-        if launched_before:
-            loaded.execute([(x,), (x,)])
-        deleted = ones(client, device)
-        deleted.delete()
-        foreign = ones(own_client, own_client.devices()[0])
-        elsewhere = ones(client, client.devices()[1])
-        small = client.buffer_from_host(np.ones(2, F4), device)
-        for arguments, error, message in [
-            ([(x,)], InvalidArgument, "1"),
-            ([], InvalidArgument, "0"),
-            ([(x,), (x,), (x,)], InvalidArgument, "3"),
-            ([(x,), (deleted,)], DeletedBuffer, r"argument 1 of 'add' .* was deleted"),
-            ([(x,), (foreign,)], InvalidArgument, "argument 1 .* not a buffer of the client"),
-            ([(x,), (object(),)], InvalidArgument, "argument 1 .* not a buffer of the client"),
-            ([(x,), (x, x)], InvalidArgument, "argument 1 of 'add' has 2 shards"),
-            ([(x,), ()], InvalidArgument, "argument 1 of 'add' has 0 shards"),
-            ([(x,), (elsewhere,)], InvalidArgument, "on device TFRT_CPU_1"),
-            ([(small,), (x,)], InvalidArgument, "size 16 but got buffer .* size 8"),
-        ]:
-            with pytest.raises(error, match=message):
-                loaded.execute(arguments)  # type: ignore[arg-type]
-        assert loaded.execute([(x,), (x,)])[0][0].to_host()[0] == 2
-
-
 class TestDonation:
     """Arguments whose memory a launch takes."""
-
-    def test_donor(self, client: Client, device: Device) -> None:
-        donor = add(donate="{jax.buffer_donor = true}")
-        loaded = client.compile(donor, CompileOptions())
-        x = ones(client, device)
-        ((result,),) = loaded.execute([(x,), (ones(client, device),)])
-        assert result.to_host()[0] == 2
-        assert (
-            x.is_deleted()
-            == client.library.call("Buffer_IsDeleted", buffer=x._pointer or x._dead).is_deleted
-        )
 
     def test_one_array_as_both_arguments(self, client: Client) -> None:
         """Refused before a device runs: XLA refuses it on one of two, and hangs the next launch."""
@@ -115,16 +68,6 @@ class TestDonation:
 
 class TestStoring:
     """Executables as bytes."""
-
-    def test_corrupt_and_cut(self, client: Client) -> None:
-        stored = client.compile(add(), CompileOptions()).executable.serialize()
-        for size in (1, 10, 30, 200, len(stored) // 2, len(stored) - 1):
-            with pytest.raises(DataLoss):
-                client.deserialize_executable(stored[:size])
-        changed = bytearray(stored)
-        changed[-100] ^= 0xFF
-        with pytest.raises(DataLoss, match="damaged"):
-            client.deserialize_executable(bytes(changed))
 
     def test_foreign(self, client: Client) -> None:
         stored = client.compile(add(), CompileOptions()).executable.serialize()
@@ -179,22 +122,3 @@ def test_compiler_options(client: Client) -> None:
     client.compile(add(), CompileOptions(env_overrides={"xla_cpu_enable_fast_math": True}))
     with pytest.raises(InvalidArgument, match="No such compile option: 'xla_nonsense'"):
         client.compile(add(), CompileOptions(env_overrides={"xla_nonsense": True}))
-
-
-def test_threads_launch_at_once(client: Client, device: Device) -> None:
-    loaded = client.compile(add(), CompileOptions())
-    wrong: list[object] = []
-
-    def work(value: int) -> None:
-        x = ones(client, device, value)
-        for _ in range(300):
-            ((result,),) = loaded.execute([(x,), (x,)])
-            if result.to_host().tolist() != [2 * value] * 4:
-                wrong.append(value)
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []

@@ -83,12 +83,6 @@ def test_exit_with_work_under_way(ending: str) -> None:
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "")
 
 
-@pytest.mark.parametrize("attempt", range(10))
-def test_exit_ten_times(attempt: int) -> None:
-    done = run_python(PENDING)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
 def test_memory_and_handles_after_many_launches() -> None:
     code = (
         SETUP

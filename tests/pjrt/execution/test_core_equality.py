@@ -1,6 +1,6 @@
 """Calls in the compiled core and in Python, one beside the other: the same, whatever is called.
 
-`support.call_account` makes random calls in a child for each; here their accounts are compared,
+`call_account.py` makes random calls in a child for each; here their accounts are compared,
 step by step: results to the bit, dtypes, weak types and places, exceptions with their texts, what
 is deleted, donated and alive, references, events, log records and warnings.
 """
@@ -37,7 +37,7 @@ def start_calls(core: str, seed: int, count: int) -> subprocess.Popen[str]:
         "PYTHONHASHSEED": "0",
         "PYTHONPATH": children.path_with(Path(__file__).parents[2]),
     }
-    command = [sys.executable, "-m", "support.call_account", str(seed), str(count)]
+    command = [sys.executable, "-m", "pjrt.execution.call_account", str(seed), str(count)]
     return children.start([*command, "cpu", "xla_cpu", "numpy"], env=env)
 
 

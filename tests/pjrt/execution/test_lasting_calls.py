@@ -19,7 +19,7 @@ from support.native_core import SANITIZED, needs_core
 from support.xla_cpu import library_path, needs_library
 
 COUNT = 200
-"""Calls of each kind; a million with an effort of 5000, see `support.flat_calls`."""
+"""Calls of each kind; a million with an effort of 5000, see `pjrt.execution.flat_calls`."""
 
 SLOW = """
 import sys, threading
@@ -188,7 +188,7 @@ def run(*command: str, platform: str, **environ: str) -> str:
 @pytest.mark.long
 def test_calls_leave_no_memory_objects_or_references_behind() -> None:
     """On both platforms at a time: a child has one processor of this machine's to itself."""
-    command = "-m", "support.flat_calls", str(COUNT * EFFORT)
+    command = "-m", "pjrt.execution.flat_calls", str(COUNT * EFFORT)
     running = {name: start(*command, platform=name) for name in ("cpu", "xla_cpu")}
     try:
         accounts = {name: json.loads(output_of(child)) for name, child in running.items()}

@@ -9,9 +9,9 @@ import itertools
 
 import pytest
 
+from pjrt.execution.nested_callbacks import CASES, HANDED, KINDS, SHARDED
 from support.apart import runs_apart
 from support.distributions import run_python
-from support.nested_callbacks import CASES, HANDED, KINDS, SHARDED
 from support.xla_cpu import needs_library
 
 PLATFORMS = ("cpu", pytest.param("xla_cpu", marks=needs_library))
@@ -36,7 +36,7 @@ except plugrt.errors.PjrtError as error:
 def _run(kind: str, size: int, platform: str) -> dict[tuple[str, ...], str]:
     """Returns case to result: "ran", "refused", or what was wrong."""
     done = run_python(
-        f"from support.nested_callbacks import main; main({kind!r}, {str(size)!r})",
+        f"from pjrt.execution.nested_callbacks import main; main({kind!r}, {str(size)!r})",
         timeout=300,
         JAX_PLATFORMS=platform,
         JAX_NUM_CPU_DEVICES="4" if kind == "devices" else "1",

@@ -13,7 +13,7 @@ from plugrt.capi import create_client, load_library
 from plugrt.interface import Client
 from support.effort import seeds
 from support.shardings import check_moves
-from support.traffic import watch
+from support.traffic import move_by_programs, watch
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = needs_library
@@ -34,16 +34,19 @@ def client() -> Iterator[Client]:
 def test_from_any_sharding_to_any_other(
     seed: int, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    traffic = watch(monkeypatch, client)
-    check_moves(np.random.default_rng(seed), [*client.devices()], traffic)
+    move_by_programs(monkeypatch)
+    with watch(client, "put", "read") as traffic:
+        check_moves(np.random.default_rng(seed), [*client.devices()], traffic)
 
 
 def test_results_of_pmap_are_used_without_the_host(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     x = plugrt.pmap(lambda v: v + v, devices=client.devices())(X)
-    traffic = watch(monkeypatch, client)
-    y = jit(lambda v: v * v)(x), x + x, lax.while_loop(lambda v: v[0, 1] < 9, lambda v: v + v, x)
+    move_by_programs(monkeypatch)
+    with watch(client, "put", "read") as traffic:
+        ys = jit(lambda v: v * v)(x), x + x
+        y = *ys, lax.while_loop(lambda v: v[0, 1] < 9, lambda v: v + v, x)
     assert traffic == []
     for found, expected in zip(y, (4 * X * X, 4 * X, 16 * X), strict=True):
         np.testing.assert_array_equal(found, expected)

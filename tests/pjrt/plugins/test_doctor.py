@@ -64,13 +64,3 @@ def test_one_row_each_with_state_and_reason(tmp_path: Path, libraries: dict[str,
     assert rows["a"]["state"] == "initialised"
     assert len(found["problems"]) == len(facts)
     assert found["elapsed_s"] < 60
-
-
-def test_a_library_that_aborts_is_an_error_and_not_the_end(libraries: dict[str, Path]) -> None:
-    names = {"PJRT_NAMES_AND_LIBRARY_PATHS": variable(libraries), "JAX_PLATFORMS": "aborts"}
-    done = run_cli("devices", **names)
-    assert done.returncode == 1
-    assert "SIGABRT" in done.stderr
-    assert "'aborts' (PJRT_NAMES_AND_LIBRARY_PATHS)" in done.stderr
-    unguarded = run_cli("devices", **names, PLUGRT_PROBE_LIBRARIES="0")
-    assert unguarded.returncode < 0, "in this process it ends the process"

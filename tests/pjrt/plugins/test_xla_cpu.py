@@ -15,29 +15,11 @@ pytestmark = needs_library
 LIBRARY = str(library_path())
 
 
-@pytest.mark.parametrize("name", ["xla_cpu", "xla_cpu_pjrt"])
-def test_by_its_own_group(name: str) -> None:
-    done = run_cli("devices", "--json", JAX_PLATFORMS=name)
-    assert done.returncode == 0, done.stderr
-    assert {row["backend"] for row in json.loads(done.stdout)} == {"xla_cpu"}
-
-
 def test_by_path() -> None:
     variable = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"mine:{LIBRARY}"}
     done = run_cli("devices", "--json", JAX_PLATFORMS="mine", **variable)
     assert done.returncode == 0, done.stderr
     assert {row["backend"] for row in json.loads(done.stdout)} == {"mine"}
-
-
-def test_by_json_with_create_options(tmp_path: Path) -> None:
-    file = tmp_path / "mine.json"
-    options = {"cpu_device_count": 2}
-    file.write_text(json.dumps({"library_path": LIBRARY, "create_options": options}))
-    done = run_cli(
-        "devices", "--json", JAX_PLATFORMS="mine", PJRT_NAMES_AND_LIBRARY_PATHS=f"mine:{file}"
-    )
-    assert done.returncode == 0, done.stderr
-    assert len(json.loads(done.stdout)) == 2
 
 
 def test_by_a_capsule_of_either_maker() -> None:
@@ -97,20 +79,6 @@ def test_by_a_table_in_a_capsule(tmp_path: Path) -> None:
     assert done.stdout == "cpu\n", done.stderr
 
 
-def test_a_name_in_the_environment_comes_before_an_installed_one() -> None:
-    code = """
-        import plugrt
-        plugrt.devices()
-        for row in plugrt.plugins.table():
-            if row.name == "xla_cpu":
-                print(row.source, row.state)
-    """
-    variable = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"xla_cpu:{LIBRARY}"}
-    done = run_warm(code, JAX_PLATFORMS="xla_cpu", **variable)
-    rows = done.stdout.splitlines()
-    assert rows == ["environment initialised", "xla_plugins duplicate"], done.stderr
-
-
 def test_used_by_itself_where_no_other_plugin_is(tmp_path: Path) -> None:
     code = "import plugrt; print(list(plugrt.backends()))"
     done = run_warm(code, PLUGRT_PLUGINS_ALLOW="xla_cpu")
@@ -134,13 +102,6 @@ def test_a_library_that_calls_itself_cpu_is_not_the_cpu_plugin() -> None:
         JAX_NUM_CPU_DEVICES="3",
     )  # fmt: skip
     assert done.stdout == "['foo', 'cpu'] 4 3 cpu cpu\n", done.stderr
-
-
-def test_what_jax_platforms_leaves_out_is_not_the_library_that_reports_it() -> None:
-    code = "import plugrt; print(plugrt.default_backend()); plugrt.devices('cpu')"
-    done = run_warm(code, JAX_PLATFORMS="foo", PJRT_NAMES_AND_LIBRARY_PATHS=f"foo:{LIBRARY}")
-    assert done.stdout == "cpu\n"
-    assert "UnknownPlatform: get_backend('cpu'): JAX_PLATFORMS=foo leaves 'cpu' out" in done.stderr
 
 
 @pytest.mark.parametrize("options", [{"cpu_device_count": "3"}, {"cpu_device_count": 0}])

@@ -18,7 +18,7 @@ from plugrt.interface import (
     Program,
     TensorType,
 )
-from plugrt.programs.parameters import parameter_types
+from plugrt.programs.executables import parameter_types
 from plugrt.wire.hlo_proto import PRIMITIVE_TYPES, read_module, shape_proto
 from plugrt.wire.protobuf import integer, message, messages
 from support.requirements import cannot

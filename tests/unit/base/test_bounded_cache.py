@@ -8,16 +8,7 @@ from typing import Any
 
 import pytest
 
-from plugrt.base import bounded_cache
 from plugrt.base.bounded_cache import BoundedCache
-
-
-def test_the_oldest_is_evicted() -> None:
-    cache: BoundedCache[int, str] = BoundedCache(3)
-    for key in range(5):
-        assert cache.get_or_make(key, lambda key=key: f"made {key}") == f"made {key}"  # type: ignore[misc]
-    assert list(cache) == [2, 3, 4]
-    assert cache.get_or_make(3, lambda: "made again") == "made 3"
 
 
 def test_one_of_several_threads_makes_a_value() -> None:
@@ -50,14 +41,3 @@ def test_what_cannot_be_made_is_tried_again() -> None:
     with pytest.raises(ZeroDivisionError):
         cache.get_or_make("key", lambda: 1 // 0)
     assert cache.get_or_make("key", lambda: 1) == 1
-
-
-def test_interned_values_outlive_clear_caches() -> None:
-    programs: BoundedCache[str, int] = BoundedCache(3)
-    signatures: BoundedCache[str, int] = BoundedCache(3, interned=True)
-    for cache in (programs, signatures):
-        cache.keep("key", 1)
-    bounded_cache.clear(interned=False)
-    assert (len(programs), len(signatures)) == (0, 1)
-    bounded_cache.clear(interned=True)
-    assert (len(programs), len(signatures)) == (0, 0)

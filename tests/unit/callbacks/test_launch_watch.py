@@ -12,7 +12,6 @@ import pytest
 
 from plugrt.callbacks.launch_watch import Watch, WatchedFunction
 from plugrt.errors import FailedPrecondition, Internal
-from plugrt.execution.executables import tracked_executable
 from plugrt.execution.executables.tracked_executable import Launched, WatchedLaunches
 from plugrt.lifetime import thread_work
 
@@ -63,10 +62,7 @@ def test_none_ends_while_another_may_wait_in_a_collective() -> None:
     assert call_in_parts(watch, [function, function, WatchedFunction()]) == ["zeros"] * 3
 
 
-def test_a_launch_that_does_not_end_is_left(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(tracked_executable, "LEFT_AFTER", 0)
+def test_a_launch_that_does_not_end_is_left(caplog: pytest.LogCaptureFixture) -> None:
     function, ends = WatchedFunction(), threading.Event()
     remembered: list[Any] = []
 
@@ -79,7 +75,7 @@ def test_a_launch_that_does_not_end_is_left(
             function.call_watched(watch, raise_failure, lambda: "zeros")
         return [], wait
 
-    launches = WatchedLaunches(launch, remembered.append, [function], 2, "f")
+    launches = WatchedLaunches(launch, remembered.append, [function], 2, "f", left_after=0)
     with pytest.raises(Internal, match="it failed"):
         launches.launch([], None)
     [record] = caplog.record_tuples

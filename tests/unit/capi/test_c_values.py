@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from plugrt.capi import load_library
 from plugrt.capi.abi import c_values, element_types
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.abi.process_map import AddressMap
 from plugrt.capi.buffers import buffer_spec
 from plugrt.capi.client.create import check_options
-from plugrt.capi.library import serialized_envelope
-from plugrt.errors import (
-    DataLoss,
-    InvalidArgument,
-    UnsupportedDtype,
-)
-from support.clib import needs_cc, tiny_library
+from plugrt.errors import InvalidArgument, UnsupportedDtype
 
 OPTIONS: dict[str, Any] = {
     "text": "héllo", "empty": "", "number": -(1 << 62), "numpy": np.int32(4), "flag": True,
@@ -111,61 +102,3 @@ def test_layout_of_strides(
 def test_strides_with_gaps_or_overlap(strides: tuple[int, ...]) -> None:
     with pytest.raises(InvalidArgument, match="gaps in its memory or overlaps"):
         buffer_spec.make_layout((2, 3), strides)
-
-
-def test_address_map() -> None:
-    here = AddressMap()
-    room = ffi.new("char[]", 64)
-    assert here.readable(int(ffi.cast("uintptr_t", room)), 64)
-    assert not here.readable(0, 1)
-    assert not here.readable(0x1000, 8)
-    assert not here.readable((1 << 64) - 8, 8)
-
-
-@needs_cc
-class TestArtifact:
-    """The envelope of serialised executables."""
-
-    @pytest.fixture
-    def origin(self, tmp_path: Path) -> serialized_envelope.Origin:
-        return serialized_envelope.Origin(load_library(tiny_library(tmp_path)), "tiny", "1.0")
-
-    def test_there_and_back(self, origin: serialized_envelope.Origin) -> None:
-        opened = serialized_envelope.decode_envelope(
-            serialized_envelope.encode_envelope(b"payload\n\0", origin, b"abi")
-        )
-        assert (opened.payload, opened.abi) == (b"payload\n\0", b"abi")
-        assert serialized_envelope.check_platform(opened, origin) == []
-
-    def test_cut_anywhere(self, origin: serialized_envelope.Origin) -> None:
-        whole = serialized_envelope.encode_envelope(b"payload", origin, None)
-        for size in range(1, len(whole)):
-            with pytest.raises(DataLoss, match=r"cut off|cut short|damaged"):
-                serialized_envelope.decode_envelope(whole[:size])
-        with pytest.raises(InvalidArgument, match="no bytes"):
-            serialized_envelope.decode_envelope(b"")
-
-    def test_any_changed_byte_of_the_contents(self, origin: serialized_envelope.Origin) -> None:
-        whole = bytearray(serialized_envelope.encode_envelope(b"payload", origin, None))
-        whole[-3] ^= 1
-        with pytest.raises(DataLoss, match="damaged"):
-            serialized_envelope.decode_envelope(bytes(whole))
-
-    def test_other_platform_and_other_version(self, origin: serialized_envelope.Origin) -> None:
-        opened = serialized_envelope.decode_envelope(
-            serialized_envelope.encode_envelope(b"x", origin, None)
-        )
-        elsewhere = serialized_envelope.Origin(origin.library, "other", "1.0")
-        with pytest.raises(InvalidArgument, match=r"for the platform 'tiny'.*'other'"):
-            serialized_envelope.check_platform(opened, elsewhere)
-        newer = serialized_envelope.Origin(origin.library, "tiny", "2.0")
-        assert serialized_envelope.check_platform(opened, newer) == [
-            "platform_version: made with '1.0', here '2.0'"
-        ]
-
-    def test_bytes_of_another_host_are_taken_as_they_are(
-        self, origin: serialized_envelope.Origin
-    ) -> None:
-        opened = serialized_envelope.decode_envelope(b"\x0a\x0bsomething")
-        assert opened.payload == b"\x0a\x0bsomething"
-        assert serialized_envelope.check_platform(opened, origin) == []

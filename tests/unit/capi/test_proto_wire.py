@@ -2,40 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from plugrt.capi.abi import proto_wire
-from plugrt.errors import InvalidArgument, Unimplemented
+from plugrt.errors import Unimplemented
 from plugrt.interface import CompileOptions, DeviceAssignment
-
-
-def test_six_bytes_suffice() -> None:
-    assert proto_wire.compile_options(CompileOptions()) == bytes.fromhex("1a0420012801")
-
-
-@given(st.integers(1, 4), st.integers(1, 4))
-def test_device_assignment_there_and_back(replicas: int, partitions: int) -> None:
-    ids = iter(range(1000, 1000 + replicas * partitions))
-    rows = tuple(tuple(next(ids) for _ in range(partitions)) for _ in range(replicas))
-    assignment = DeviceAssignment(rows)
-    assert proto_wire.read_device_assignment(proto_wire.device_assignment(assignment)) == assignment
 
 
 def test_whole_options_are_passed_on() -> None:
     encoded = bytes.fromhex("1a0420022801")
     assert proto_wire.encode_checked_options(CompileOptions(encoded=encoded)) == encoded
-
-
-@pytest.mark.parametrize(
-    "encoded", [b"", b"\x1a\x00", b"\x1a\x02\x20\x01", b"\x1a\x04\x20\x00\x28\x01"]
-)
-def test_options_that_abort_a_real_library_are_refused(encoded: bytes) -> None:
-    with pytest.raises(InvalidArgument, match="num_replicas and num_partitions"):
-        proto_wire.encode_checked_options(CompileOptions(encoded=encoded))
 
 
 def test_options_that_end_the_process_of_a_real_library_are_refused() -> None:
@@ -46,14 +22,6 @@ def test_options_that_end_the_process_of_a_real_library_are_refused() -> None:
     for asked in (options, CompileOptions(encoded=proto_wire.compile_options(options))):
         with pytest.raises(Unimplemented, match="capability auto_partitioning"):
             proto_wire.encode_checked_options(asked)
-
-
-def test_override_of_a_kind_that_has_no_field() -> None:
-    overrides: dict[str, Any] = {"flag": 1}
-    options = CompileOptions(env_overrides=overrides)
-    overrides["flag"] = [1]  # `CompileOptions` looks at them when it is made
-    with pytest.raises(InvalidArgument, match=r"'flag' is \[1\]"):
-        proto_wire.compile_options(options)
 
 
 @pytest.mark.parametrize("options", [

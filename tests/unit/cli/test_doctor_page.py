@@ -13,7 +13,6 @@ import pytest
 
 from plugrt.cli.doctor import page
 from plugrt.cli.doctor_checks import Examination
-from plugrt.cli.html import element, join
 from support.distributions import install_plugin, run_cli
 
 EVIL = "<script>alert('x')</script> & \"quotes\" <img src=x onerror=y> </pre></style> &amp; ü"
@@ -117,20 +116,6 @@ def test_the_page_needs_nothing_else_and_no_network() -> None:
     assert policy in Page(content).attributes
     assert "prefers-color-scheme: dark" in content
     assert '<meta charset="utf-8">' in content
-
-
-def test_what_is_not_there_has_no_heading() -> None:
-    read = Page(page(Examination(versions={"plugrt": "1"})))
-    assert "all well" in read.shown
-    for title in ("Plugins", "Settings", "Journal", "Chosen", "Problem"):
-        assert title not in read.shown
-
-
-def test_elements_escape_what_is_no_element() -> None:
-    inner = element("b", "<i>", title='"<')
-    assert inner == '<b title="&quot;&lt;">&lt;i&gt;</b>'
-    assert join(inner, "&", 3) == f"{inner}&amp;3"
-    assert element("meta", charset="utf-8") == '<meta charset="utf-8">'
 
 
 def test_the_command_writes_what_json_says(tmp_path: Path) -> None:

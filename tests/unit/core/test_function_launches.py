@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 
 import plugrt
 from plugrt.errors import DeletedBuffer, FailedPrecondition
-from plugrt.execution.transfers import transfer
 from plugrt.native.native_core import core
 from support.native_core import runs_in_c
 
@@ -125,58 +123,3 @@ def test_a_runner_refuses_what_a_backends_functions_must_not_give() -> None:
     made = core.FunctionLauncher.__new__(core.FunctionLauncher)
     with pytest.raises(TypeError, match="of a launcher that is made"):
         core.Runner(made, 1, (0,), (None,), (), (), "it", outputs, list, list)
-
-
-def test_device_put_of_what_is_like_the_last_is_the_same_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The core finds what puts it, a function of the backend's client."""
-    slow: list[Any] = []
-    for name in ("put_host", "put_tree"):
-        monkeypatch.setattr(transfer, name, _noting(slow, getattr(transfer, name)))
-    host, devices = np.arange(4, dtype=np.float32), plugrt.devices()
-    here, there = devices[0], devices[-1]
-    x = plugrt.device_put(host, here)
-    for target in (None, there):
-        for value in (host, 2.5, 7, True, np.float32(2), host.astype("bfloat16"), x):
-            expected = plugrt.device_put(value, target)
-            slow.clear()
-            made = plugrt.device_put(value, target)
-            assert not slow, (value, target)
-            assert (str(made), made._aval) == (str(expected), expected._aval)
-            assert value is not x or (made is x) == (target is None or there is here)
-    made = plugrt.device_put(host)
-    host[:] = 9
-    assert np.asarray(made).tolist() == [0, 1, 2, 3]
-    for _ in range(2):
-        with pytest.warns(RuntimeWarning, match="overflow encountered in cast"):
-            assert np.isinf(np.asarray(plugrt.device_put(1e39)))
-    x.delete()
-    for target in (None, there):
-        with pytest.raises(DeletedBuffer, match="was deleted"):
-            plugrt.device_put(x, target)
-
-
-def _noting(notes: list[Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    def call(*args: Any) -> Any:
-        notes.append(args)
-        return function(*args)
-
-    return call
-
-
-def test_calls_in_other_forms_with_the_same_leaves_are_told_apart() -> None:
-    x, y = plugrt.device_put(H), plugrt.device_put(H + 1)
-    pair = plugrt.jit(lambda a, b, **more: {"a": a, "b": b, **more})
-    forms: list[tuple[Any, Any]] = [
-        ([x], y), (x, [y]), ((x,), y), (x, (y,)), ({"k": x}, y), (x, {"k": y}), ([x, y], []),
-        ([], [x, y]), ([[x]], y), (x, [[y]]), ([(x,)], y),
-    ]  # fmt: skip
-    for _ in range(3):  # the last ones in the core
-        for a, b in forms:
-            for more in ({}, {"c": x}, {"c": [x]}, {"c": (x,)}):
-                made, expected = pair(a, b, **more), {"a": a, "b": b, **more}
-                assert plugrt.tree.structure(made) == plugrt.tree.structure(expected)
-                for one, other in zip(*map(plugrt.tree.leaves, (made, expected)), strict=True):
-                    np.testing.assert_array_equal(one, other)
-    assert len(pair._pipeline.calls) >= 4 * len(forms)

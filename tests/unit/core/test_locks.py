@@ -78,24 +78,6 @@ def test_a_lock_waits_for_the_thread_that_has_it() -> None:
     assert order == ["released", "waited"]
 
 
-def test_what_threads_do_under_the_lock_is_done_by_one_at_a_time() -> None:
-    lock, inside, most = core.Lock(), list[int](), list[int]()
-
-    def work() -> None:
-        for i in range(200):
-            with lock, lock:
-                inside.append(i)
-                most.append(len(inside))
-                inside.pop()
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert most == [1] * 800
-
-
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="signals as POSIX has them")
 def test_a_signal_ends_the_wait_for_a_lock_whose_handler_raises() -> None:
     class Interrupt(BaseException):
@@ -134,48 +116,6 @@ def _switches_rarely() -> Iterator[None]:
     sys.setswitchinterval(60)
     yield
     sys.setswitchinterval(before)
-
-
-@pytest.mark.usefixtures("_switches_rarely")
-def test_a_thread_that_takes_the_lock_again_at_once_does_not_keep_it_from_those_that_wait() -> None:
-    lock, waited, rounds = core.Lock(), list[int](), 0
-
-    def wait(number: int) -> None:
-        with lock:
-            waited.append(number)
-
-    threads = [threading.Thread(target=wait, args=(i,)) for i in range(3)]
-    lock.acquire()
-    for thread in threads:
-        thread.start()
-    while len(waited) < len(threads) and rounds < 500:
-        rounds += 1
-        time.sleep(0.005)  # with the lock: the others run, and find that they have to wait
-        lock.release()
-        lock.acquire()
-    lock.release()
-    for thread in threads:
-        thread.join(60)
-    assert sorted(waited) == [0, 1, 2]
-    assert rounds < 500
-    assert repr(lock) == FREE
-
-
-def test_threads_get_the_lock_in_the_order_in_which_they_began_to_wait() -> None:
-    lock, order = core.Lock(), list[int]()
-
-    def wait(number: int) -> None:
-        with lock:
-            order.append(number)
-
-    threads = [threading.Thread(target=wait, args=(i,)) for i in range(4)]
-    with lock:
-        for i, thread in enumerate(threads):
-            thread.start()
-            _await_waiting(lock, i + 1)
-    for thread in threads:
-        thread.join(60)
-    assert order == [0, 1, 2, 3]
 
 
 class Interrupt(BaseException):
@@ -231,32 +171,6 @@ def test_a_handler_may_wait_for_threads_that_need_the_lock_that_it_interrupted_t
 
 
 @needs_signals
-def test_a_handler_may_acquire_the_lock_whose_wait_it_interrupts(handle: Any) -> None:
-    lock, holding, order = core.Lock(), threading.Event(), list[str]()
-
-    def hold() -> None:
-        with lock:
-            holding.set()
-            _await_waiting(lock, 1)
-            _signal_main()
-            time.sleep(0.05)
-            order.append("held")
-
-    def acquire() -> None:
-        with lock:
-            order.append("handled")
-
-    handle(acquire)
-    holder = threading.Thread(target=hold, daemon=True)
-    holder.start()
-    holding.wait(60)
-    with lock:
-        order.append("acquired")
-    holder.join(60)
-    assert order == ["held", "handled", "acquired"]
-
-
-@needs_signals
 @pytest.mark.usefixtures("_switches_rarely")
 def test_a_thread_that_a_signal_reaches_as_it_is_given_the_lock_has_it(handle: Any) -> None:
     lock, holding, order = core.Lock(), threading.Event(), list[str]()
@@ -286,26 +200,6 @@ def test_a_thread_that_a_signal_reaches_as_it_is_given_the_lock_has_it(handle: A
     assert _in_thread(lambda: lock.acquire(False)) is False
     lock.release()
     assert _in_thread(lambda: lock.acquire(False)) is True
-
-
-def test_threads_that_wait_for_the_lock_and_then_try_it_get_on() -> None:
-    """As deletes of the cpu plugin do: a lock that is always given on is never free to try."""
-    lock, turns, end = core.Lock(), [0] * 4, time.perf_counter() + 30
-
-    def take(number: int) -> None:
-        while turns[number] < 100_000 and time.perf_counter() < end:
-            with lock:
-                pass
-            if lock.acquire(False):
-                lock.release()
-                turns[number] += 1
-
-    threads = [threading.Thread(target=take, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert turns == [100_000] * 4  # many times what a thread does before it is switched
 
 
 def test_wrong_uses_of_a_lock_are_refused() -> None:

@@ -123,6 +123,9 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
 
 def test_a_runner_whose_parts_do_not_fit_is_refused() -> None:
     """It would read past its room, or return what was never made."""
+    for wrong, words in (({0}, "of this class"), ([1], "another number")):
+        with pytest.raises(ValueError, match=words):
+            core.Tree(1, wrong, None)
 
     def make(produced: int, *origins: int, donated: tuple[int, ...] = ()) -> Any:
         launcher = core.FunctionLauncher(list, produced, None, (), None, (), None)

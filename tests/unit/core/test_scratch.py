@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 import plugrt
-from plugrt.execution.launches import pipeline
 from plugrt.native.native_core import core
-from support.native_core import runs_in_c
+from support.native_core import python_calls, runs_in_c
 
 pytestmark = runs_in_c
 H = np.arange(4, dtype=np.float32)
 
 
-@pytest.fixture
-def in_python(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Grows with each call of a program that is left to Python."""
-    calls: list[str] = []
-    real = pipeline.compile_runner
-
-    def compile_runner(program: Any, out_tree: Any, avals: Any, make: Callable[[], Any]) -> Any:
-        slow = make()
-
-        def noting(values: Sequence[Any]) -> Any:
-            calls.append(program.plan.name)
-            return slow(values)
-
-        return real(program, out_tree, avals, lambda: noting)
-
-    monkeypatch.setattr(pipeline, "compile_runner", compile_runner)
-    return calls
+def slow(seen: list[str]) -> int:
+    """Returns how many of the calls of programs among these of functions were left to Python."""
+    return seen.count("run")
 
 
 @pytest.mark.parametrize(
@@ -47,46 +31,47 @@ def in_python(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         [complex(i, -i) for i in range(5)],
     ],
 )
-def test_new_numbers_are_put_without_python(numbers: list[Any], in_python: list[str]) -> None:
+def test_new_numbers_are_put_without_python(numbers: list[Any]) -> None:
     add = plugrt.jit(lambda a, b: a + b)
     x = plugrt.device_put(H.astype(np.int32) if type(numbers[0]) is int else H)
     add(x, numbers[0])  # a library's first launch is in Python
-    in_python.clear()
-    found = [(number, add(x, number)) for number in [*numbers, *numbers, numbers[0], numbers[0]]]
-    assert not in_python
+    with python_calls() as seen:
+        found = [(n, add(x, n)) for n in [*numbers, *numbers, numbers[0], numbers[0]]]
+    assert slow(seen) == 0
     for number, result in found:
         with np.errstate(over="ignore"):
             expected = np.asarray(x) + np.asarray(number).astype(result.dtype)
         np.testing.assert_array_equal(np.asarray(result), expected)
 
 
-def test_numbers_that_numpy_must_judge_are_left_to_python(in_python: list[str]) -> None:
+def test_numbers_that_numpy_must_judge_are_left_to_python() -> None:
     add = plugrt.jit(lambda a, b: a + b)
     x = plugrt.device_put(H)
     add(x, 2.0)
-    in_python.clear()
-    with pytest.warns(RuntimeWarning, match="overflow encountered in cast"):
+    with (
+        pytest.warns(RuntimeWarning, match="overflow encountered in cast"),
+        python_calls() as seen,
+    ):
         assert np.isinf(np.asarray(add(x, 1e39))).all()
-    assert len(in_python) == 1
-    np.testing.assert_array_equal(np.asarray(add(x, 1.5)), H + np.float32(1.5))
-    assert len(in_python) == 1
+    assert slow(seen) == 1
+    with python_calls() as seen:
+        found = add(x, 1.5)
+    assert slow(seen) == 0
+    np.testing.assert_array_equal(np.asarray(found), H + np.float32(1.5))
 
 
 @pytest.mark.parametrize("source", [H, np.arange(8, dtype=np.float32)[::2], 2.5, 3])
-def test_an_array_is_donated_beside_host_values_without_python(
-    source: Any, in_python: list[str]
-) -> None:
+def test_an_array_is_donated_beside_host_values_without_python(source: Any) -> None:
     step = plugrt.jit(lambda a, b: a + b, donate_argnums=0)
     state, expected = plugrt.device_put(H), H
     for i in range(20):
         other = source * i if isinstance(source, np.ndarray) else source + i
-        last, state = state, step(state, other)
+        with python_calls() as seen:
+            last, state = state, step(state, other)
         expected = expected + np.asarray(other, np.float32)
         assert last.is_deleted()
-        if i == 0:
-            in_python.clear()
+        assert i == 0 or slow(seen) == 0
     np.testing.assert_array_equal(np.asarray(state), expected)
-    assert not in_python
 
 
 def test_a_refused_donation_leaves_array_and_memory_as_they_were() -> None:
@@ -206,7 +191,7 @@ def test_what_a_put_raises_is_left_to_python_unless_it_interrupts() -> None:
 @pytest.mark.parametrize("count", [2048, 1 << 15, 1 << 18])
 @pytest.mark.parametrize("donated", [(), (0,), (0, 1)])
 def test_larger_arrays_of_the_host_are_put_without_python(
-    count: int, donated: tuple[int, ...], in_python: list[str]
+    count: int, donated: tuple[int, ...]
 ) -> None:
     """They may be written again as soon as the call returns."""
     step = plugrt.jit(lambda given, n: given["x"] * 2 + given["y"] * n, donate_argnums=donated)
@@ -215,13 +200,13 @@ def test_larger_arrays_of_the_host_are_put_without_python(
     for i in range(30):
         host[:] = i
         other[:] = 1
-        found.append(step({"x": host, "y": plugrt.device_put(other)}, float(i)))
+        given = {"x": host, "y": plugrt.device_put(other)}
+        with python_calls() as seen:
+            found.append(step(given, float(i)))
         host[:] = other[:] = -1
-        if i == 0:
-            in_python.clear()
+        assert i == 0 or slow(seen) == 0
     for i, result in enumerate(found):
         np.testing.assert_array_equal(np.asarray(result), np.full(count, 3 * i, np.float32))
-    assert not in_python
 
 
 def test_results_that_are_kept_tell_when_memory_may_be_written_again() -> None:

@@ -22,7 +22,7 @@ from plugrt_cpu.one_part import for_one_device
 from plugrt_cpu.shards import await_all
 from support.behaviour import behaviour
 from support.cpu_launches import of_cpu_launches
-from support.cpu_programs import add, all_reduce, function, identity, matmul, tensor
+from support.cpu_programs import add, all_reduce, matmul
 
 FOUR = CompileOptions(num_replicas=4)
 COMES_APART = jaxlib_minor() >= (0, 10)
@@ -96,14 +96,6 @@ def test_whole_and_apart_meet(client: Client) -> None:
     assert values(double) == [0, 2, 4, 6]
 
 
-def test_a_replica_knows_its_number(client: Client) -> None:
-    t = "tensor<ui32>"
-    program = function([], [t], f"%0 = stablehlo.replica_id : {t}\nreturn %0 : {t}")
-    loaded = client.compile(program, FOUR)
-    for _ in range(2):
-        assert [int(b.to_host()) for b in loaded.execute([])[0]] == [0, 1, 2, 3]
-
-
 def test_devices_in_another_order(client: Client) -> None:
     ids = (3, 0, 2)
     options = CompileOptions(
@@ -175,22 +167,6 @@ def test_refusals_come_before_any_launch(client: Client) -> None:
         loaded.execute([put(client), put(client)])
 
 
-def test_no_results_and_several(client: Client) -> None:
-    t = tensor((4,), "float32")
-    none = client.compile(function([t], [], "return"), FOUR)
-    assert list(none.execute([put(client)])) == []
-    two = client.compile(function([t], [t, t], f"return %arg0, %arg0 : {t}, {t}"), FOUR)
-    assert [values(r) for r in two.execute([put(client)])] == [[0, 1, 2, 3]] * 2
-
-
-def test_a_loaded_executable_comes_apart_too(client: Client) -> None:
-    code = client.compile(add(), FOUR).executable.serialize()
-    loaded = client.deserialize_executable(code)
-    result = loaded.execute([put(client), put(client)])[0]
-    assert result.is_split == COMES_APART  # type: ignore[attr-defined]
-    assert values(result) == [0, 2, 4, 6]
-
-
 def test_larger_work_is_done_together(client: Client) -> None:
     loaded = client.compile(matmul(400, 30), FOUR)
     eyes = [client.buffer_from_host(np.eye(400, dtype="f4"), d) for d in client.devices()[:4]]
@@ -212,14 +188,6 @@ def test_larger_work_is_done_together(client: Client) -> None:
 )
 def test_what_is_small(analysis: dict[str, float], small: bool) -> None:
     assert is_small(analysis) is small
-
-
-def test_types_of_all_widths(client: Client) -> None:
-    loaded = client.compile(identity((3,), "int4"), FOUR)
-    host = np.array([1, -2, 3]).astype(loaded.executable.output_types[0].dtype)
-    shards = [client.buffer_from_host(host, d) for d in client.devices()[:4]]
-    for buffer in loaded.execute([shards])[0]:
-        np.testing.assert_array_equal(buffer.to_host(), host)
 
 
 def over(*entries: Any) -> NamedSharding:

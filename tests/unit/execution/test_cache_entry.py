@@ -2,58 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from plugrt.errors import DataLoss, FailedPrecondition, InvalidArgument
-from plugrt.execution.compilation import cpu_features
-from plugrt.execution.compilation.cache_key import Facts, collect_facts
-from plugrt.execution.compilation.compilation_cache import decode_entry, encode_entry
+from plugrt.execution.compilation import cache_key
+from plugrt.execution.compilation.cache_key import collect_facts
 from plugrt.interface import CompileOptions, DeviceAssignment, Program
 from support.fake_client import FakeClient
-
-
-def facts(**changed: Any) -> Facts:
-    made = collect_facts(FakeClient(), Program(b"some bytes", format="hlo"), CompileOptions())
-    assert made is not None
-    return replace(made, **changed)
-
-
-def test_an_entry_gives_its_bytes_for_its_own_facts_only() -> None:
-    entry = encode_entry(b"\n\x00machine code", facts())
-    assert decode_entry(entry, facts()) == (b"\n\x00machine code", 0.0)
-    for name in Facts.__dataclass_fields__:
-        other = facts(**{name: "other"})
-        assert other.digest() != facts().digest()
-        with pytest.raises(FailedPrecondition, match=name):
-            decode_entry(entry, other)
-
-
-def test_no_alteration_gives_bytes_other_than_those_kept() -> None:
-    chance, body = random.Random(3), bytes(range(256)) * 4
-    entry = encode_entry(body, facts())
-    for _ in range(3000):
-        content = bytearray(entry)
-        for _ in range(chance.randint(1, 4)):
-            at = chance.randrange(len(content))
-            content[at : at + chance.randrange(3)] = chance.randbytes(chance.randrange(3))
-        with contextlib.suppress(DataLoss, FailedPrecondition, InvalidArgument):
-            assert decode_entry(bytes(content), facts())[0] == body
-
-
-@pytest.mark.parametrize("line", [
-    b"", b"[]", b"{}", b"null", b'{"facts": 3}', b'{"facts": {}}', b"[" * 100_000, b"\xff",
-    b'{"facts": {"program": []}, "sha256": 3}',
-])  # fmt: skip
-def test_headers_of_any_shape_are_refused(line: bytes) -> None:
-    magic = encode_entry(b"", facts()).partition(b"\n")[0]
-    with pytest.raises((DataLoss, FailedPrecondition)):
-        decode_entry(magic + b"\n" + line + b"\nbody", facts())
 
 
 def test_two_programs_or_options_never_share_a_name() -> None:
@@ -107,8 +64,8 @@ def test_another_processor_has_other_entries(tmp_path: Path) -> None:
     words = set()
     for i, text in enumerate(["flags: sse avx", "flags: sse avx avx512f", "Features : neon sve"]):
         (tmp_path / f"{i}").write_text(f"processor: 0\n{text}\n")
-        words.add(cpu_features.features(tmp_path / f"{i}"))
+        words.add(cache_key.cpu_features(tmp_path / f"{i}"))
     (tmp_path / "again").write_text("model name: another\nflags: avx sse\n")
-    assert cpu_features.features(tmp_path / "again") in words
+    assert cache_key.cpu_features(tmp_path / "again") in words
     assert len(words) == 3
-    assert cpu_features.features(tmp_path / "absent") not in words
+    assert cache_key.cpu_features(tmp_path / "absent") not in words

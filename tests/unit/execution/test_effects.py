@@ -24,8 +24,8 @@ from plugrt.execution.executables.client_launches import calling_launches
 from plugrt.interface import Capabilities, Device
 from plugrt_sdk import BackendClient
 from support.distributions import run_python
-from support.late_launches import LateLaunches
 from support.registries import registry
+from unit.execution.late_launches import LateLaunches
 
 SCALAR = plugrt.ShapeDtypeStruct((), "int32")
 OVERTAKES = 0.3
@@ -146,7 +146,7 @@ import numpy as np
 import plugrt
 from plugrt_sdk import BackendClient
 from support.distributions import run_python
-from support.late_launches import LateLaunches
+from unit.execution.late_launches import LateLaunches
 ending, never = threading.Event(), threading.Event()
 hold = lambda n: (ending.wait(), never.wait({3 * OVERTAKES}))
 device = BackendClient(LateLaunches(hold)).devices()[0]

@@ -6,10 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from jaxlib import xla_client
 
 from plugrt.errors import InvalidReply, ShapeError, Unimplemented
 from plugrt.execution.placement.chosen_shardings import find_spec
-from plugrt.execution.shardings.op_sharding import read_op_sharding, write_op_sharding
+from plugrt.execution.shardings.op_sharding import (
+    read_op_sharding,
+    show_op_sharding,
+    write_op_sharding,
+)
 from plugrt.execution.shardings.tiling import Tiling
 from plugrt.sharding import GSPMDSharding, Mesh, NamedSharding
 from plugrt.sharding import PartitionSpec as P
@@ -69,6 +74,31 @@ def test_forms_that_xla_writes() -> None:
     assert read_op_sharding(listed, 2, 4) == Tiling((2, 2), (3, 1, 2, 0))
     last = other(message(3, packed(2, 2)), message(9, packed(4)), message(8, packed(0)))
     assert read_op_sharding(last, 1, 4) == Tiling((2,), (0, 0, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("message_", "text"),
+    [
+        (b"", "{replicated}"),
+        (integer(1, 1) + message(4, packed(2)), "{maximal device=2}"),
+        (integer(1, 4), "{manual}"),
+        (other(message(3, packed(2, 2)), message(4, packed(3, 1, 2, 0))), "{devices=[2,2]3,1,2,0}"),
+        (other(message(3, packed(4)), message(9, packed(4)), message(10, packed(0))),
+         "{devices=[4]<=[4]}"),
+        (other(message(3, packed(2, 1, 2)), message(9, packed(2, 2)), message(10, packed(1, 0)),
+               integer(6, 1)), "{devices=[2,1,2]<=[2,2]T(1,0) last_tile_dim_replicate}"),
+        (other(message(3, packed(1, 2, 2)), message(9, packed(4)), message(10, packed(0)),
+               message(8, packed(4, 0))),
+         "{devices=[1,2,2]<=[4] last_tile_dims={manual, replicated}}"),
+        (b"\xff", "b'\\xff'"),
+    ],
+)  # fmt: skip
+def test_the_text_is_hlos(message_: bytes, text: str) -> None:
+    assert show_op_sharding(message_) == text
+    if message_ and message_ != b"\xff":
+        theirs = xla_client.OpSharding()
+        theirs.ParseFromString(message_)
+        assert str(xla_client.HloSharding.from_proto(theirs)) == text
 
 
 WRONG: dict[str, tuple[bytes, type[Exception], str]] = {

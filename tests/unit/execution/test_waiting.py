@@ -11,7 +11,7 @@ import pytest
 import plugrt
 from plugrt import monitoring
 from plugrt.errors import DeletedBuffer
-from plugrt.execution.arrays.waiting import await_together
+from plugrt.execution.arrays.array_contents import await_together
 
 H = np.arange(8, dtype=np.float32).reshape(4, 2)
 

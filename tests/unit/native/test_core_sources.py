@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import re
 import runpy
-import types
 from pathlib import Path
 from typing import Any
 
@@ -72,28 +71,6 @@ def test_c_and_python_name_the_sources_as_they_are(folder: str) -> None:
     } - {HEADER}
 
 
-@pytest.mark.parametrize("change", ["changed", "added", "removed"])
-def test_what_is_stale_is_named_with_the_command_that_mends_it(tmp_path: Path, change: str) -> None:
-    core = tmp_path / SDK
-    core.mkdir(parents=True)
-    package = tmp_path / "plugin_sdk/src/plugrt_sdk/export"
-    package.mkdir(parents=True)
-    for name in ("generate.py", "module.c"):
-        (core / name).write_bytes((ROOT / SDK / name).read_bytes())
-    runpy.run_path(str(core / "generate.py"), run_name="__main__")
-    check_made(SDK, "SOURCE_FILES", tmp_path)
-    if change == "removed":
-        (core / "module.c").unlink()
-    else:
-        (core / {"changed": "module.c", "added": "new.c"}[change]).write_text("int new_one;")
-    with pytest.raises(pytest.fail.Exception) as failed:
-        check_made(SDK, "SOURCE_FILES", tmp_path)
-    assert f"{SDK}/{HEADER}, plugin_sdk/src/plugrt_sdk/export/core_sources.py: not what" in str(
-        failed.value
-    )
-    assert f"Run\n    .venv/bin/python {SDK}/generate.py\n" in str(failed.value)
-
-
 def test_a_source_has_one_line_that_changes_with_it(tmp_path: Path) -> None:
     (tmp_path / "arrays").mkdir()
     for name in ("arrays/array.c", HEADER):
@@ -110,13 +87,3 @@ def test_a_source_has_one_line_that_changes_with_it(tmp_path: Path) -> None:
 def test_the_compiled_module_says_its_sources(folder: str, module: str) -> None:
     core = importlib.import_module(module)
     assert explain_other_sources(core, NAMED[folder], "plugrt", "runtime") == ""
-
-
-@pytest.mark.parametrize("known", [{}, {"SOURCES": "array.c 0123456789ab\n"}])
-def test_a_module_of_other_sources_is_told_with_the_cure(known: dict[str, str]) -> None:
-    stale = types.SimpleNamespace(__file__="/there/_core.abi3.so", **known)
-    assert explain_other_sources(stale, NAMED[SDK], "plugrt-sdk", "plugin_sdk") == (
-        "/there/_core.abi3.so was built from other sources than plugrt-sdk's Python files belong "
-        'to. Install plugrt-sdk again, which builds it (in a clone "pip install -e plugin_sdk" or '
-        '"make demo")'
-    )

@@ -42,13 +42,13 @@ spec.loader.exec_module(module_from_spec(spec))
 """
 
 
-def refuse(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    """Has the extension fail to be imported."""
+def refuse(error: Exception) -> Any:
+    """Returns what fails to import the extension."""
 
-    def import_native(name: str) -> Any:
+    def load(name: str) -> Any:
         raise error
 
-    monkeypatch.setattr(native_core, "import_native", import_native)
+    return load
 
 
 @needs_core
@@ -75,21 +75,21 @@ def test_the_core_is_chosen_where_it_is_and_nothing_is_asked_for() -> None:
 def test_python_is_chosen_where_the_core_is_not(
     monkeypatch: pytest.MonkeyPatch, error: Exception, without_gil: int, why: str
 ) -> None:
-    refuse(monkeypatch, error)
+    load = refuse(error)
     monkeypatch.setattr("sysconfig.get_config_var", lambda _: without_gil)
-    core, reason = choose_core(None)
+    core, reason = choose_core(None, load)
     assert core is None
     assert re.search(why, reason)
     with pytest.raises(ConfigError, match=f"PLUGRT_CORE=c .*{why}.*unset PLUGRT_CORE"):
-        choose_core("c")
+        choose_core("c", load)
 
 
 def test_another_interpreter_is_not_told_to_install_what_it_cannot_have(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    refuse(monkeypatch, ImportError("plugrt._core serves the main interpreter alone"))
+    load = refuse(ImportError("plugrt._core serves the main interpreter alone"))
     monkeypatch.setattr(native_core, "is_main_interpreter", lambda: False)
-    core, reason = choose_core(None)
+    core, reason = choose_core(None, load)
     assert core is None
     assert reason == "the core serves the first interpreter of a process alone, and this is another"
 
@@ -98,18 +98,16 @@ STALE = "built from other sources .* Install plugrt again.*pip install -e runtim
 
 
 @pytest.mark.parametrize("known", [{}, {"SOURCES": "array.c 0123456789ab\n"}])
-def test_python_is_chosen_where_the_core_is_of_other_sources(
-    monkeypatch: pytest.MonkeyPatch, known: dict[str, str]
-) -> None:
+def test_python_is_chosen_where_the_core_is_of_other_sources(known: dict[str, str]) -> None:
     """As after ``git pull`` in an editable installation: what Python uses may not be in it."""
     stale = types.SimpleNamespace(__file__="/there/_core.abi3.so", **known)
-    monkeypatch.setattr(native_core, "import_native", lambda _: [stale])
-    core, reason = choose_core(None)
+    load = lambda _: [stale]  # noqa: E731
+    core, reason = choose_core(None, load)
     assert core is None
     assert re.match(f"/there/_core.abi3.so was {STALE}", reason)
     with pytest.raises(ConfigError, match=f"PLUGRT_CORE=c .*{STALE}.*unset PLUGRT_CORE"):
-        choose_core("c")
-    assert choose_core("python") == (None, "PLUGRT_CORE=python")
+        choose_core("c", load)
+    assert choose_core("python", load) == (None, "PLUGRT_CORE=python")
 
 
 @pytest.mark.parametrize("asked", [None, "c"])

@@ -136,16 +136,16 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     folder = tmp_path / "counted_space" / "counted"
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("import counted_space.counted.part as part\nstate = []\n")
-    (folder / "part.py").write_text("import builtins\nbuiltins.counted_imports.append(1)\n")
+    (folder / "part.py").write_text("import sys\nsys.modules['imports_of_part'].append(1)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr("builtins.counted_imports", [], raising=False)
+    monkeypatch.setitem(sys.modules, "imports_of_part", [])
     yield "counted_space.counted"
     for name in [n for n in sys.modules if n.startswith("counted_space")]:
         del sys.modules[name]
 
 
 def imports() -> int:
-    return len(__import__("builtins").counted_imports)
+    return len(sys.modules["imports_of_part"])
 
 
 def test_a_module_is_imported_apart(package: str) -> None:

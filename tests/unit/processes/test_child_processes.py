@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from plugrt.processes.run_in_child import Outcome, run_in_child
-from support.child_targets import HERE
 from support.leftovers import VARIABLE, left_after, processes_with, wait_for
+from unit.processes.child_targets import HERE
 
 TESTS = Path(__file__).parents[2]
 

@@ -13,8 +13,6 @@ from plugrt.interface import TensorType
 from plugrt.stablehlo import modules, types
 from plugrt.stablehlo.bindings import ir, new_context
 from plugrt.stablehlo.element_names import element_name
-from plugrt.stablehlo.passes import legalize_chlo
-from support.distributions import run_python
 
 TEXT = """
 module @m {
@@ -126,15 +124,6 @@ def test_notes_of_the_parser_are_kept_with_their_places() -> None:
         modules.parse(text)
 
 
-def test_chlo_is_legalised() -> None:
-    module = modules.parse(TEXT.replace("stablehlo.sine %x", "chlo.tan %x").replace(
-        ": tensor<2xf32>\n    return", ": tensor<2xf32> -> tensor<2xf32>\n    return"
-    ))  # fmt: skip
-    assert "chlo.tan" in str(module)
-    legalize_chlo(module)
-    assert "chlo" not in str(module)
-
-
 # --- types -------------------------------------------------------------------------------------
 
 _DTYPES = [
@@ -175,22 +164,3 @@ def test_sizes_beyond_63_bits(shape: tuple[int, ...]) -> None:
         types.check_size(shape, np.dtype(np.float32))
     types.check_size((2**60,), np.dtype(np.float32))
     types.check_size((), np.dtype(np.float32))
-
-
-# --- without jaxlib -----------------------------------------------------------------------------
-
-
-def test_without_jaxlib_the_message_names_the_extra() -> None:
-    done = run_python(
-        """
-        import sys
-        sys.modules["jaxlib"] = None
-        import plugrt
-        for package, name in (plugrt, "jit"), (plugrt.array_api, "sin"):
-            try:
-                getattr(package, name)
-            except ImportError as error:
-                print(type(error).__name__, "plugrt[trace]" in str(error))
-        """
-    )
-    assert done.stdout.splitlines() == ["MissingTraceExtra True"] * 2, done.stderr

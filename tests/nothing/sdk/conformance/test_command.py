@@ -380,3 +380,77 @@ def test_a_quick_run_is_of_one_dtype_and_of_no_profile() -> None:
     refused = conform("numpy", "--quick", "--profile", "jax")
     assert exit_code(refused) == 2
     assert "--quick leaves out checks that a profile needs" in str(refused.exception)
+
+
+def listed(*arguments: str) -> list[str]:
+    return [row["id"] for row in json.loads(conform("--list", "--json", *arguments).output)]
+
+
+def test_shards_have_each_selected_check_once() -> None:
+    whole = listed("-k", "buffers")
+    parts = [listed("-k", "buffers", "--shard", f"{i}/4") for i in (1, 2, 3, 4)]
+    assert sorted(name for part in parts for name in part) == sorted(whole)
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+def stored(name: str) -> dict[str, str]:
+    """Returns the verdicts of a stored report, of the checks that ran."""
+    rows = json.loads(Path(name).read_text())["checks"]
+    return {row["id"]: row["verdict"] for row in rows if row["verdict"] != "NOT-RUN"}
+
+
+def test_a_run_goes_on_from_reports_and_runs_what_they_lack() -> None:
+    both = ("--check", KILLED, "--check", HELD)
+    assert exit_code(conform(MUTANT, *both, "--shard", "1/2", "--report", "1.json")) in (0, 1)
+    assert len(stored("1.json")) == 1
+    assert exit_code(conform(MUTANT, *both, "--resume", "1.json", "--report", "2.json")) == 1
+    assert stored("2.json") == {KILLED: "FAIL", HELD: "PASS"}
+    report = json.loads(Path("2.json").read_text())
+    for row in report["checks"]:
+        if row["id"] == KILLED:
+            row.update(verdict="WAIVED", was="CRASH", got="as stored")
+    Path("2.json").write_text(json.dumps(report))
+    found = conform(MUTANT, *both, "--resume", "2.json", "--report", "3.json")
+    assert (exit_code(found), stored("3.json")) == (1, {KILLED: "CRASH", HELD: "PASS"})
+    assert "as stored" in found.output
+    found = conform(MUTANT, "--rerun-failed", "3.json", "--report", "4.json")
+    assert (exit_code(found), stored("4.json")) == (1, {KILLED: "FAIL"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--resume", "r.json", "--seed", "1"), "its seed is 0, now it is 1"),
+        (("--resume", "r.json", "--option", "a=1"), "its options is {}, now it is {'a': 1}"),
+        (("--resume", "r.json", "--topology", "t"), "its topology is '', now it is 't'"),
+        (("--resume", "old.json"), "the kit has other checks now"),
+        (("--resume", "w.toml"), "w.toml is no report"),
+        (("--rerun-failed", "held.json"), "no check failed in held.json"),
+        (("--rerun-failed", "r.json", "--check", HELD), "--rerun-failed names its checks"),
+        (("--shard", "3/2"), "'3/2' is not I/N"),
+        (("--check", HELD, "--shard", "2/2"), "--shard 2/2: the selection has 1 checks"),
+        (("--repeat", "0"), "0 is not in the range"),
+    ],
+)
+def test_a_run_that_does_not_go_on_is_refused(
+    report: dict[str, Any], arguments: tuple[str, ...], words: str
+) -> None:
+    held = [row for row in report["checks"] if row["id"] == HELD]
+    Path("r.json").write_text(json.dumps(report))
+    Path("held.json").write_text(json.dumps({**report, "checks": held}))
+    Path("old.json").write_text(json.dumps({**report, "kit": {"manifest_sha256": "0"}}))
+    Path("w.toml").write_text("")
+    found = conform(MUTANT, *arguments)
+    assert exit_code(found) == 2, found.output
+    assert words in str(found.exception.format_message())  # type: ignore[union-attr]
+
+
+def test_a_fault_of_one_round_is_in_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAILED", str(tmp_path / "failed"))
+    plugin = "support.conformance_mutants:fails_once"
+    found = conform(plugin, "--check", HELD, "--repeat", "3")
+    assert exit_code(found) == 1, found.output
+    assert "of 3 rounds 1 FAIL, 2 PASS: " in " ".join(found.output.split())
+    assert exit_code(conform(plugin, "--check", HELD, "--repeat", "2")) == 0

@@ -41,31 +41,6 @@ def test_a_library_in_c(tmp_path: Path) -> None:
     assert "killed c.LoadedExecutable_Execute-_exit0: CRASH\n" in found.stdout
 
 
-def test_a_name_that_no_mutant_has(tmp_path: Path) -> None:
-    found = matrix(tmp_path, "nosuchmutant")
-    assert (found.returncode, found.stdout) == (2, "")
-    assert "no mutant has nosuchmutant in its name" in found.stderr
-
-
-def test_a_run_of_what_the_record_has_not(tmp_path: Path) -> None:
-    record = tmp_path / "record.json"
-    record.write_text(json.dumps([{"mutants": ["buffers.read_twice"]}]))
-    words, where = ("buffers.read_",), {"RECORD": str(record)}
-    found = matrix(tmp_path, *words, **where)
-    assert found.returncode == 0, found.stderr
-    assert "killed buffers.read_only: FAIL" in found.stdout
-    assert "buffers.read_twice" not in found.stdout
-    first, second = json.loads(record.read_text())
-    assert first == {"mutants": ["buffers.read_twice"]}
-    assert second["count"] == second["killed"] == len(second["mutants"]) > 0
-    assert "buffers.read_twice" not in second["mutants"]
-    again = matrix(tmp_path, *words, **where)
-    assert (again.returncode, again.stdout) == (
-        0, f"all of these mutants were in a run that {record} has\n",
-    )  # fmt: skip
-    assert len(json.loads(record.read_text())) == 2
-
-
 def test_the_page_states_the_figures_of_the_record() -> None:
     runs = json.loads((ROOT / "docs/data/kill_matrix.json").read_text())
     page = " ".join((ROOT / "docs/conformance.md").read_text("utf-8").split())

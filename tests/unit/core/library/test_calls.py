@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import _thread
-import collections
 import copy
 import gc
 import inspect
 import itertools
 import pickle
 import re
-import sys
-import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,13 +20,7 @@ import pytest
 import plugrt
 from plugrt import tree as pytrees
 from plugrt.capi import create_client, load_library
-from plugrt.errors import (
-    ArgumentMismatch,
-    DeletedBuffer,
-    InvalidArgument,
-    NotAnArray,
-    UnhashableStaticArgument,
-)
+from plugrt.errors import ArgumentMismatch, DeletedBuffer, NotAnArray, UnhashableStaticArgument
 from plugrt.interface import Client
 from plugrt.native.native_core import core
 from support.alone import alone
@@ -42,7 +32,6 @@ pytestmark = [
     runs_in_c,
 ]
 H = np.arange(4, dtype=np.float32)
-CALLS = 20_000
 
 
 @pytest.fixture(scope="module")
@@ -58,34 +47,6 @@ def client() -> Iterator[Client]:
 def _put(client: Client, value: Any = H) -> plugrt.Array:
     made: plugrt.Array = plugrt.device_put(value, client.devices()[0])
     return made
-
-
-def test_calls_of_arrays_are_the_cores_whatever_form_the_results_have(client: Client) -> None:
-    x, y = _put(client), _put(client, 2 * H)
-    functions: dict[str, Any] = {
-        "leaf": lambda a, b: a + b,
-        "tuple": lambda a, b: (a - b, a * b),
-        "list": lambda a, b: [a * b],
-        "dict": lambda a, b: {"z": a + b, "a": a - b},
-        "unused": lambda a, b: b + 1,
-        "many": lambda *values: [value + i for i, value in enumerate(values)],
-    }
-    for name, function in functions.items():
-        jitted = plugrt.jit(function)
-        arguments = [x, y] * 20 if name == "many" else [x, y]
-        assert not warm_calls(partial(jitted, *arguments)), name
-        found = jitted(*arguments)
-        expected = function(*[np.asarray(v) for v in arguments])
-        assert type(found) is (plugrt.Array if name in ("leaf", "unused") else type(expected))
-        if isinstance(found, dict):
-            assert [*found] == [*expected]
-            found, expected = [*found.values()], [*expected.values()]
-        np.testing.assert_array_equal(np.asarray(found), expected)
-
-
-class Pair(NamedTuple):
-    w: Any
-    b: Any
 
 
 def test_calls_of_every_form_are_flattened_in_the_core(client: Client) -> None:
@@ -123,33 +84,6 @@ def test_calls_of_every_form_are_flattened_in_the_core(client: Client) -> None:
         np.testing.assert_array_equal(np.asarray(inner(deep)), H + 1)
     with pytest.raises(UnhashableStaticArgument, match="'n' of '<lambda>' is of type list"):
         static(x, [1])
-
-
-def test_a_warm_call_within_a_traced_function_is_traced(client: Client) -> None:
-    x = _put(client)
-    twice = plugrt.jit(lambda a: a * 2)
-    for _ in range(3):
-        twice(x)
-    seen: list[Any] = []
-
-    def outer(a: Any) -> Any:
-        seen.append(twice(x))  # an array, and no tracer
-        return a + seen[-1]
-
-    text = plugrt.jit(outer).lower(x).as_text()
-    assert text.count("multiply") == 1
-    assert type(seen[0]) is not plugrt.Array
-
-
-def test_errors_of_warm_calls_show_the_users_frames_alone(client: Client) -> None:
-    x, gone = _put(client), _put(client)
-    jitted = plugrt.jit(lambda a, b: a + b)
-    for _ in range(3):
-        jitted(x, x)
-    gone.delete()
-    with pytest.raises(DeletedBuffer) as error:
-        jitted(x, gone)
-    assert {frame.filename for frame in traceback.extract_tb(error.tb)} == {__file__}
 
 
 def test_what_plugrt_donates_on_its_way_names_the_users_line(client: Client) -> None:
@@ -197,58 +131,6 @@ def test_calls_of_compiled_objects_with_arrays_are_the_cores(client: Client) -> 
         compiled(x, y)
 
 
-def test_results_of_every_form_are_made_in_the_core(client: Client) -> None:
-    x = _put(client)
-    ordered = collections.OrderedDict
-    functions: dict[str, Any] = {
-        "nested": lambda a: {"p": Pair(a + 1, [a * 2]), "n": None, "c": (a - 1, {})},
-        "unsorted": lambda a: [{"z": a + 1, "a": {"y": a * 2, "b": ()}}],
-        "by optree": lambda a: ordered(z=a + 1, a=[a * 2]),
-        "many": lambda a: [[a * i, None] for i in range(40)],
-        "passed": lambda a: (a, a + 1, [a]),
-        "closed over": lambda a: {"c": x, "s": a + x},
-    }
-    for name, function in functions.items():
-        jitted = plugrt.jit(function)
-        in_python = warm_calls(partial(jitted, x))
-        assert not in_python or name in ("by optree", "passed", "closed over"), name
-        found, expected = jitted(x), function(H if name != "closed over" else x)
-        assert plugrt.tree.structure(found) == plugrt.tree.structure(expected)
-        assert str(plugrt.tree.map(lambda v: 0, found)) == str(
-            plugrt.tree.map(lambda v: 0, expected)
-        )
-        leaves = zip(*map(plugrt.tree.leaves, (found, expected)), strict=True)
-        assert all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in leaves), name
-    passed = plugrt.jit(functions["passed"])
-    first, _, [second] = passed(x)
-    first.delete()
-    assert not x.is_deleted()
-    assert not second.is_deleted()
-    with pytest.raises(ValueError, match="of this class"):
-        core.Tree(1, {0}, None)
-    with pytest.raises(ValueError, match="another number"):
-        core.Tree(1, [1], None)
-
-
-def test_donated_arguments_are_taken_in_the_core_and_say_who_took_them(client: Client) -> None:
-    step = plugrt.jit(lambda a, b: (a + b, a - b), donate_argnums=0)
-    state, other = _put(client), _put(client)
-    for i in range(3):
-        taken, buffer = state, state._shards
-        state, _ = step(state, other)
-        assert (taken.is_deleted(), buffer.is_deleted()) == (True, True), i
-        assert buffer.deletion_reason == "was donated to a launch of 'jit__lambda_'"
-        with pytest.raises(DeletedBuffer, match=r"donated to '<lambda>', called at .*\.py:\d+"):
-            step(taken, other)
-    np.testing.assert_array_equal(np.asarray(state), 4 * H)
-    with pytest.raises(InvalidArgument, match="a of '<lambda>' is donated, and the same array is"):
-        step(state, state)
-    same = plugrt.jit(lambda a: a)(state)  # it shares the buffers, which the launch must not take
-    step(state, other)
-    assert state.is_deleted()
-    np.testing.assert_array_equal(np.asarray(same), 4 * H)
-
-
 def test_a_donation_in_a_thread_without_a_frame_of_python_names_no_line(client: Client) -> None:
     step = plugrt.jit(lambda a: a + 1, donate_argnums=0)
     step(_put(client))
@@ -258,21 +140,6 @@ def test_a_donation_in_a_thread_without_a_frame_of_python_names_no_line(client: 
         time.sleep(0.001)
     with pytest.raises(DeletedBuffer, match="was donated to '<lambda>', which took its memory"):
         np.asarray(x)
-
-
-def test_what_is_unusual_is_left_to_python(client: Client) -> None:
-    jitted = plugrt.jit(lambda a, b: a + b)
-    x, gone = _put(client), _put(client)
-    jitted(x, x)
-    gone.delete()
-    with pytest.raises(DeletedBuffer, match="argument b of"):
-        jitted(x, gone)
-    with pytest.raises(TypeError):
-        jitted(x)  # type: ignore[call-arg]
-    with plugrt.config.override(debug_nans=True), pytest.raises(FloatingPointError):
-        plugrt.jit(lambda a, b: a / b)(x, x)
-    outer = plugrt.jit(lambda a: jitted(a, a))
-    np.testing.assert_array_equal(np.asarray(outer(x)), 2 * H)
 
 
 def test_other_threads_see_no_key_that_is_not_filled_yet(client: Client) -> None:
@@ -338,31 +205,6 @@ def test_calls_without_memory_raise_and_leave_the_next_ones_whole(client: Client
     assert core.calls_under_way() == 0
 
 
-def test_references_stay_the_same_over_many_calls(client: Client) -> None:
-    jitted = plugrt.jit(lambda a, b: (a + b, a - b))
-    x, gone = _put(client), _put(client)
-    aval, spec, shards = x._aval, x._shards._spec, x._shards
-    kept = (aval, spec, shards, spec.handle, plugrt.config.token(), plugrt.Array, jitted)
-    jitted(x, x)
-    gone.delete()
-
-    def count() -> list[int]:
-        gc.collect()
-        return [*map(sys.getrefcount, kept), len(gc.get_objects())]
-
-    for _ in range(4):  # the first round fills caches, and garbage of others may go in one
-        before = count()
-        for i in range(CALLS):
-            jitted(x, x)
-            if i % 100 == 0:
-                with pytest.raises(DeletedBuffer):
-                    jitted(x, gone)
-        grown = [b - a for a, b in zip(before, count(), strict=True)]
-        if max(map(abs, grown)) < 50:
-            break
-    assert max(map(abs, grown)) < 50, grown
-
-
 def test_objects_of_derived_classes_are_freed_as_what_they_are() -> None:
     """A class made by ``class`` is collected and larger: its own type has to free it."""
 
@@ -383,37 +225,6 @@ def test_objects_of_derived_classes_are_freed_as_what_they_are() -> None:
             getattr(alive, name)
     alive._aval = "type"
     assert (alive._shards, alive._extra) == (None, None)
-
-
-def test_an_argument_is_deleted_while_others_launch_with_it(client: Client) -> None:
-    jitted = plugrt.jit(lambda a: a @ a)
-    big = np.ones((128, 128), np.float32)
-    current = [_put(client, big)]
-    jitted(current[0])
-    faults: list[BaseException] = []
-    done = threading.Event()
-
-    def call() -> None:
-        while not done.is_set():
-            try:
-                assert np.asarray(jitted(current[0]))[0, 0] == 128
-            except DeletedBuffer:
-                pass
-            except BaseException as fault:  # noqa: BLE001  # whatever it is fails the test
-                faults.append(fault)
-                return
-
-    threads = [threading.Thread(target=call) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for _ in range(100):
-        old, current[0] = current[0], _put(client, big)
-        old.delete()
-    done.set()
-    for thread in threads:
-        thread.join()
-    assert not faults
-    assert core.calls_under_way() == 0
 
 
 def test_what_makes_the_containers_of_results_may_fail_and_finds_donated_arrays_gone(
@@ -448,15 +259,6 @@ def test_what_makes_the_containers_of_results_may_fail_and_finds_donated_arrays_
             np.asarray(x)
 
 
-def test_compiled_functions_are_copied_as_themselves_and_refused_by_pickle(client: Client) -> None:
-    x = _put(client)
-    compiled = plugrt.jit(lambda a: a + 1).lower(x).compile()
-    assert copy.copy(compiled) is compiled
-    assert copy.deepcopy([compiled])[0] is compiled
-    with pytest.raises(TypeError, match="cannot pickle compiled '<lambda>', which is loaded"):
-        pickle.dumps(compiled)
-
-
 def test_an_interrupt_while_a_keyword_is_looked_up_is_not_lost(client: Client) -> None:
     x = _put(client)
     left = [-1]
@@ -481,3 +283,12 @@ def test_an_interrupt_while_a_keyword_is_looked_up_is_not_lost(client: Client) -
             jitted(x, **arguments)
     left[0] = -1
     np.testing.assert_array_equal(np.asarray(jitted(x, **arguments)), 2 * H)
+
+
+def test_compiled_functions_are_copied_as_themselves_and_refused_by_pickle(client: Client) -> None:
+    x = _put(client)
+    compiled = plugrt.jit(lambda a: a + 1).lower(x).compile()
+    assert copy.copy(compiled) is compiled
+    assert copy.deepcopy([compiled])[0] is compiled
+    with pytest.raises(TypeError, match="cannot pickle compiled '<lambda>', which is loaded"):
+        pickle.dumps(compiled)

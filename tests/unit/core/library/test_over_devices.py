@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gc
-import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,20 +12,15 @@ import pytest
 
 import plugrt
 from plugrt import lax
-from plugrt.capi.buffers.host_put import Transfers
 from plugrt.capi.client.client import Client
-from plugrt.capi.programs import program_launches
-from plugrt.capi.programs.launch_order import is_launched_one_by_one
-from plugrt.capi.programs.loaded_executable import LoadedExecutable
 from plugrt.errors import DeletedBuffer, InvalidArgument, InvalidReply, PjrtError
 from plugrt.execution.executables.blocking_launches import BlockingLaunches
-from plugrt.execution.executables.client_launches import client_launches
 from plugrt.interface import CompileOptions
 from plugrt.native.native_core import core
 from support.broken_library import REFUSE, SILENT, WORDS
 from support.clib import needs_cc
 from support.four_devices import FourDevices, H
-from support.native_core import runs_in_c
+from support.native_core import python_calls, runs_in_c
 from support.xla_cpu import needs_library, program
 
 pytestmark = [
@@ -48,35 +43,16 @@ def over(loaded: FourDevices) -> Iterator[FourDevices]:
     loaded.control.behave()
 
 
+IN_PYTHON = {"execute", "_execute", "_execute_on_all", "execute_with_events"}
+"""What Python launches with."""
+
+
 def _warm(function: Callable[..., Any], *args: Any) -> None:
     for _ in range(2):
         function(*args)
 
 
-def test_parts_of_host_arrays_are_the_cores_to_put_and_to_launch(
-    over: FourDevices, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add = plugrt.jit(lambda a, b: a + b, in_shardings=over.rows)
-    turned = np.arange(8, dtype=np.float32).reshape(2, 4).T[::-1]  # its parts are strided
-    _warm(add, H, turned)
-    while over.client.handle().pending:  # sources of earlier puts, which Python drops
-        over.client.handle().sweep()
-    while under_way := client_launches(over.client):  # collectives before it, as well
-        under_way._await(under_way._launches[0])
-
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise AssertionError("Python puts or launches")
-
-    monkeypatch.setattr(Transfers, "_put_with_semantics", refuse)
-    for name in ("execute", "_execute", "_execute_on_all", "execute_with_events"):
-        monkeypatch.setattr(LoadedExecutable, name, refuse)
-    np.testing.assert_array_equal(np.asarray(add(H, turned)), H + turned)
-    np.testing.assert_array_equal(np.asarray(over.put(turned)), turned)
-
-
-def test_warm_calls_over_devices_run_no_python(
-    over: FourDevices, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_warm_calls_over_devices_run_no_python(over: FourDevices) -> None:
     x = over.put()
     devices = over.client.devices()
     calls: dict[str, tuple[Callable[..., Any], list[Any], Any]] = {
@@ -95,44 +71,34 @@ def test_warm_calls_over_devices_run_no_python(
             [H + i for i in range(20)],
         ),
     }
-    for function, args, _ in calls.values():
-        _warm(function, *args)
+    with python_calls() as seen:
+        for function, args, _ in calls.values():
+            _warm(function, *args)
+    assert not IN_PYTHON.isdisjoint(seen), "the first calls are Python's"
     placed = {"pmap": calls["pmap"][0](H), "psum": calls["pmap"][0](H)}
     for name in placed:  # what is divided already, as results are
         _warm(calls[name][0], placed[name])
-
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise AssertionError("Python launched")
-
-    for name in ("execute", "_execute", "_execute_on_all", "execute_with_events"):
-        monkeypatch.setattr(LoadedExecutable, name, refuse)
     for name, (function, args, expected) in calls.items():
         factor = 2 if name in placed else 1
-        found = function(*([placed[name]] if name in placed else args))
+        with python_calls() as seen:
+            found = function(*([placed[name]] if name in placed else args))
+        assert IN_PYTHON.isdisjoint(seen), name
         for one, other in zip(plugrt.tree.leaves(found), plugrt.tree.leaves(expected), strict=True):
             np.testing.assert_array_equal(np.asarray(one), other * factor, name)
 
 
-def test_parts_that_ask_their_number_are_launched_one_by_one_and_told_it(
-    over: FourDevices, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told: list[Any] = []
-    monkeypatch.setattr(program_launches, "is_launched_one_by_one", _noting(told))
+def test_parts_that_ask_their_number_are_launched_one_by_one_and_told_it(tmp_path: Path) -> None:
+    # A client of its own: behind a launch whose devices exchange data all parts go at once.
+    over = FourDevices(tmp_path, "numbered")
     add = plugrt.jit(lambda a, b: a + b)
     x, whole = over.put(), plugrt.device_put(H, over.whole)
     number = plugrt.pmap(lambda a: a + lax.axis_index("i"), "i", devices=over.client.devices())
     for _ in range(3):
         np.testing.assert_array_equal(np.asarray(add(x, whole)), H + H)
         np.testing.assert_array_equal(np.asarray(number(H)), H + np.arange(4)[:, None])
-    assert told == [True, True]
-
-
-def _noting(told: list[Any]) -> Any:
-    def note(*args: Any) -> bool:
-        told.append(is_launched_one_by_one(*args))
-        return bool(told[-1])
-
-    return note
+    assert over.calls_during("LoadedExecutable_Execute", lambda: add(x, whole)) == 4
+    assert over.calls_during("LoadedExecutable_Execute", lambda: number(H)) == 4
+    over.close()
 
 
 def test_a_failure_half_way_frees_what_was_made_and_says_what_is_gone(over: FourDevices) -> None:
@@ -214,27 +180,6 @@ def test_a_deleted_shard_and_a_donation_of_one_array_twice_are_refused(over: Fou
         plus(x)
 
 
-def test_threads_launch_collectives_and_others_at_once(over: FourDevices) -> None:
-    total, plus = plugrt.jit(lambda a: a.sum()), plugrt.jit(lambda a: a + 1)
-    x = over.put()
-    _warm(total, x)
-    _warm(plus, x)
-    found: list[Any] = []
-
-    def run() -> None:
-        y = x
-        for _ in range(30):
-            y = plus(y)
-            found.append(total(y))
-
-    threads = [threading.Thread(target=run) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(map(float, found)) == sorted([H.sum() + H.size * i for i in range(1, 31)] * 3)
-
-
 def test_an_executable_and_a_bound_are_made_of_what_fits(over: FourDevices) -> None:
     handle: Any = over.client.handle() if isinstance(over.client, Client) else None
     with pytest.raises(ValueError, match="same results on each of its devices"):
@@ -251,24 +196,3 @@ def test_an_executable_and_a_bound_are_made_of_what_fits(over: FourDevices) -> N
         core.BoundedLauncher(launcher, [], None, 0, True, ())
     with pytest.raises(TypeError, match="cannot create"):
         core.Events()
-
-
-def test_arrays_are_deleted_while_they_are_launched_with(over: FourDevices) -> None:
-    much, alone = plugrt.jit(lambda a: a @ a.T), plugrt.jit(lambda a: a + 1)
-    host = np.ones((256, 256), np.float32)
-    x = over.put(host)
-    for function in (much, alone):
-        _warm(function, x)
-    made = much(x)
-    x.delete()  # while the launch is under way
-    np.testing.assert_array_equal(np.asarray(made), np.full((256, 256), 256, np.float32))
-    for _ in range(10):
-        x = over.put(host)
-        thread = threading.Thread(target=x.delete)
-        thread.start()
-        try:  # no collective: XLA hangs where one device of such a launch refuses its argument
-            made = alone(x)
-        except DeletedBuffer:
-            made = None
-        thread.join()
-        assert made is None or float(np.asarray(made)[255, 0]) == 2

@@ -168,17 +168,3 @@ def test_calls_of_every_kind_leave_nothing_behind(client: Client) -> None:
     for name, call in _kinds().items():
         left = _find_left(call)
         assert not left, (name, left)
-
-
-@pytest.mark.parametrize("kind", ["reference", "memory"])
-def test_what_each_call_leaves_is_found(kind: str) -> None:
-    kept: list[Any] = []
-    kept_by_memory: dict[int, bytes] = {}
-
-    def leave(i: int) -> None:
-        if kind == "reference":
-            kept.append(H)
-        else:
-            kept_by_memory[len(kept_by_memory)] = bytes(16)
-
-    assert len(_find_left(leave)) == 3

@@ -93,22 +93,6 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_the_code_of_a_check_is_its_module_and_what_that_imports(package: Path) -> None:
-    found = code_digests(["author_of_checks.checks"])
-    modules = ["author_of_checks", "author_of_checks.checks", "author_of_checks.limits"]
-    assert list(found) == modules
-    (package / "limits.py").write_text("MOST = 5\n")
-    after = code_digests(["author_of_checks.checks"])
-    assert [name for name in modules if found[name] != after[name]] == modules[2:]
-
-
-def test_imports_keep_their_dots() -> None:
-    text = "import a.b\nfrom . import c\nfrom .d import e\nfrom f import g\nfrom ..h.i import j\n"
-    assert set(describe(text.encode())[1]) == {
-        "a.b", ".", ".c", ".d", ".d.e", "f", "f.g", "..h.i", "..h.i.j"
-    }  # fmt: skip
-
-
 def test_what_a_wheel_has_written_is_used_for_the_sources_that_it_is_of(
     package: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

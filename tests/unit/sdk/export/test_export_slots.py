@@ -42,6 +42,7 @@ from support.exported import (
     ADD,
     ONE,
     Exported,
+    change,
     compile_add,
     find_api,
     find_handles_left,
@@ -55,11 +56,24 @@ FLOATS = TensorType((3,), np.dtype(np.float32))
 F32 = 11
 
 
+class Telling(BackendClient):
+    """Gives its executables the methods that a test sets."""
+
+    def __init__(self) -> None:
+        super().__init__(LateAdder(2))
+        self.of_executables: dict[str, Any] = {}
+        self.of_loaded: dict[str, Any] = {}
+
+    def compile(self, program: Program, options: CompileOptions) -> Any:
+        loaded = super().compile(program, options)
+        change(loaded.executable, **self.of_executables)
+        change(loaded, **self.of_loaded)
+        return loaded
+
+
 @pytest.fixture(scope="module")
 def late() -> Exported:
-    return Exported(
-        lambda: BackendClient(LateAdder(2)), topology_factory=FarPlugin().create_topology
-    )
+    return Exported(Telling, topology_factory=FarPlugin().create_topology)
 
 
 @pytest.fixture
@@ -118,13 +132,10 @@ def test_arguments_of_a_newer_host_may_be_longer(client: Any) -> None:
     assert ffi.unpack(args.platform_name, args.platform_name_size) == b"adder"
 
 
-def test_figures_are_written_where_the_host_has_room(
-    late: Exported, client: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_figures_are_written_where_the_host_has_room(late: Exported, client: Any) -> None:
     """An older host's statistics end earlier; a newer one's go on, with fields that are its own."""
     figures = {"bytes_in_use": 5, "peak_bytes_in_use": 7, "num_allocs": "many"}
-    device = late.made[-1].devices()[0]
-    monkeypatch.setattr(type(device), "memory_stats", lambda self: figures)
+    change(late.made[-1].devices()[0], memory_stats=lambda _: figures)
     assert client.devices()[0].memory_stats() == {"bytes_in_use": 5, "peak_bytes_in_use": 7}
     struct = ffi.new("struct PJRT_Device_MemoryStats_Args*")
     struct.struct_size = ffi.offsetof("struct PJRT_Device_MemoryStats_Args", "num_allocs")
@@ -557,30 +568,26 @@ def test_layouts_and_memory_kinds_of_a_program(client: Any) -> None:
 # --- answers of backends that cannot be true ---------------------------------------------------
 
 
-def test_a_backend_that_states_too_few_shardings_is_told(
-    late: Exported, client: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from plugrt_sdk.executable import BackendExecutable
-
-    monkeypatch.setattr(BackendExecutable, "parameter_shardings", lambda self: [b"", b""])
-    monkeypatch.setattr(BackendExecutable, "output_shardings", lambda self: [])
+def test_a_backend_that_states_too_few_shardings_is_told(late: Exported, client: Any) -> None:
+    inner: Any = late.made[-1]
+    inner.of_executables = {"parameter_shardings": lambda _: [b"", b""],
+                            "output_shardings": lambda _: []}  # fmt: skip
     with pytest.raises(PjrtError, match="states 0 shardings of a program with 1 results"):
         compile_add(client)
 
 
-def test_a_backend_that_returns_too_few_buffers_is_told(
-    late: Exported, client: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_backend_that_returns_too_few_buffers_is_told(late: Exported, client: Any) -> None:
     program, x = compile_add(client), put(client)
+    inner: Any = late.made[-1]
     for results, message in (([()], "returned 0 buffers of result 0 for 1 devices"),
                              ([], "returned 0 results of a program with 1")):  # fmt: skip
-        monkeypatch.setattr(BackendLoadedExecutable, "execute", lambda *_, r=results: r)
+        inner.of_loaded = {"execute": lambda *_, r=results: r}
         with pytest.raises(PjrtError, match=message):
             compile_add(client).execute([(x,), (x,)])
     del program
 
 
-def test_results_that_fail_halfway_are_freed(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_that_fail_halfway_are_freed(late: Exported, client: Any) -> None:
     class Halfway(list[Any]):
         def __getitem__(self, index: Any) -> Any:
             if index == 1:
@@ -588,9 +595,8 @@ def test_results_that_fail_halfway_are_freed(client: Any, monkeypatch: pytest.Mo
             return super().__getitem__(index)
 
     execute = BackendLoadedExecutable.execute
-    monkeypatch.setattr(
-        BackendLoadedExecutable, "execute", lambda *a: [Halfway(s) for s in execute(*a)]
-    )
+    inner: Any = late.made[-1]
+    inner.of_loaded = {"execute": lambda *a: [Halfway(s) for s in execute(*a)]}
     program = client.compile(Program(ADD), CompileOptions(num_replicas=2))
     x = (put(client), put(client, ONE, 1))
     with pytest.raises(ResourceExhausted, match="no second buffer"):

@@ -1,6 +1,6 @@
 """Which comparisons of the conformance kit's checks a plugin never reached, though it passed.
 
-``python -m support.compared_lines KIND NAME OPTIONS SKIPPED`` runs the checks on a `Target` in this
+``python -m cpu.sdk.compared_lines KIND NAME OPTIONS SKIPPED`` runs the checks on a `Target` in this
 process and prints a JSON object: of each function in ``plugrt_sdk/conformance/checks`` through
 which a check passed, the lines with a comparison that were not run by any that passed.
 """

@@ -1,4 +1,4 @@
-"""Calls in a random order, and what came of each: ``python -m support.call_account``.
+"""Calls in a random order, and what came of each: ``python -m pjrt.execution.call_account``.
 
 ``SEED COUNT PLATFORM…``: so many steps on each platform. Prints, as JSON, what runs the calls, and
 a line for each step: what it was, and its outcomes. `tests/pjrt/execution/test_core_equality.py`
@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import plugrt
-from support.call_outcomes import normalise
-from support.call_sequence import CallSequence
+from pjrt.execution.call_outcomes import normalise
+from pjrt.execution.call_sequence import CallSequence
 
 
 class Records(logging.Handler):

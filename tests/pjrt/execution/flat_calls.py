@@ -1,4 +1,4 @@
-"""What calls leave behind: ``python -m support.flat_calls COUNT``.
+"""What calls leave behind: ``python -m pjrt.execution.flat_calls COUNT``.
 
 Each kind of call is made COUNT times, after some to warm up; what Python does alone, for a hundred
 times as long as a call of the core takes, a hundredth as often. Prints, as JSON, for each kind by
@@ -54,7 +54,7 @@ class Calls:
     def used(self) -> list[Any]:
         """Returns the objects whose references are counted."""
         found = [self.host, self.x, self.y, *self.many, self.deleted, self.add, self.named,
-                 self.x._aval, self.x.dtype, self.x.sharding, type(self.x), type(self.add),
+                 self.x.aval, self.x.dtype, self.x.sharding, type(self.x), type(self.add),
                  plugrt.config.token(), DeletedBuffer, dict, list]  # fmt: skip
         # From 3.12 on these do not count.
         return found if sys.version_info >= (3, 12) else [*found, None, True]

@@ -1,6 +1,6 @@
 """A child of test_ordered_effects_as_jax.py: ordered `io_callback` over devices, here or in JAX.
 
-``python -m support.ordered_effects HOST``, where HOST is ``jax`` or ``plugrt``. Prints a line of
+``python -m cpu.transforms.ordered_effects HOST``, HOST is ``jax`` or ``plugrt``. Prints a line of
 JSON for each way to call, sequence of meshes and number of calls: the calls of `note`, in order.
 Where each device calls there is a list for each, since they call at the same time.
 """

@@ -151,7 +151,7 @@ class State:
         state = {name: dict(vars(value)) for name, value in self._locals.items()}
         here = ir.Context.current, ir.Location.current
         held = [str(holder)[:300] for lock, holder in self._locks.values() if _is_held(lock)]
-        config = plugrt.config.token(), dict(plugrt.config._overrides.values)
+        config = plugrt.config.token()
         return {
             **state, "MLIR": here, "collects": gc.isenabled(), "locks": held, "settings": config,
         }  # fmt: skip

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 import plugrt
+from pjrt.execution.call_outcomes import describe, outcome_of
+from pjrt.execution.called_functions import WAYS, Node, Pair, Record, Three, make_functions
 from plugrt import Array, device_put
-from support.call_outcomes import describe, outcome_of
-from support.called_functions import WAYS, Node, Pair, Record, Three, make_functions
 
 DTYPES = ["float32"] * 6 + ["int32"] * 2 + ["bool", "float64", "complex64", "float16"]
 SHAPES = [(4,)] * 6 + [(), (2, 3), (0, 3)]
@@ -450,7 +450,7 @@ def arity_of(function: Any) -> int:
 def describe_kind(value: Any) -> str:
     """Returns what an argument is, without reading it: `describe` of an array does."""
     if type(value) is Array:
-        return str(value._aval)
+        return str(value.aval)
     if type(value) is dict:
         return f"{{{', '.join(f'{key}: {describe_kind(part)}' for key, part in value.items())}}}"
     if isinstance(value, list | tuple):

@@ -1,7 +1,7 @@
 """Python functions that programs call and that launch programs, in a child that may hang.
 
-``python -m support.nested_callbacks KIND SIZE`` runs each number of launches in flight, depth and
-number of threads on the default backend, and prints a line for each with its result.
+``python -m pjrt.execution.nested_callbacks KIND SIZE`` runs each number of launches in flight,
+depth and number of threads on the default backend, and prints a line for each with its result.
 """
 
 from __future__ import annotations

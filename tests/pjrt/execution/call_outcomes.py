@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import plugrt
+from pjrt.execution.called_functions import Node, Record
 from plugrt import Array
-from support.called_functions import Node, Record
 
 _VARYING = re.compile(r"0x[0-9a-f]+|\bid=\d+|\d+\.\d+(e-\d+)? ?(ms|sec|s|seconds)\b|object at \w+")
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-HERE = "support.child_targets"
+HERE = "unit.processes.child_targets"
 Say = Callable[..., None]
 
 

@@ -9,13 +9,12 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 import plugrt
 from plugrt import array_api as xp
@@ -24,6 +23,7 @@ from plugrt.distributed.initialization import current_run
 from plugrt.layout import Format, Layout
 from plugrt.sharding import NamedSharding, PartitionSpec
 from support.processes import outcome
+from support.traffic import watch
 
 HEARTBEAT = 6
 
@@ -268,13 +268,13 @@ def _donate(x: Any, slices: Any) -> dict[str, Any]:
     mapped = plugrt.pmap(lambda v: v + lax.psum(v, "i"), "i", donate_argnums=0)
     for name, function, y in (("jit", step, x), ("pmap", mapped, slices)):
         for _ in range(3):
-            buffers, given, y = [*y._live()], y, function(y)
+            parts, given, y = [s.data for s in y.addressable_shards], y, function(y)
             assert given.is_deleted()
-            assert all(buffer.is_deleted() for buffer in buffers)
+            assert all(part.is_deleted() for part in parts)
         found[f"donated to {name}"] = plugrt.process_allgather(y, tiled=True).tolist()
-        buffers = [*y._live()]
+        parts = [s.data for s in y.addressable_shards]
         y.delete()
-        assert all(buffer.is_deleted() for buffer in buffers)
+        assert all(part.is_deleted() for part in parts)
     return found
 
 
@@ -447,16 +447,16 @@ def copy_between_processes() -> dict[str, Any]:
 
     host = np.arange(6, dtype=np.float32).reshape(2, 3)
     found["declared"] = plugrt.local_devices()[0].client.capabilities.copies_between_processes
-    buffer = plugrt.device_put(host, own[me][0])._live()[0]
+    buffer = own[me][0].client.buffer_from_host(host, own[me][0])
     [copy] = buffer.device.client.copy_between_processes(
         buffer.type, [(buffer.device, buffer.device)], [buffer]
     )
     found["within"] = bool((copy.to_host() == host).all()) and copy.device is buffer.device
     x = make(plugrt.sharding.SingleDeviceSharding(first), host)
-    with count_host_transfers() as counted:
+    with watch(plugrt.get_backend(), "put", "read") as traffic:
         y = plugrt.device_put(x, last)
         plugrt.block_until_ready(y)
-    found["through the host"] = counted
+    found["through the host"] = [transfer.method for transfer in traffic]
     assert y.sharding == plugrt.sharding.SingleDeviceSharding(last)
     assert y.committed
     keep("one", y)
@@ -479,27 +479,6 @@ def copy_between_processes() -> dict[str, Any]:
     found["uncommitted"] = outcome(lambda: plugrt.device_put(xp.ones(2), own[me - 1][0]))
     plugrt.distributed.shutdown()
     return found
-
-
-@contextlib.contextmanager
-def count_host_transfers() -> Iterator[list[str]]:
-    """Collects the reads and puts of the client's host data."""
-    counted: list[str] = []
-    client = type(plugrt.get_backend())
-    buffer = type(plugrt.device_put(np.ones(1))._live()[0])
-    with pytest.MonkeyPatch.context() as patch:
-        methods = ("buffer_from_host", "buffers_from_host", "shards_from_host")
-        for owner, name in ((buffer, "to_host"), *((client, method) for method in methods)):
-            patch.setattr(owner, name, _counting(getattr(owner, name), counted))
-        yield counted
-
-
-def _counting(method: Callable[..., Any], counted: list[str]) -> Callable[..., Any]:
-    def count(*arguments: Any) -> Any:
-        counted.append(method.__name__)
-        return method(*arguments)
-
-    return count
 
 
 def copy_where_only_one_is_set_up() -> str:

@@ -26,7 +26,7 @@ from support.effort import EFFORT
 from support.exported import ONE, Exported, compile_add, find_handles_left, put
 from support.late_client import Adder, LateAdder
 
-TESTS = Path(__file__).parents[2]
+TESTS = Path(__file__).parents[3]
 CORE = TESTS.parent / "plugin_sdk/core"
 ROUNDS = 100 * EFFORT
 

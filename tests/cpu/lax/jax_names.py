@@ -1,7 +1,7 @@
 """The names and parameters of the JAX that plugrt goes by, recorded in ``jax_names.json``.
 
 That file states the version; whichever JAX is installed may be older or newer. To go by another
-one, run ``PYTHONPATH=tests python -m support.jax_names`` where it is installed.
+one, run ``PYTHONPATH=tests python -m cpu.lax.jax_names`` where it is installed.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import plugrt
+from cpu.transforms.as_jax_shardings import compare_shardings
 from support.as_jax import compare
-from support.as_jax_shardings import compare_shardings
 
 SIZES, NAMES, TYPES = (2, 4), ("x", "y"), (AxisType.Auto,) * 2
 A = np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)

@@ -1,0 +1,76 @@
+"""Other libraries with arrays: ``nox -s ecosystem`` installs them, and writes docs/ecosystem.md."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt import array_api as xp
+from support.ecosystem import CALLS, FAILS, A, N
+
+pytestmark = pytest.mark.skipif(
+    os.environ.get("PLUGRT_TEST_TARGET") != "ecosystem",
+    reason="needs other libraries: .venv/bin/nox -s ecosystem installs them",
+)
+CASES = [(library, words) for library, calls in CALLS.items() for words in calls]
+
+
+def leaves(x: Any) -> list[Any]:
+    return [leaf for part in x for leaf in leaves(part)] if isinstance(x, list | tuple) else [x]
+
+
+@pytest.mark.parametrize(("library", "words"), CASES, ids=lambda x: x.replace("`", ""))
+def test_call(library: str, words: str) -> None:
+    lib = pytest.importorskip(library, reason=f"no {library} here")
+    if library == "einops":
+        import_module("plugrt.array_api.einops_backend")
+    data = N if library == "xarray" else A
+    call, x = CALLS[library][words], xp.asarray(data)
+    if (library, words) in FAILS:
+        with pytest.raises(FAILS[library, words][0]):
+            call(lib, x)
+        return
+    found, expected = leaves(call(lib, x)), leaves(call(lib, data))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-5)
+
+
+def test_is_writeable_array_does_not_know_the_setting() -> None:
+    """It asks no array but NumPy's: https://github.com/data-apis/array-api/issues/845."""
+    compat, x = pytest.importorskip("array_api_compat"), xp.ones(3)
+    with plugrt.config.override(read_only_arrays=True):
+        assert compat.is_writeable_array(x)
+        with pytest.raises(TypeError, match="read_only_arrays"):
+            x[0] = 2
+    x[0] = 2
+    assert compat.is_writeable_array(x)
+
+
+FOUND = """
+import sys
+if {early}:
+    import einops
+from plugrt import array_api as xp
+x = xp.ones((2, 3))
+if not {early}:
+    import einops
+    import plugrt.array_api.einops_backend
+found = einops.rearrange(x, "a b -> b a")
+assert type(found) is type(x) and found.shape == (3, 2)
+import plugrt
+assert plugrt.jit(lambda v: einops.reduce(v, "a b -> a", "max"))(x).shape == (2,)
+assert type(einops.asnumpy(x)).__module__ == "numpy"
+"""
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_einops_finds_the_backend_by_itself_or_after_an_import(early: bool) -> None:
+    pytest.importorskip("einops", reason="no einops here")
+    subprocess.run([sys.executable, "-c", FOUND.format(early=early)], check=True)
