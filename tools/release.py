@@ -55,7 +55,7 @@ assert CATCHES, "the core was built without a C++ compiler"
 assert plugrt.__version__ == importlib.metadata.version("plugrt-cpu")
 double = plugrt.jit(lambda x: x + x)
 assert double(numpy.float32([1, 2])).tolist() == [2, 4]
-from plugrt_sdk.export.library import export_library
+from plugrt_sdk.export import export_library
 library = export_library("cpu", "libpjrt_cpu.so")
 client = plugrt.plugins.LibraryPlugin("exported", library).create_client({})
 array = numpy.float32([1, 2])

@@ -131,7 +131,7 @@ def programs(host: str) -> dict[str, str]:
 
 def record(hosts: Sequence[str]) -> None:
     """Writes what hosts call into the file of records."""
-    from plugrt_sdk.export.library import export_library
+    from plugrt_sdk.export import export_library
 
     data = json.loads(DATA.read_text()) if DATA.exists() else {}
     with tempfile.TemporaryDirectory() as folder:

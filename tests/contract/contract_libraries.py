@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from plugrt.plugins import LibraryPlugin
-from plugrt_sdk.export.library import export_library
+from plugrt_sdk.export import export_library
 
 
 def numpy() -> LibraryPlugin:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from plugrt.capi.abi.declarations import functions
 from plugrt.capi.abi.generate import cdef
-from plugrt_sdk.export.library import export_library
+from plugrt_sdk.export import export_library
 from support.clib import compile_c
 
 _SOURCE = r"""

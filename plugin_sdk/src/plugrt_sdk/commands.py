@@ -50,7 +50,7 @@ def export(name: str, output: Path | None, minor: int | None) -> None:
     PJRT_NAMES_AND_LIBRARY_PATHS=NAME:FILE. The plugin and plugrt-sdk must be installed for the
     Python of that process. No compiler is needed.
     """
-    from plugrt_sdk.export.library import export_library
+    from plugrt_sdk.export import export_library
 
     with usage_errors(InvalidArgument, UnknownPlatform):
         written = export_library(name, output or Path(f"libpjrt_{name}.so"), minor=minor)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-import logging
+from plugrt.base.logger import get_logger
 
-logger = logging.getLogger(__package__)
+logger = get_logger(__package__)

@@ -30,8 +30,7 @@ from plugrt.interface import (
 )
 from plugrt.plugins import LibraryPlugin
 from plugrt_cpu.create_client import start
-from plugrt_sdk.export import export_capsule
-from plugrt_sdk.export.library import export_library
+from plugrt_sdk.export import export_capsule, export_library
 from support import children
 from support.apart import runs_apart
 from support.requirements import needs, needs_jax

@@ -17,8 +17,7 @@ from plugrt.interface import Client
 from plugrt.plugins import LibraryPlugin
 from plugrt_cpu.create_client import start
 from plugrt_numpy import plugin
-from plugrt_sdk.export import export_capsule
-from plugrt_sdk.export.library import export_library
+from plugrt_sdk.export import export_capsule, export_library
 from plugrt_sdk.testing import CHECKS, Subject
 
 OPTIONS: dict[str, Any] = {"num_devices": 2}

@@ -29,9 +29,8 @@ from plugrt.interface import Client
 from plugrt.plugins import LibraryPlugin
 from plugrt_sdk import BackendClient, PendingEvent
 from plugrt_sdk.buffer import BackendBuffer
-from plugrt_sdk.export import _core, export_capsule
+from plugrt_sdk.export import _core, export_capsule, export_library
 from plugrt_sdk.export.exceptions import describe
-from plugrt_sdk.export.library import export_library
 from support import children
 from support.effort import EFFORT
 from support.exported import ADD, ONE, Exported, compile_add, find_api, find_handles_left, put

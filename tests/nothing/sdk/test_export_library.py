@@ -12,7 +12,8 @@ from click.testing import CliRunner
 
 from plugrt.errors import InvalidArgument, UnknownPlatform
 from plugrt_sdk.commands import export
-from plugrt_sdk.export.library import LONGEST_NAME, MARKER, export_library
+from plugrt_sdk.export import export_library
+from plugrt_sdk.export.library import LONGEST_NAME, MARKER
 from support.clib import needs_cc
 from support.fake_client import FakePlugin
 from support.registries import as_own, registry

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plugrt_sdk.export.library import export_library
+from plugrt_sdk.export import export_library
 from support import children
 from support.apart import runs_apart
 from support.effort import EFFORT, WHOLE

@@ -17,8 +17,7 @@ from plugrt import interface
 from plugrt.errors import FileRefused, InvalidArgument, PluginBroken, PluginIncompatible
 from plugrt.plugins.discovery.installed_plugins import discover
 from plugrt_sdk.commands import new
-from plugrt_sdk.export import _core
-from plugrt_sdk.export.library import export_library
+from plugrt_sdk.export import _core, export_library
 from plugrt_sdk.new_package import Kind, NewPackage, write_package
 from plugrt_sdk.package_names import PackageName
 from support.distributions import install

@@ -18,7 +18,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from plugrt_sdk.export.library import export_library
+from plugrt_sdk.export import export_library
 from plugrt_sdk.tracing import library_path
 from plugrt_sdk.tracing.command import trace as command
 from plugrt_sdk.tracing.environment import select_library

@@ -12,8 +12,7 @@ from plugrt.errors import ArgumentTypeError, InvalidArgument, PlugrtError
 from plugrt_numpy import plugin
 from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendClient, BackendPlugin, read_module, result_types
-from plugrt_sdk.export import export_capsule
-from plugrt_sdk.export.library import export_library
+from plugrt_sdk.export import export_capsule, export_library
 from support.wrong_calls import WRONG
 
 Call = Callable[[Any], Any]

@@ -13,7 +13,6 @@ import os
 import sys
 import threading
 from collections.abc import Mapping
-from importlib.resources import files
 from pathlib import Path
 
 from plugrt.base.files import write
@@ -72,11 +71,7 @@ def export_library(name: str, path: str | os.PathLike[str], *, minor: int | None
 
 
 def _template() -> bytes:
-    [found] = [
-        item.read_bytes()
-        for item in files("plugrt_sdk.export").iterdir()
-        if item.name.startswith("_library.")
-    ] or [b""]
+    [found] = [file.read_bytes() for file in Path(__file__).parent.glob("_library.*")] or [b""]
     if found.count(MARKER) != 1:
         raise MissingSdkCore(explain_absence("the library that `plugrt export` copies"))
     return found

@@ -10,7 +10,7 @@ from plugrt.plugins import LibraryPlugin
 from plugrt.plugins.record import Source
 from plugrt.plugins.selection.backends import process_backends
 from plugrt.plugins.starting.loading import load
-from plugrt_sdk.export.library import export_library
+from plugrt_sdk.export import export_library
 from plugrt_sdk.tracing.environment import name_library
 
 

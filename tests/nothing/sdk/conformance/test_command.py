@@ -31,7 +31,7 @@ from plugrt_sdk.conformance.reports.report import reproduce
 from plugrt_sdk.conformance.reports.scorecard import scorecard
 from plugrt_sdk.conformance.reports.terminal import report_lines
 from plugrt_sdk.conformance.target import Target
-from plugrt_sdk.export.library import export_library
+from plugrt_sdk.export import export_library
 from support import kit
 from support.apart import runs_apart
 from support.kit import checks

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from plugrt_sdk.conformance import Needs
-from plugrt_sdk.export.library import export_library
+from plugrt_sdk.export import export_library
 from support import kit
 from support.apart import runs_apart
 from support.effort import WHOLE

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from plugrt_sdk.export.library import export_library
+from plugrt_sdk.export import export_library
 from torch_xla.experimental.plugins import DevicePlugin
 
 from my_chip import NAME
