@@ -1,6 +1,6 @@
 """Writes docs/data/jax_needs.json: the PJRT functions without which the installed JAX fails.
 
-The programs of ``docs/hosts.md`` run under stock JAX on the NumPy backend, exported as a capsule
+The programs of ``docs/generate/hosts.py`` run under stock JAX on the NumPy backend, as a capsule
 with two devices, once as it is and once for each function that JAX calls then, which is refused
 as unimplemented. The file says which of the programs ran. The profile ``jax`` of `plugrt conform`
 is held to it by ``tests/unit/sdk/conformance/test_profiles.py``.

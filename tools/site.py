@@ -84,9 +84,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Rewrites the links of a page; code blocks stay as they are."""
+    """Rewrites the links of a page outside of code; the text search leaves out *Evidence*."""
     here = page.file.src_uri
     source = {p: s for s, p in PAGES.items() if s != "README.md"}.get(here, f"docs/{here}")
+    if "Evidence" in [section.title for section in page.ancestors]:
+        page.meta["search"] = {"exclude": True}
     page.edit_url = f"{config.repo_url}/edit/main/{source}"
 
     def link(found: re.Match[str]) -> str:

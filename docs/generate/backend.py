@@ -71,10 +71,10 @@ the backend with its version, what was found and what was expected:
 INTERNAL: Twice.put (of mychip 1.0.3) returned None; a handle was expected
 ```
 
-[A backend with a thread for each device](../examples/README.md#an-asynchronous-backend) is a worked
-example of events, donation and memories; [the NumPy backend](numpy-backend.md) of replicas,
-partitions, serialisation and the host's memory. There are no methods for the layout of arrays on
-the device: hosts are told that it is row-major, and other layouts are refused.
+[A backend with a thread for each device](../examples/README.md#an-asynchronous-backend) is an
+example of events, donation and memories; [the NumPy backend](../plugins/numpy/README.md) is one of
+replicas, partitions, serialisation and the host's memory. There are no methods for the layout of
+arrays on the device: hosts see a row-major one, and other layouts are refused.
 """
 
 

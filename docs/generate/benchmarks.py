@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
@@ -327,7 +329,7 @@ def page(data: dict[str, Any]) -> str:
         + ", ".join(f"{name} {version}" for name, version in run["versions"].items())
         for run in runs
     ]
-    return PAGE_TEXT.format(
+    text = PAGE_TEXT.format(
         script=data["script"],
         count=len(names),
         heads=" | ".join(run["label"] for run in runs),
@@ -344,6 +346,8 @@ def page(data: dict[str, Any]) -> str:
             *([_cores(DEVICES_TEXT, data["devices"])] if "devices" in data else []),
         ]),
     )  # fmt: skip
+    scaling = run_path(str(Path(__file__).with_name("scaling.py")))["page"]()
+    return text + "\n" + re.sub("^#", "##", scaling, flags=re.MULTILINE)
 
 
 def _cores(text: str, table: dict[str, Any]) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from runpy import run_path
 
 from plugrt.capi.abi import declarations
 from plugrt.capi.abi.declarations.extensions import PROFILER
@@ -80,8 +82,8 @@ fills in the argument struct, turns an error into an exception and frees it, and
 `Unimplemented` for what the library lacks. *Since* is the minor version that brought a function;
 those without a number were there before 0.{oldest}, the oldest version that is accepted.
 
-[`plugrt abi diff HEADER`](abi-diff.md) says what another version of upstream's header adds or
-changes.
+[`plugrt abi diff HEADER`](trace.md#what-a-new-header-changes-plugrt-abi-diff) prints the additions
+and changes of another version of upstream's header.
 
 | Slot | Function | Since | Used in |
 | ---: | --- | --- | --- |
@@ -153,7 +155,8 @@ def page() -> str:
     for entry in declarations.entries(PROFILER):
         where = "`extensions/profiler.py`" if entry.name in found else f"— {WHY_NOT[entry.name]}"
         out += f"| Profiler | `PLUGIN_Profiler_{entry.name}` | {where} |\n"
-    return out
+    hosts = run_path(str(Path(__file__).with_name("hosts.py")))["page"]()
+    return out + "\n" + re.sub("^#", "##", hosts, flags=re.MULTILINE)
 
 
 def main() -> None:

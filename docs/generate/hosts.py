@@ -1,6 +1,6 @@
-"""Writes ``docs/hosts.md``: which PJRT functions each host calls, and for what.
+"""Makes the chapter of ``docs/capi-coverage.md`` on hosts: the functions that each calls.
 
-The page is made from ``docs/data/hosts.json``. ``python docs/generate/hosts.py record`` writes into
+It is made from ``docs/data/hosts.json``. ``python docs/generate/hosts.py record`` writes into
 that what plugrt, and the JAX and the PyTorch/XLA that are installed beside it, call today (or those
 of them that the command names): `plugrt trace` runs the programs below on the NumPy backend,
 exported as a library with two devices.
@@ -24,7 +24,6 @@ from plugrt.capi.abi import declarations
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "docs/data/hosts.json"
-PAGE = ROOT / "docs/hosts.md"
 _ARRAYS = (
     "y = H.device_put(x, H.devices()[1]); y.block_until_ready(); np.asarray(y); "
     "np.asarray(H.device_put(y, H.devices()[0])); y.delete()"
@@ -168,8 +167,7 @@ calls the function:
 AFTER = """
 In brackets: the backend refused it (UNIMPLEMENTED, for example), and the host went on.
 
-{unused} functions of the API's own table are called by no step, and are not in this one:
-[PJRT C API coverage](capi-coverage.md) lists all, with the version that added each.
+No step calls the other {unused} functions of the API's own table.
 
 `python docs/generate/hosts.py record` adds the versions of JAX and PyTorch/XLA that are installed
 beside plugrt-sdk.
@@ -213,4 +211,3 @@ def _first_step(steps: Mapping[str, Any], name: str) -> str:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["record"]:
         record(sys.argv[2:] or [name for name in NAMES if find_spec(name) is not None])
-    PAGE.write_text(page(), encoding="utf-8")

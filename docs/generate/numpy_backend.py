@@ -1,4 +1,4 @@
-"""Writes ``docs/numpy-backend.md``: the NumPy backend, and what it does with each operation."""
+"""Writes the end of ``plugins/numpy/README.md``: how it computes, and each operation's module."""
 
 from __future__ import annotations
 
@@ -8,56 +8,10 @@ from plugrt_numpy import table
 from plugrt_numpy.operations import collectives
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs/numpy-backend.md"
+PAGE = ROOT / "plugins/numpy/README.md"
 
+BEGIN = "<!-- Written by docs/generate/numpy_backend.py: change it there. -->\n"
 INTRODUCTION = """\
-<!-- Written by docs/generate/numpy_backend.py: change it there. -->
-# The NumPy backend
-
-The package `plugrt-numpy` has the plugin `numpy`: StableHLO programs on NumPy, on any number of
-virtual devices. plugrt-sdk, which it is written with, installs it until version 1.0. The plugin is
-never chosen by itself:
-
-```sh
-JAX_PLATFORMS=numpy python my_program.py
-JAX_PLATFORMS=numpy PLUGRT_CLIENT_CREATE_OPTIONS=numpy:num_devices:8 python my_program.py
-```
-
-Stock JAX has it too, by the same package's entry point, where `JAX_PLATFORMS` names it and in no
-other process:
-
-```sh
-JAX_PLATFORMS=numpy python my_jax_program.py
-JAX_PLATFORMS=numpy,cpu JAX_PJRT_CLIENT_CREATE_OPTIONS=num_devices:8 python my_jax_program.py
-```
-
-There JAX donates arguments, and has eigenvalues, singular values and LU decompositions by its rules
-for CPUs: LAPACK's custom calls, which `numpy.linalg` and `plugrt_numpy.operations.lu` answer. JAX
-refuses callbacks into Python on platforms that are not its own.
-
-It is an example of a backend in Python, a second opinion on what a program computes, and a device
-that can be stepped through with a debugger: a program becomes one Python function, a line an
-operation, with the operation and the source line beside it in tracebacks.
-
-```python
-import numpy as np
-import plugrt
-from plugrt_numpy.backend import NumpyBackend
-from plugrt_sdk import BackendClient
-
-client = BackendClient(NumpyBackend(num_devices=2))
-text = b"func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {{ return %x : tensor<3xf32> }}"
-program = client.compile(plugrt.interface.Program(text), plugrt.interface.CompileOptions())
-x = client.buffer_from_host(np.zeros(3, np.float32), client.devices()[0])
-[[y]] = program.execute([(x,)])
-print(y.to_host())  # [0. 0. 0.]
-```
-
-| option | meaning |
-| --- | --- |
-| `num_devices` | how many devices there are (1) |
-| `check_types` | whether results are compared with the types that MLIR inferred (for tests) |
-
 ## How it computes
 
 - Each chapter of the specification is one module of `plugrt_numpy.operations`. A *lowering* reads
@@ -82,7 +36,7 @@ print(y.to_host())  # [0. 0. 0.]
   `bytes accessed`), before any optimisation: there is none. A device states the bytes of the arrays
   on it.
 - `plugrt.topology("numpy", "8")` compiles for eight devices that need not be there. JAX has none
-  for the platform `numpy`; for an exported library it [has them where it can](export.md).
+  for the platform `numpy`; for an exported library it [has them where it can](https://github.com/plugrt/plugrt/blob/main/docs/export.md).
 - Replicas, and what is written for single partitions, run in step; a device that leaves a loop sits
   out the rest. A partitioned program is put together, computed and divided again by its shardings.
 - {total} operations are run, {refused} are refused with their name, source line and the reason.
@@ -111,7 +65,8 @@ def page() -> str:
     """Returns the whole page."""
     found = rows()
     refused = len(table.REFUSED)
-    out = INTRODUCTION.format(total=len(found) - refused, refused=refused)
+    out = PAGE.read_text(encoding="utf-8").partition(BEGIN)[0] + BEGIN + "\n"
+    out += INTRODUCTION.format(total=len(found) - refused, refused=refused)
     return out + "".join(f"| `{name}` | {where} |\n" for name, where in sorted(found.items()))
 
 

@@ -1,6 +1,6 @@
-"""Draws ``docs/assets/scaling.svg`` and writes ``docs/scaling.md`` from ``docs/data/scaling.json``.
+"""Draws ``docs/assets/scaling.svg``, and makes the chapter of it in docs/benchmarks.md.
 
-That is what ``benchmarks/scaling.py --json docs/data/scaling.json`` writes.
+``benchmarks/scaling.py --json docs/data/scaling.json`` writes the figures.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import numpy.typing as npt
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "docs/data/scaling.json"
 PICTURE = ROOT / "docs/assets/scaling.svg"
-PAGE = ROOT / "docs/scaling.md"
 FAR = 10_000
 NEAR, MIDDLE, OF_HOST = 16, 64, 4
 """Numbers of devices: what the most are compared with, where slopes begin, and of a TPU host."""
@@ -168,8 +167,9 @@ def describe_launches(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def page(data: dict[str, Any]) -> str:
-    """Returns the page."""
+def page() -> str:
+    """Returns the chapter."""
+    data = json.loads(DATA.read_text())
     rows = data["rows"]
     (constant, device, array), errors = fit(rows)
     names = [name for name in rows[0]["seconds"] if name not in LAUNCHES or name == "call with 1"]
@@ -282,10 +282,8 @@ def draw(data: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Writes both."""
-    data = json.loads(DATA.read_text())
-    PICTURE.write_text(draw(data))
-    PAGE.write_text(page(data))
+    """Writes the picture."""
+    PICTURE.write_text(draw(json.loads(DATA.read_text())))
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def test_nothing_has_been_released() -> None:
 
 
 def test_the_number_of_checks_that_peers_are_compared_with_is_right() -> None:
-    found = re.search(r"over ([\d,]+) checks", (ROOT / "docs/peers.md").read_text("utf-8"))
+    found = re.search(r"over ([\d,]+) checks", (ROOT / "docs/design.md").read_text("utf-8"))
     assert found
     stated = int(found[1].replace(",", ""))
     checks = (ROOT / "docs/data/check_ids.txt").read_text("utf-8").split("\n")

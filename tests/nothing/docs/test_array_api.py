@@ -16,9 +16,8 @@ tests = ["test_fft.py::test_fft"]
 """
 
 
-def test_the_page_is_in_step_with_the_reasons() -> None:
+def test_the_chapter_states_what_the_tool_reads() -> None:
     text = page.REASONS.read_text(encoding="utf-8")
-    assert page.PAGE.read_text(encoding="utf-8") == page.make_page(text)
     assert (tool.REASONS, tool.PLATFORMS) == (page.REASONS, page.PLATFORMS)
     assert f"{tool.EXAMPLES} random examples" in page.HEAD
     assert all(tool.read_reasons(text, platform) for platform in tool.PLATFORMS)

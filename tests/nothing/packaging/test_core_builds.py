@@ -82,7 +82,7 @@ def test_both_are_left_out_in_the_same_cases(why: str, monkeypatch: pytest.Monke
 
 
 def test_releases_are_built_on_linux_with_glibc_alone() -> None:
-    """Where another wheel is built, docs/packaging.md has to say so."""
+    """Where another wheel is built, docs/extending.md has to say so."""
     for name in ("release", "ci"):
         text = (ROOT / f".github/workflows/{name}.yml").read_text(encoding="utf-8")
         runners = re.findall(r"runs-on: *(\S+)", text)
@@ -96,7 +96,7 @@ def test_the_pythons_that_were_tried_are_named() -> None:
         found = re.findall(r"Python :: (3\.\d+)", file.read_text(encoding="utf-8"))
         named.add(tuple(found))
     assert named == {("3.11", "3.12", "3.13")}
-    page = " ".join((ROOT / "docs/packaging.md").read_text(encoding="utf-8").split())
+    page = " ".join((ROOT / "docs/extending.md").read_text(encoding="utf-8").split())
     assert "Python 3.11, 3.12 and 3.13 were tried" in page
 
 
