@@ -1,4 +1,4 @@
-"""What a call of Python from a compiled program costs: pure, with an effect, ordered, in a loop."""
+"""Measures calls of Python from a compiled program: pure, with an effect, ordered, in a loop."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ X = np.ones(4, np.float32)
 
 
 def same(x: Any) -> Any:
-    """The function that programs call."""
+    """Returns its argument: the pure function that programs call."""
     return x
 
 
 def nothing(x: Any) -> None:
-    """One for its side effect."""
+    """Returns nothing: the function that programs call for its effect."""
 
 
 def program(call: Callable[..., Any], shape: Any, **options: Any) -> Callable[[Any], Any]:
-    """Returns a function that calls Python and computes with what that returns."""
+    """Returns a function that calls Python and computes with the result."""
     return lambda x: call(same, shape, x, **options) + 1
 
 
 def measure() -> list[Row]:
-    """Returns a row for each way to call."""
+    """Returns a row for each kind of callback."""
     ours, theirs = plugrt.device_put(X), jnp.asarray(X)
     mine, others = plugrt.ShapeDtypeStruct((4,), "float32"), jax.ShapeDtypeStruct((4,), "float32")
     ways: list[tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = [
@@ -68,7 +68,7 @@ def measure() -> list[Row]:
 
 
 def measure_in_flight() -> Row:
-    """Returns the row of 20 launches before the first is awaited, more than the client's bound."""
+    """Returns the row of 20 launches before the first wait: more than the client allows."""
     ours, theirs = plugrt.device_put(X), jnp.asarray(X)
     mine, others = plugrt.ShapeDtypeStruct((4,), "float32"), jax.ShapeDtypeStruct((4,), "float32")
     f = plugrt.jit(program(plugrt.pure_callback, mine))
@@ -82,7 +82,7 @@ def measure_in_flight() -> Row:
 
 
 def measure_barrier() -> Row:
-    """Returns the row of a call for its side effect, and the barrier behind it."""
+    """Returns the row of a call for its effect and the barrier after it."""
     ours, theirs = plugrt.device_put(X), jnp.asarray(X)
     f = plugrt.jit(lambda x: plugrt.debug.callback(nothing, x))
     g = jax.jit(lambda x: jax.debug.callback(nothing, x))

@@ -1,6 +1,6 @@
-"""Counts the instructions of calls by callgrind, by where they run.
+"""Counts the instructions of calls by callgrind, grouped by the part of the stack that runs them.
 
-That needs ``valgrind`` on the PATH. The load of the machine does not matter to it.
+Needs ``valgrind`` on the PATH. The load of the machine does not change the counts.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ PLACES = {
     "the library": r"(xla_cpu_pjrt|libjax_common)\.so",
     "C's library (malloc, locks)": r"/(libc|libm|libstdc\+\+|libgcc_s|ld-linux)\b",
 }
-"""What runs the instructions, by the file that has them."""
+"""Parts of the stack, by the name of the shared library."""
 HELP = "used by this program itself: what callgrind counts"
 
 
 def control(*options: str) -> None:
-    """Has callgrind, in which this process runs, do what the options say."""
+    """Sends options to the callgrind that runs this process."""
     command = ["callgrind_control", *options, str(os.getpid())]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 def count(script: str, number: int, counted: str = "yes") -> list[Counter[str]]:
-    """Returns the instructions of a call, by place, of each of that ``number`` of loops.
+    """Returns the instructions per call, by part, for each of ``number`` loops.
 
-    The script, with ``--counted`` and that word, has `run_loops` make them.
+    Runs ``script`` with ``--counted`` and ``word``; there it calls `run_loops`.
     """
     if shutil.which("valgrind") is None:
         raise SystemExit("this benchmark needs valgrind on the PATH")
@@ -51,7 +51,7 @@ def count(script: str, number: int, counted: str = "yes") -> list[Counter[str]]:
 
 
 def run_loops(loops: Iterable[Callable[[], object]]) -> None:
-    """Makes the calls of each loop, then none, and dumps the counts of both."""
+    """Runs each loop with calls and once without, and dumps the counts of both."""
     for loop in loops:
         for _ in range(3):
             loop()
@@ -65,7 +65,7 @@ def run_loops(loops: Iterable[Callable[[], object]]) -> None:
 
 
 def repeat(call: Callable[[], object]) -> Callable[[], None]:
-    """Returns the loop of a call."""
+    """Returns the loop that makes a call many times."""
 
     def loop() -> None:
         for _ in range(CALLS):
@@ -75,7 +75,7 @@ def repeat(call: Callable[[], object]) -> Callable[[], None]:
 
 
 def _read_counts(path: str) -> Counter[str]:
-    """Returns the instructions by place from a dump."""
+    """Returns the instructions by part from a dump."""
     done = subprocess.run(
         ["callgrind_annotate", "--threshold=100", path], check=True, capture_output=True, text=True
     )
@@ -87,6 +87,6 @@ def _read_counts(path: str) -> Counter[str]:
 
 
 def _subtract(calls: Counter[str], nothing: Counter[str]) -> Counter[str]:
-    """Returns the instructions of a call of those."""
+    """Returns the instructions per call: the difference of both counts."""
     calls.subtract(nothing)
     return Counter({place: round(number / CALLS) for place, number in calls.items()})

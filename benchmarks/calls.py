@@ -1,8 +1,8 @@
-"""What `plugrt trace` costs: calls of a PJRT library with and without the tracer around it.
+"""Measures the cost of `plugrt trace`: calls of a PJRT library with and without the tracer.
 
-The library of xla-cpu-pjrt is there twice in one process, plain and traced, and called in turn: by
-its table of functions, and by stock JAX. Each way of tracing has a process of its own: counting
-alone, recording each call, and recording and checking it.
+The library of xla-cpu-pjrt is loaded twice in one process, plain and traced. Its function table and
+stock JAX call both in turn. Each mode of tracing has its own process: only counting, recording each
+call, and recording with checks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MODES = {
 
 
 def measure(mode: str) -> list[Row]:
-    """Returns the rows of one way of tracing, which the environment states."""
+    """Returns the rows of the mode of tracing that the environment sets."""
     path = prepare_library()
     del os.environ["PJRT_NAMES_AND_LIBRARY_PATHS"]
     os.environ["JAX_PLATFORMS"] = "plain,traced"

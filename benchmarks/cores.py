@@ -1,6 +1,6 @@
-"""The calls of dispatch.py in the compiled core and in Python, on cpu and on a PJRT library.
+"""Runs the calls of dispatch.py with the compiled core and in Python, on cpu and on a PJRT library.
 
-Each of the four is a process of its own, in which JAX makes the same calls in turn with plugrt.
+Each of the four combinations has its own process, in which JAX and plugrt make the calls in turn.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from harness import Row, arguments, human, write_json
 PLATFORMS = ("cpu", "xla_cpu")
 CORES = ("c", "python")
 Budgets = dict[str, tuple[float | None, float | None]]
-"""By a call's name: the most that it may take of JAX's in the core, on cpu and on a library.
+"""The largest allowed ratio to JAX with the core, by call: on cpu and on a library.
 
-Other benchmarks that measure one of these calls take its budget from here, by `judge`.
+Other benchmarks that measure one of these calls get its budget from here, by `judge`.
 """
 
 BUDGETS: Budgets = {
@@ -50,11 +50,11 @@ BUDGETS: Budgets = {
 }
 
 OVER_DEVICES = (0.7, 0.7)
-"""Of a call over 4 devices."""
+"""The budgets of calls over 4 devices."""
 
 
 def judge(rows: list[Row], platform: str, budgets: Budgets) -> list[Row]:
-    """Returns the rows with the budgets of their calls on a platform; others keep their own."""
+    """Returns the rows with the budgets of their calls on a platform. Other rows keep their own."""
     column = PLATFORMS.index(platform)
     found = [budgets.get(row.name, (None, None))[column] for row in rows]
     return [
@@ -64,7 +64,7 @@ def judge(rows: list[Row], platform: str, budgets: Budgets) -> list[Row]:
 
 
 def measure(script: str, platform: str, core: str) -> dict[str, dict[str, Any]]:
-    """Returns the rows of that benchmark on that platform with that core, by name."""
+    """Returns the rows of a benchmark on a platform with a core, by name."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.json"
         where = Path(__file__).with_name(script)
@@ -98,7 +98,7 @@ def compare(
 
 
 def report(script: str, title: str, budgets: Budgets, path: Path | None) -> None:
-    """Measures the four, prints the table, and writes it where a path is given."""
+    """Measures the four combinations, prints the table, and writes it to a path if one is given."""
     rows = compare({(p, c): measure(script, p, c) for p in PLATFORMS for c in CORES}, budgets)
     print(f"\n{title}")
     print(f"{'':48} {'':8} {'JAX':>10} {'C':>6} {'least':>6} {'Python':>6} {'budget':>6}")

@@ -1,6 +1,6 @@
-"""The calls of sharded.py in the compiled core and in Python, on cpu and on a PJRT library.
+"""Runs the calls of sharded.py with the compiled core and in Python, on cpu and on a PJRT library.
 
-Each of the four is a process of its own, in which JAX makes the same calls in turn with plugrt.
+Each of the four combinations has its own process, in which JAX and plugrt make the calls in turn.
 """
 
 from __future__ import annotations

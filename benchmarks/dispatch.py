@@ -1,6 +1,7 @@
-"""What a call costs: jitted and eager, few and many arguments and results, and the first call.
+"""Measures calls: jitted and eager, few and many arguments and results, and the first call.
 
-On the cpu plugin, or with ``--platform xla_cpu`` on a PJRT library. `cores.py` runs it for each.
+Runs on the cpu plugin, or with ``--platform xla_cpu`` on a PJRT library. `cores.py` runs it for
+each platform and core.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ plugrt.tree.register_dataclass(Record)
 
 
 def first_calls(rounds: int = 7) -> Row:
-    """Times the first call of functions that were never seen: trace, lower, compile, run."""
+    """Times the first call of new functions: trace, lower, compile and run."""
     fresh = itertools.count()
     x = np.ones((16, 16), np.float32)
     mine, others = plugrt.device_put(x), jax.device_put(x)
@@ -75,7 +76,7 @@ def first_calls(rounds: int = 7) -> Row:
 
 
 def call_forms(four: Any) -> list[Row]:
-    """Returns a row for each form of call that people write."""
+    """Returns a row for each common form of call."""
     x, y = plugrt.device_put(four), jax.device_put(four)
     there, there_jax = plugrt.devices()[1], jax.devices()[1]
     a, b = plugrt.device_put(four, there), jax.device_put(four, there_jax)
@@ -139,7 +140,7 @@ def call_forms(four: Any) -> list[Row]:
 
 
 def with_new_floats(plus: Callable[..., Any], x: Any) -> Callable[[], Any]:
-    """Returns a call with a number that is another one each time."""
+    """Returns a call whose Python number changes each time."""
     numbers = itertools.count(0.5)
     return lambda: plus(x, next(numbers))
 

@@ -1,9 +1,9 @@
-/* The floor: what the library itself takes, called from C with as little in between as can be.
+/* Measures the library's own time: calls it from C with as little other code as possible.
 
    benchmarks/floor.py writes plugrt's declarations of the API as pjrt.h, compiles this file into a
-   shared library and calls it through ctypes, so that it runs in turn with the others. Functions
-   that measure return the seconds that one of `count` rounds took. A failing call ends the
-   process: a benchmark has nothing to say after that. */
+   shared library and calls it through ctypes, so that it runs in turn with the other hosts.
+   Functions that measure return the mean seconds of `count` rounds. A failing call exits: the
+   benchmark then has no result. */
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ static void destroy_buffer(PJRT_Buffer* buffer) {
   CALL(Buffer_Destroy, &args);
 }
 
-/* Loads the library and makes a client; returns how many devices it has. */
+/* Loads the library and makes a client; returns its number of devices. */
 int floor_open(const char* path) {
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   const PJRT_Api* (*get)(void) = library ? (const PJRT_Api* (*)(void))dlsym(library, "GetPjrtApi") : NULL;
@@ -107,8 +107,8 @@ static void await_buffer(PJRT_Buffer* buffer) {
   finish(args.event);
 }
 
-/* Compiles a program that takes `arguments` arrays of `size` floats, each then put on each of
-   `replicas` devices. */
+/* Compiles a program with `arguments` arguments of `size` floats, and puts each on `replicas`
+   devices. */
 Launch* floor_compile(const char* code, size_t code_size, const char* options, size_t options_size,
                       int replicas, int arguments, int results, const float* data, int64_t size) {
   struct PJRT_Program program = NEW(PJRT_Program);
@@ -171,7 +171,7 @@ double floor_put(const float* data, int64_t size, int replicas, long count) {
   return (now() - start) / count;
 }
 
-/* Waits, and reads one number where the buffer is. */
+/* Waits, and reads one number from the buffer's memory. */
 static float look(PJRT_Buffer* buffer) {
   struct PJRT_Buffer_IncreaseExternalReferenceCount_Args hold =
       NEW(PJRT_Buffer_IncreaseExternalReferenceCount_Args);
@@ -196,13 +196,13 @@ static void transfer(PJRT_Buffer* buffer, void* out, size_t bytes) {
   finish(args.event);
 }
 
-/* Read an array of `size` floats: by a transfer into new memory, or, where `direct` is not 0, by
-   looking at the buffer's own. */
+/* Reads an array of `size` floats: by a transfer into new memory, or directly from the buffer's
+   memory if `direct` is not 0. */
 double floor_get(const float* data, int64_t size, int direct, long count) {
   size_t bytes = size * sizeof *data;
   PJRT_Buffer* buffer = put(data, size, 0);
   await_buffer(buffer);
-  volatile float seen = 0; /* else the compiler sees that nobody wants the number */
+  volatile float seen = 0; /* otherwise the compiler removes the unused read */
   double start = now();
   for (long i = 0; i < count; i++) {
     if (direct) {
@@ -218,7 +218,7 @@ double floor_get(const float* data, int64_t size, int direct, long count) {
   return taken;
 }
 
-/* The cheapest call of the table: what passing through a language's C interface adds to it. */
+/* The cheapest call of the table: its time is that of the language's C interface. */
 double floor_nothing(long count) {
   struct PJRT_Client_ProcessIndex_Args args = NEW(PJRT_Client_ProcessIndex_Args);
   args.client = client;

@@ -1,4 +1,4 @@
-"""`Floor`: the library called from C (floor.c, compiled here), to see what Python adds."""
+"""`Floor`: calls the library from C (floor.c, compiled here), to measure the overhead of Python."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SIGNATURES = {
 }  # fmt: skip
 
 Timer = Callable[[int], float]
-"""Takes how many calls to make, and returns the seconds that one took."""
+"""A function from a number of calls to the mean seconds of a call."""
 
 
 def compile_floor(folder: Path) -> Path:
@@ -55,10 +55,10 @@ def compile_floor(folder: Path) -> Path:
 
 
 class Floor:
-    """A client in C. Its methods return timers, as the harness takes them.
+    """A client in C. Its methods return timers for the harness.
 
-    Raises `FileNotFoundError` without a C compiler (``cc``). Loads no library twice: the loader
-    hands out the one that Python has loaded already.
+    Raises `FileNotFoundError` without a C compiler (``cc``). Does not load a library twice: the
+    dynamic loader returns the one that Python has loaded.
     """
 
     def __init__(self, library: Path) -> None:
@@ -68,16 +68,16 @@ class Floor:
             function = getattr(self._c, name)
             function.restype, function.argtypes = result, arguments
         self.devices: int = self._c.floor_open(str(library).encode())
-        """How many devices the client has."""
+        """The number of devices of the client."""
 
     def launch(
         self, program: str, array: npt.NDArray[np.float32], arguments: int, results: int,
         replicas: int = 1, wait: bool = False, options: CompileOptions | None = None,
     ) -> Timer:  # fmt: skip
-        """Times launches of a program on as many arguments as it takes, each like ``array``.
+        """Times launches of a program; each of its arguments is like ``array``.
 
-        On the first devices, as many as ``replicas``, or on those of ``options``: there each
-        argument's part on a device is like ``array``.
+        Uses the first ``replicas`` devices, or those of ``options``: there each argument's part on
+        a device is like ``array``.
         """
         code = program.encode()
         if options is None:
@@ -91,11 +91,11 @@ class Floor:
         return lambda count: self._call("floor_launch", made, wait, count)
 
     def put(self, array: npt.NDArray[np.float32], replicas: int = 1) -> Timer:
-        """Times putting ``array`` on that many devices."""
+        """Times puts of ``array`` on ``count`` devices."""
         return lambda count: self._call("floor_put", array.ctypes.data, array.size, replicas, count)
 
     def get(self, array: npt.NDArray[np.float32], direct: bool = True) -> Timer:
-        """Times reading ``array`` back: where the buffer is, or by a transfer."""
+        """Times reads of ``array``: directly from the buffer, or by a transfer."""
         return lambda count: self._call("floor_get", array.ctypes.data, array.size, direct, count)
 
     def nothing(self) -> Timer:

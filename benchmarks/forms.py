@@ -1,6 +1,6 @@
-"""Forms of calls that benchmarks make in plugrt and in JAX alike.
+"""Forms of calls that benchmarks make in plugrt and in JAX.
 
-It imports both, so it is imported when the environment that they read is set.
+Imports both packages, so import this module after setting their environment.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from harness import Timer, sample
 
 
 def both(function: Callable[..., Any], *args: Any) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    """Returns ``function`` jitted by each, as calls on arguments put by each."""
+    """Returns ``function`` jitted by plugrt and by JAX, as calls on arguments that each has put."""
     ours, theirs = plugrt.jit(function), jax.jit(function)
     mine, others = plugrt.device_put(args), jax.device_put(args)
     return lambda: ours(*mine), lambda: theirs(*others)
 
 
 def reading(call: Callable[[], Any]) -> Timer:
-    """Returns the timer of the first reads of its results, which are made and waited for before."""
+    """Returns the timer of first reads of results, which are ready before the clock starts."""
 
     def timer(count: int) -> float:
         made = [call().block_until_ready() for _ in range(count)]
@@ -33,7 +33,7 @@ def reading(call: Callable[[], Any]) -> Timer:
 
 
 def donating(package: Any, other: Any = None) -> Callable[[], Any]:
-    """Returns a call that donates its first argument, which is the last result."""
+    """Returns a call that donates its first argument, the result of the last call."""
     step = package.jit(lambda a, b: a + b, donate_argnums=0)
     put = np.zeros(4, np.float32)
     state = [package.device_put(put)]

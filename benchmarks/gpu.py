@@ -1,7 +1,7 @@
-"""What calls and transfers cost on an NVIDIA GPU, in plugrt and in JAX, on one library in turn.
+"""Measures calls and transfers on an NVIDIA GPU, in plugrt and in JAX in turn, on one library.
 
-Calls that are not waited for are queued; the GPU takes them as they come, so that their rows say
-what the host takes until the queue is full. Needs a GPU and JAX with its plugin for CUDA.
+Calls without a wait are queued, so their rows show the host's time until the queue is full. Needs a
+GPU, and JAX with its CUDA plugin.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ OPTIONS = arguments(__doc__)
 refuse_late()
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ["JAX_PLATFORMS"] = "cuda"
-# Both have the GPU: neither takes three quarters of its memory.
+# Both use the GPU, so neither may preallocate three quarters of its memory.
 os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
 
 import jax  # noqa: E402

@@ -1,9 +1,10 @@
-"""How benchmarks measure: ours and JAX's in turn, A B A B, and the median of the pairwise ratios.
+"""Measures plugrt and JAX in turn, A B A B, and returns the median of the pairwise ratios.
 
-A ratio below 1 means that plugrt is faster. Times are per call; a sample is as many calls as take
-about ``SAMPLE_SECONDS``, so that the clock and the loop do not count. Comparisons of two take many
-samples of ``SHORT_SECONDS`` instead, less than what the system gives a process at a time: on a busy
-machine most are not interrupted, and the ratio of the least times is that of an idle one.
+A ratio below 1 means that plugrt is faster. Times are per call. A sample has as many calls as fit
+into ``SAMPLE_SECONDS``, so that the overhead of the clock and the loop is small. Comparisons of two
+sides use many samples of ``SHORT_SECONDS`` instead, which is less than a scheduler's time slice: on
+a busy machine most samples are not interrupted, and the ratio of the least times is close to that
+on an idle machine.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ ROW_SECONDS = 0.6
 
 @dataclass(frozen=True)
 class Row:
-    """One question's answer: median seconds a call of each, and the median pairwise ratio.
+    """One result: median seconds per call of both sides, and the median pairwise ratio.
 
-    ``of_least`` is the ratio of the least times of each.
+    ``of_least`` is the ratio of the least times.
     """
 
     name: str
@@ -45,21 +46,21 @@ class Row:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the ratio is within the budget; None where there is none."""
+        """Whether the ratio is within the budget; None without a budget."""
         return None if self.budget is None else self.ratio <= self.budget
 
 
 Timer = Callable[[int], float]
-"""Makes that many calls and returns the seconds that one took."""
+"""A function from a number of calls to the mean seconds of a call."""
 
 
 def calls_for(function: Callable[[], object], seconds: float | None = None) -> int:
-    """Returns how many calls take about ``seconds``, as `count_for` does."""
+    """Returns the number of calls that fit into ``seconds``, as `count_for` does."""
     return count_for(timed(function), seconds)
 
 
 def count_for(timer: Timer, seconds: float | None = None, most: int = 1 << 30) -> int:
-    """Returns how many calls take about ``seconds`` (`SAMPLE_SECONDS`), at most ``most``."""
+    """Returns how many calls fit into ``seconds`` (`SAMPLE_SECONDS`), at most ``most``."""
     seconds = seconds or SAMPLE_SECONDS
     count = 1
     while True:
@@ -75,7 +76,7 @@ def timed(function: Callable[[], object]) -> Timer:
 
 
 def sample(function: Callable[[], object], count: int) -> float:
-    """Returns the seconds that one of ``count`` calls took."""
+    """Returns the mean seconds of ``count`` calls."""
     start = time.perf_counter()
     for _ in range(count):
         function()
@@ -89,9 +90,9 @@ def compare(
     budget: float | None = None,
     rounds: int = ROUNDS,
 ) -> Row:
-    """Measures both in turn. Each is called a few times before, so that it is compiled.
+    """Measures both functions in turn, after a few calls that compile them.
 
-    At least ``rounds`` pairs of samples are taken, and more while `ROW_SECONDS` last.
+    Runs at least ``rounds`` pairs of samples, and more for up to `ROW_SECONDS`.
     """
     return compare_timers(name, timed(ours), timed(jax), budget, rounds)
 
@@ -100,7 +101,7 @@ def compare_timers(
     name: str, ours: Timer, jax: Timer, budget: float | None = None, rounds: int = ROUNDS,
     most: int = 1 << 30,
 ) -> Row:  # fmt: skip
-    """As `compare`, for calls that need something made before each; at most ``most`` a sample."""
+    """Like `compare`, for calls that need an object made before each; at most ``most`` a sample."""
     counts = []
     for timer in (ours, jax):
         timer(3)
@@ -119,10 +120,11 @@ def compare_timers(
 
 @dataclass(frozen=True)
 class Comparison:
-    """One question's answer for several sides; the first is ours.
+    """The result for several sides; the first side is plugrt.
 
-    ``seconds`` are medians a call, ``ratios`` the median of ours to each other side's in the same
-    round, ``of_least`` that of the least times, ``budgets`` the most that a ratio may be.
+    ``seconds`` are medians per call. ``ratios`` are the median ratios of plugrt to each other side
+    in the same round, ``of_least`` the ratios of the least times, ``budgets`` the largest allowed
+    ratios.
     """
 
     name: str
@@ -133,7 +135,7 @@ class Comparison:
 
     @property
     def holds(self) -> bool | None:
-        """Whether all budgets are kept; None where there are none."""
+        """Whether all ratios are within their budgets; None without budgets."""
         if not self.budgets:
             return None
         return all(self.ratios[side] <= most for side, most in self.budgets.items())
@@ -143,9 +145,9 @@ def compare_sides(
     name: str, timers: dict[str, Timer], budgets: dict[str, float] | None = None,
     rounds: int | None = None, most: int = 1 << 30,
 ) -> Comparison:  # fmt: skip
-    """Measures all sides in turn, with at most ``most`` calls a sample; the first is ours.
+    """Measures all sides in turn, at most ``most`` calls a sample; the first side is plugrt.
 
-    As in `compare`, samples are short, and at least ``rounds`` (`ROUNDS`) are taken of each.
+    Samples are short, as in `compare`. Each side has at least ``rounds`` (`ROUNDS`) samples.
     """
     counts = {}
     for side, timer in timers.items():
@@ -172,9 +174,9 @@ def compare_sides(
 
 
 def report_sides(title: str, rows: list[Comparison], path: Path | None) -> None:
-    """Prints a column of times for each side, and the ratios to each other side than ours.
+    """Prints a column of times for each side, and the ratios of plugrt to each other side.
 
-    Those are the median ratio, and that of the least times.
+    The ratios are the median ratio and the ratio of the least times.
     """
     sides = list(rows[0].seconds)
     others = sides[1:]
@@ -194,7 +196,7 @@ def report_sides(title: str, rows: list[Comparison], path: Path | None) -> None:
 
 
 def row(name: str, pairs: Iterable[tuple[float, float]], budget: float | None) -> Row:
-    """Returns the row for (ours, JAX's) pairs of seconds."""
+    """Returns the row for pairs of seconds (plugrt, JAX)."""
     pairs = list(pairs)
     return Row(
         name,
@@ -207,7 +209,9 @@ def row(name: str, pairs: Iterable[tuple[float, float]], budget: float | None) -
 
 
 def environment() -> dict[str, str]:
-    """Returns what the figures depend on; ``load`` is the machine's over 1, 5 and 15 minutes."""
+    """Returns the conditions of the measurement; ``load`` has the averages over 1, 5 and 15
+    minutes.
+    """
     facts = {"python": platform.python_version(), "machine": platform.platform()}
     facts["cores"] = str(os.cpu_count())
     facts["load"] = " ".join(f"{x:.1f}" for x in os.getloadavg())
@@ -220,9 +224,9 @@ def environment() -> dict[str, str]:
 
 
 def report(title: str, rows: list[Row], path: Path | None) -> None:
-    """Prints the table, and writes it as JSON where a path is given.
+    """Prints the table, and writes it as JSON to a path if one is given.
 
-    ``ratio`` is the median of the pairwise ratios, ``least`` that of the least times.
+    ``ratio`` is the median of the pairwise ratios, ``least`` the ratio of the least times.
     """
     print(f"\n{title}")
     print(f"{'':44} {'plugrt':>10} {'JAX':>10} {'ratio':>7} {'least':>7} {'budget':>7}")
@@ -235,14 +239,14 @@ def report(title: str, rows: list[Row], path: Path | None) -> None:
 
 
 def write_json(title: str, rows: list[dict[str, Any]], path: Path | None) -> None:
-    """Writes the figures and what they depend on, where a path is given."""
+    """Writes the figures and the conditions of the measurement to a path if one is given."""
     if path is not None:
         data = {"title": title, "environment": environment(), "rows": rows}
         path.write_text(json.dumps(data, indent=2) + "\n")
 
 
 def human(seconds: float) -> str:
-    """Returns a duration in the unit that suits it."""
+    """Returns a duration in a suitable unit."""
     for unit, scale in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= scale:
             return f"{seconds / scale:.2f} {unit}"
@@ -250,7 +254,7 @@ def human(seconds: float) -> str:
 
 
 def arguments(description: str | None, **extra: str) -> argparse.Namespace:
-    """Parses the command line: ``--json FILE``, and an option with that help for each extra."""
+    """Parses the command line: ``--json FILE``, and an option with a help text for each extra."""
     parser = argparse.ArgumentParser(description=(description or "").splitlines()[0])
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
     for name, text in extra.items():
@@ -259,7 +263,7 @@ def arguments(description: str | None, **extra: str) -> argparse.Namespace:
 
 
 def prepare(devices: int = 1) -> None:
-    """Sets the environment that both sides read; call it before importing either."""
+    """Sets the environment of both sides. Call it before importing either."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ["JAX_NUM_CPU_DEVICES"] = str(devices)
     os.environ["JAX_PLATFORMS"] = "cpu"
@@ -267,7 +271,7 @@ def prepare(devices: int = 1) -> None:
 
 
 def find_library() -> Path:
-    """Returns the path of the library of the wheel xla-cpu-pjrt; without it, ends the process."""
+    """Returns the path of the library in the wheel xla-cpu-pjrt; exits without that wheel."""
     folders = find_spec("xla_plugins")
     if folders is None or not folders.submodule_search_locations:
         raise SystemExit("this benchmark needs the library: pip install xla-cpu-pjrt==0.0.1")
@@ -275,7 +279,7 @@ def find_library() -> Path:
 
 
 def prepare_library() -> Path:
-    """As `prepare`, for the library of the wheel xla-cpu-pjrt; returns its path."""
+    """Like `prepare`, for the library in the wheel xla-cpu-pjrt; returns its path."""
     library = find_library()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ["PJRT_NAMES_AND_LIBRARY_PATHS"] = f"xla_cpu:{library}"
@@ -285,18 +289,18 @@ def prepare_library() -> Path:
 
 
 def prepare_platform(name: str | None, devices: int) -> str:
-    """As `prepare`, or where ``name`` is "xla_cpu" as `prepare_library`; returns the platform."""
+    """Like `prepare`, or like `prepare_library` if ``name`` is "xla_cpu"; returns the platform."""
     if name in (None, "cpu"):
         prepare(devices)
     elif name == "xla_cpu":
         prepare_library()
-        os.environ["JAX_NUM_CPU_DEVICES"] = str(devices)  # the library's own, too
+        os.environ["JAX_NUM_CPU_DEVICES"] = str(devices)  # also the ratio to the library's own time
     else:
         raise SystemExit(f"there is no platform {name!r} here; there are cpu and xla_cpu")
     return name or "cpu"
 
 
 def refuse_late() -> None:
-    """Raises where the environment was read before it was set."""
+    """Raises if plugrt or JAX was imported before the environment was set."""
     if "jax" in sys.modules or "plugrt" in sys.modules:
         raise RuntimeError("prepare before jax or plugrt is imported")

@@ -1,7 +1,7 @@
-"""The instructions of a jitted call on a PJRT library, by where they run, and of the floor in C.
+"""Counts the instructions of a jitted call on a PJRT library, by part, and of the same call in C.
 
-Counted by callgrind. Calls are of two arrays of 4 floats on xla-cpu-pjrt, their results let go of
-at once. The call is also counted without the functions in C++ that catch a library's exceptions.
+Uses callgrind. Each call has two arrays of 4 floats on xla-cpu-pjrt and drops its result at once.
+The call is also counted without the C++ functions that catch a library's exceptions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from harness import arguments, prepare_library, write_json
 
 
 def make_loops(catching: bool) -> list[Callable[[], object]]:
-    """Returns the loops of calls in plugrt, catching exceptions or not, and in C."""
+    """Returns the loops: plugrt with and without catching exceptions, and C."""
     library = prepare_library()
     import numpy as np
     from floor import Floor

@@ -1,7 +1,7 @@
-"""The instructions of jitted calls on the cpu plugin, of JAX's, and of jaxlib's own part of them.
+"""Counts the instructions of jitted calls on cpu: in plugrt, in JAX, and in jaxlib alone.
 
-Counted by callgrind, of the calls of `jaxlib_floor.py`, their results let go of at once. JAX's and
-plugrt's run in one process.
+Uses callgrind on the calls of `jaxlib_floor.py`, which drop their results at once. JAX and plugrt
+run in one process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SIDES = ("launch and results", "plugrt's call", "JAX's call")
 
 
 def make_loops() -> list[Callable[[], object]]:
-    """Returns the loops of each call: in jaxlib alone, in plugrt, in JAX."""
+    """Returns the loops of each call: in jaxlib alone, in plugrt and in JAX."""
     from jaxlib_floor import sides
 
     return [callgrind.repeat(call) for name in NAMES for call in sides(name)]

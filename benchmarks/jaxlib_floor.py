@@ -1,7 +1,7 @@
-"""jaxlib's own part of a call on cpu, beside JAX's whole call and plugrt's: what no host can save.
+"""Measures jaxlib's part of a call on cpu, beside whole calls of JAX and plugrt.
 
-jaxlib's functions are called from Python with nothing around them, on the program that plugrt
-compiled: its launch, and what makes arrays of the results.
+No host can be faster than jaxlib's functions alone. They are called from Python on the program that
+plugrt compiled: the launch, and the creation of arrays for the results.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[int, ...]]] = 
     "tree of 40 in and out": (lambda d: {k: v + 1 for k, v in d.items()}, (TREE,), ()),
     "donate one": (lambda a, b: a + b, (FOUR, FOUR), (0,)),
 }
-"""Functions, their arguments, and the numbers of those that are donated."""
+"""Functions, their arguments, and the indices of the donated arguments."""
 
 
 def calling(package: Any, function: Callable[..., Any], given: Any, donated: Any) -> Any:
-    """Returns a call of the jitted function; a donated argument is its last result."""
+    """Returns a call of the jitted function; a donated argument is the last result."""
     jitted, values = package.jit(function, donate_argnums=donated), [*package.device_put(given)]
 
     def call() -> None:
@@ -43,7 +43,7 @@ def calling(package: Any, function: Callable[..., Any], given: Any, donated: Any
 
 
 def calling_jaxlib(function: Callable[..., Any], given: Any, donated: Any, take: bool) -> Any:
-    """Returns a launch by jaxlib alone, and where ``take`` is true the making of its results."""
+    """Returns a launch by jaxlib alone; if ``take``, it also makes arrays of the results."""
     jitted, values = plugrt.jit(function, donate_argnums=donated), plugrt.device_put(given)
     steps = jitted.lower(*values).compile().runtime_executable().launch_steps
     if steps is None:
@@ -62,7 +62,7 @@ def calling_jaxlib(function: Callable[..., Any], given: Any, donated: Any, take:
 
 
 def sides(name: str) -> tuple[Callable[[], None], ...]:
-    """Returns the call of that name: jaxlib's launch with its results, plugrt's call and JAX's."""
+    """Returns three functions for a call: jaxlib's launch with results, plugrt's call and JAX's."""
     function, given, donated = CALLS[name]
     return (
         calling_jaxlib(function, given, donated, take=True),
@@ -72,12 +72,13 @@ def sides(name: str) -> tuple[Callable[[], None], ...]:
 
 
 def measure() -> list[Row]:
-    """Returns for each call jaxlib's launch, that with its results, and plugrt's whole call."""
+    """Returns the rows of each call: jaxlib's launch, with results, and plugrt's whole call."""
     rows = []
     for name, (function, given, donated) in CALLS.items():
         theirs = calling(jax, function, given, donated)
         for what, take in (("jaxlib's launch", False), ("launch and results", True)):
-            if take or not donated:  # a donated argument is there once: the result takes its place
+            # a donated argument can be used once, so the result replaces it
+            if take or not donated:
                 alone = calling_jaxlib(function, given, donated, take)
                 rows.append(compare(f"{name}: {what}", alone, theirs))
         ours = calling(plugrt, function, given, donated)

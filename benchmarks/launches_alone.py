@@ -1,7 +1,7 @@
-"""A jitted function's program over several devices, launched with nothing around the launch.
+"""Launches a jitted function's program on several devices with no code around the launch.
 
-What no host can save: on cpu jaxlib's functions called from Python, on a PJRT library its functions
-called from C (floor.c). To be imported when the environment is prepared.
+No host can be faster. On cpu jaxlib's functions are called from Python, on a PJRT library its
+functions are called from C (floor.c). Prepare the environment before importing this module.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from plugrt_cpu import adapter
 
 
 def launch_alone(platform: str, function: Any, *values: Any) -> Timer:
-    """Returns the timer of launches that wait for their results."""
+    """Returns the timer of launches including the wait for their results."""
     if platform == "cpu":
         return timed(launch_by_jaxlib(function, *values))
     return launch_from_c(function, *values)
 
 
 def launch_by_jaxlib(function: Any, *values: Any, wait: bool = True) -> Callable[[], None]:
-    """Returns launches by jaxlib, which where ``wait`` is true wait for their results.
+    """Returns launches by jaxlib; if ``wait``, they include the wait for their results.
 
-    Where plugrt launches on each device by itself they do, too.
+    If plugrt launches on each device separately, these launches do so too.
     """
     program = function.lower(*values).compile().runtime_executable()
-    program = getattr(program, "_loaded", program)  # without the bound on launches in flight
-    program.execute([value._shards for value in values])  # which finds out how it is launched
+    program = getattr(program, "_loaded", program)  # without the limit of launches in flight
+    program.execute([value._shards for value in values])  # this call chooses the way to launch
     if program._replicas:
         steps = [(launch, handlers) for launch, _, handlers in program._replicas.launches]
         rows = [list(row) for row in zip(*(v._shards.parts() for v in values), strict=True)]
@@ -55,9 +55,8 @@ def launch_by_jaxlib(function: Any, *values: Any, wait: bool = True) -> Callable
 def launch_from_c(function: Any, *values: Any, reserved: bool = True) -> Timer:
     """Returns launches on all devices from C, which wait for their results and free them.
 
-    Their client has two threads a device, as plugrt's has; where ``reserved`` is false one, as
-    JAX's. Each part of an argument is given as an array of one dimension: libraries of XLA compare
-    sizes.
+    The client has two threads per device, like plugrt's; one, like JAX's, if ``reserved`` is false.
+    Each part of an argument is a 1-d array: XLA's libraries compare sizes.
     """
     traced = function.trace(*values)
     (size,) = {part.data.size for value in values for part in value.addressable_shards}

@@ -1,7 +1,7 @@
-"""Where the time of a jitted call goes, layer by layer: what a profiler would blur.
+"""Measures the time of a jitted call layer by layer.
 
-cProfile costs more than most of what is measured here, so that each layer is timed by itself: the
-library from C, its functions through cffi with nothing around, the C API host, and the call.
+cProfile costs more than most of these layers, so each is timed by itself: the library from C, its
+functions through cffi, the C API host, and the call.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from plugrt.interface import LoadedExecutable
 
 
 def print_layers(floor: Floor, program: str, array: Any) -> None:
-    """Prints what each layer adds to a jitted call on two arrays."""
+    """Prints the time that each layer adds to a jitted call on two arrays."""
     call = plugrt.jit(lambda a, b: a + b)
     x, y = plugrt.device_put(array), plugrt.device_put(array)
     executable = plugrt.compile(program).runtime_executable()
-    executable = getattr(executable, "_loaded", executable)  # without the bound of its client
+    # without the client's limit of launches in flight
+    executable = getattr(executable, "_loaded", executable)
     shards = [x._live(), y._live()]
-    for _ in range(2):  # the second launch is the first that is as all later ones
+    for _ in range(2):  # the first launch differs from all later ones
         executable.execute(shards)
     call(x, y)
     launch = executable.launcher
@@ -51,7 +52,7 @@ def print_layers(floor: Floor, program: str, array: Any) -> None:
 
 
 def bare_launch(executable: LoadedExecutable) -> Any:
-    """Returns a function that makes the two calls of a launch and nothing else."""
+    """Returns a function that makes only the two library calls of a launch."""
     handle: Any = executable._handle  # type: ignore[attr-defined]
     prepared = executable._launch_args[-1]  # type: ignore[attr-defined]
     execute, arguments = executable._launch, prepared.args  # type: ignore[attr-defined]

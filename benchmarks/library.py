@@ -1,11 +1,10 @@
-"""One PJRT library (xla-cpu-pjrt) under plugrt, JAX, pypjrt, and plain C, measured in turn.
+"""Measures one PJRT library (xla-cpu-pjrt) under plugrt, JAX, pypjrt and plain C in turn.
 
-plugrt is there twice: with calls in the compiled core, and in Python, which a process of its own
-makes when it is asked (other_core.py). The C column is the floor: what the library itself takes
-(see floor.c). pypjrt has no asynchronous call: it waits for the results of each, as the rows that
-say "awaited" do. JAX and plugrt read memory that the host can address without copying it; pypjrt
-copies. ``--calls yes`` leaves out the transfers of more than 16 bytes; ``--profile yes`` says where
-the time of a jitted call goes that the floor does not explain.
+plugrt has two columns: calls in the compiled core, and calls in Python, which another process makes
+on request (other_core.py). The C column is the library's own time (see floor.c). pypjrt has no
+asynchronous call: it waits for the results of each, like the rows marked "awaited". JAX and plugrt
+read host-addressable memory without a copy; pypjrt copies. ``--calls yes`` omits the transfers of
+more than 16 bytes. ``--profile yes`` shows where the rest of a jitted call's time goes.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ SIZES = {"4 kB": 1 << 10, "64 kB": 1 << 14, "1 MB": 1 << 18, "64 MB": 1 << 24,
 
 
 class Call(NamedTuple):
-    """A jitted call on ``arity`` arrays of 4 floats, and the most that the core's may take."""
+    """A jitted call on ``arity`` arrays of 4 floats, and the largest allowed ratios of the core."""
 
     name: str
     function: Callable[..., Any]
@@ -70,27 +69,27 @@ CALLS = (
 
 
 def call_plugrt(call: Call) -> Callable[[], Any]:
-    """Returns the call as plugrt makes it."""
+    """Returns plugrt's call."""
     arrays = [plugrt.device_put(FOUR) for _ in range(call.arity)]
     ready = plugrt.block_until_ready if call.wait else None
     return _call(plugrt.jit(call.function), arrays, ready)
 
 
 def put_in_plugrt(host: Any, replicas: int) -> None:
-    """Puts an array on that many devices, awaited."""
+    """Puts an array on ``count`` devices and waits."""
     devices = plugrt.devices()[:replicas]
     plugrt.block_until_ready([plugrt.device_put(host, d) for d in devices])
 
 
 def parallel_in_plugrt(count: int) -> Callable[[], Any]:
-    """Returns a data-parallel call on that many devices, awaited."""
+    """Returns a data-parallel call on ``count`` devices that waits for the results."""
     mapped = plugrt.pmap(lambda a: a + 1)
     given = mapped(np.ones((count, 4), np.float32))
     return lambda: mapped(given).block_until_ready()
 
 
 def plugrt_timer(question: str) -> Timer:
-    """Returns the timer of plugrt, as it runs here, for a question by its name."""
+    """Returns plugrt's timer in this process for a measurement by its name."""
     for call in CALLS:
         if call.name == question:
             return timed(call_plugrt(call))
@@ -101,7 +100,7 @@ def plugrt_timer(question: str) -> Timer:
 
 
 class Sides:
-    """The hosts of the library, and one question after the other put to all of them."""
+    """The hosts of the library; each method measures one question on all of them."""
 
     def __init__(self) -> None:
         self.python = OtherCore(__file__)
@@ -140,7 +139,7 @@ class Sides:
         )
 
     def put(self, name: str, size: int, replicas: int = 1) -> Comparison:
-        """Compares putting an array on that many devices, awaited."""
+        """Compares puts of an array on ``count`` devices, with the wait."""
         host = np.ones(size, np.float32)
         hosts = [host] * replicas
         others = jax.devices()[:replicas]
@@ -163,14 +162,14 @@ class Sides:
         )
 
     def get(self, name: str, size: int) -> Comparison:
-        """Compares reading an array that was not read before: hosts keep what they have read."""
+        """Compares first reads of an array: hosts cache the value of an array that was read."""
         host = np.ones(size, np.float32)
 
         def put(_: Any = None) -> Any:
             return plugrt.device_put(host).block_until_ready()
 
         def put_jax(_: Any = None) -> Any:
-            # A result: what JAX puts may be the host's own memory, which is not read back.
+            # A result: an array that JAX puts may alias host memory, and then no read takes place.
             return double(on_jax).block_until_ready()
 
         def read(buffer: Any) -> None:
@@ -191,7 +190,7 @@ class Sides:
         )
 
     def parallel(self, name: str) -> Comparison:
-        """Compares a data-parallel call on all devices, awaited."""
+        """Compares a data-parallel call on all devices, with the wait."""
         count = self.floor.devices
         host = np.ones((count, 4), np.float32)
         theirs = jax.pmap(lambda a: a + 1)
@@ -221,7 +220,7 @@ class Sides:
 
 
 def _call(function: Any, arrays: list[Any], ready: Any) -> Callable[[], Any]:
-    """Returns the call as a user writes it: few arguments by name, many as a list."""
+    """Returns the call in a user's form: few arguments by name, many as a list."""
     if ready is not None:
         return lambda: ready(function(*arrays))
     if len(arrays) == 1:
@@ -247,7 +246,7 @@ def _fresh(make: Callable[[], Any], read: Callable[[Any], Any]) -> Timer:
 
 
 def _most(size: int) -> int:
-    """How many arrays may be there at once: 64 MB of them."""
+    """Returns the largest number of arrays that exist at once: 64 MB."""
     return max(1, min(2_000, (1 << 24) // size))
 
 

@@ -1,8 +1,7 @@
-"""What linear algebra costs: `array_api.linalg` beside `jax.numpy.linalg`, both by LAPACK.
+"""Measures linear algebra: `array_api.linalg` beside `jax.numpy.linalg`, both by LAPACK.
 
-LAPACK is OpenBLAS, which SciPy brings, and it runs on one thread here: on two busy cores its own
-threads wait for each other most of the time, and a QR of 256 × 256 takes from 3 to 450 ms on either
-side.
+LAPACK is SciPy's OpenBLAS with one thread: on two busy cores its threads mostly wait for each
+other, and a QR of 256 × 256 needs between 3 and 450 ms on either side.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 
 from harness import Row, arguments, compare, prepare, report
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy and SciPy load theirs
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy and SciPy load OpenBLAS
 prepare()
 
 import jax  # noqa: E402
@@ -27,19 +26,19 @@ NAMES = ("eigh", "svd", "qr", "cholesky", "inv", "det", "solve")
 
 
 def call(namespace: Any, name: str) -> Callable[[Any], Any]:
-    """Returns one of a namespace's functions, as a function of one matrix."""
+    """Returns a namespace's function as a function of one matrix."""
     function = getattr(namespace, name)
     return lambda x: function(x, x) if name == "solve" else function(x)
 
 
 def await_all(results: Any) -> None:
-    """Waits for arrays of either side."""
+    """Waits for arrays of plugrt or JAX."""
     for result in results if isinstance(results, tuple) else (results,):
         result.block_until_ready()
 
 
 def measure() -> list[Row]:
-    """Returns a row for each function and size, of float32 matrices that are positive definite."""
+    """Returns a row for each function and size of positive definite float32 matrices."""
     rows = []
     for n in SIZES:
         a = np.random.default_rng(n).standard_normal((n, n)).astype(np.float32)

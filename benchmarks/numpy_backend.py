@@ -1,8 +1,8 @@
-"""How long do operations take on the NumPy backend, beside the NumPy that does the same?
+"""Measures operations on the NumPy backend beside the same operations in NumPy.
 
-A program of one operation is launched on the backend's client, as hosts launch it, and its result
-is there when the call returns. The arrays have 1,048,576 float32 unless a row says something else.
-Elementwise operations may take 3 times as long as NumPy; a 256 x 256 product may take 5 ms.
+A host launches a program of one operation on the backend's client; the result is ready when the
+call returns. The arrays have 1,048,576 float32 elements if a row does not state another size.
+Budgets: elementwise operations 3 times NumPy's time; a 256 x 256 product 5 ms.
 """
 
 from __future__ import annotations
@@ -49,8 +49,7 @@ CASES: list[tuple[str, Callable[..., Any], Callable[..., Any], tuple[Any, ...], 
     ("x @ y, 256 x 256", lambda x: x @ x, lambda x: x @ x, (SMALL,), None),
     ("x @ y, 1024 x 1024", lambda x, y: x @ y, np.matmul, (X, Y), None),
 ]  # fmt: skip
-"""A name, the function as plugrt traces it, the same in NumPy, arguments, and the most that the
-ratio may be."""
+"""A name, the plugrt function, the NumPy function, arguments, and the largest allowed ratio."""
 
 
 def measure(
@@ -69,7 +68,7 @@ def measure(
 
 
 def main() -> None:
-    """Prints the table, and whether the small product keeps its budget."""
+    """Prints the table, and whether the small product is within its budget."""
     parsed = arguments(__doc__)
     rows = [measure(*case) for case in CASES]
     report_sides("The NumPy backend beside NumPy", rows, parsed.json)

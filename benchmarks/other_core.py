@@ -1,6 +1,6 @@
-"""`OtherCore`: plugrt with calls in Python, in a process that makes its calls when it is asked.
+"""`OtherCore`: a process in which plugrt makes calls in Python, on request.
 
-So one run measures it in turn with what is in this process, where calls are in the compiled core.
+One run can thus measure it in turn with this process, where calls are in the compiled core.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from harness import Timer
 
 
 class OtherCore:
-    """The process, which runs a script with ``--serve yes``; `serve` is what that calls."""
+    """Runs a script with ``--serve yes``, which calls `serve`."""
 
     def __init__(self, script: str) -> None:
         command = [sys.executable, script, "--serve", "yes"]
@@ -26,7 +26,7 @@ class OtherCore:
         )  # fmt: skip
 
     def timer(self, question: str) -> Timer:
-        """Returns the timer of a question, which the script's process knows by its name."""
+        """Returns the timer of a measurement, which the script's process finds by its name."""
         return lambda count: self._ask(question, count)
 
     def _ask(self, question: str, count: int) -> float:
@@ -43,11 +43,11 @@ class OtherCore:
         return self
 
     def __exit__(self, *_: Any) -> None:
-        self._child.communicate()  # which closes its input, and so ends it
+        self._child.communicate()  # closing its input ends the process
 
 
 def serve(make_timer: Callable[[str], Timer]) -> None:
-    """Answers each line of the input, a question and how many calls to make, with the seconds."""
+    """Answers each input line, a measurement and a number of calls, with the seconds."""
     timers: dict[str, Timer] = {}
     for line in sys.stdin:
         question, count = json.loads(line)

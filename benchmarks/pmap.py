@@ -1,4 +1,4 @@
-"""What a data-parallel call costs on four virtual cpu devices."""
+"""Measures a data-parallel call on four virtual cpu devices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from plugrt import lax  # noqa: E402
 
 
 def measure() -> list[Row]:
-    """Returns a row for each question; results are waited for."""
+    """Returns a row for each question. Times include the wait for results."""
     host = np.arange(4 * DEVICES, dtype=np.float32).reshape(DEVICES, 4)
     plus, plus_jax = plugrt.pmap(lambda x: x + 1), jax.pmap(lambda x: x + 1)
     total = plugrt.pmap(lambda x: lax.psum(x, "i"), axis_name="i")

@@ -1,4 +1,4 @@
-"""Runs every benchmark, or those named, each in a process of its own; ``--json FOLDER`` writes."""
+"""Runs all or some benchmarks, each in its own process; ``--json FOLDER`` writes the figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMES = ("startup", "dispatch", "pmap", "sharded", "transfer", "callbacks", "lin
 
 
 def main() -> None:
-    """Runs them in order and stops at the first that fails."""
+    """Runs the benchmarks in order and stops at the first failure."""
     here = Path(__file__).parent
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}")

@@ -1,10 +1,10 @@
-"""What a call over a mesh costs on 1 to 512 virtual cpu devices, with 1 to 64 arguments.
+"""Measures a call over a mesh of 1 to 512 virtual cpu devices, with 1 to 64 arguments.
 
-Each number of devices has a process of its own. Figures are CPU time of all threads, the least of
-several calls: on two cores 512 virtual devices cannot run side by side, and other work on the
-machine does not count. Beside ours are JAX's call, and jaxlib's launches alone, as many as there
-are devices: of one executable, of a few in turn, and of one for each device. It takes minutes, and
-gigabytes. ``--json FILE`` is what ``docs/generate/scaling.py`` draws, and writes of.
+Each number of devices has its own process. Figures are CPU time of all threads, the least of
+several calls: two cores cannot run 512 virtual devices at once, and CPU time excludes other work on
+the machine. Beside plugrt's call are JAX's call and jaxlib's launches alone, one per device: of one
+executable, of a few in turn, and of one executable per device. A run needs minutes and gigabytes.
+``docs/generate/scaling.py`` draws and describes the output of ``--json FILE``.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ DEVICES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 ARGUMENTS = (1, 4, 16, 64)
 ROUNDS = 12
 FEW = 8
-"""How many executables jaxlib launches in turn."""
+"""The number of executables that jaxlib launches in turn."""
 
 
 def least(call: Callable[[], object], rounds: int = ROUNDS) -> float:
-    """Returns the least CPU seconds that a call took."""
+    """Returns the least CPU seconds of a call."""
     call()
     found = []
     for _ in range(rounds):
@@ -37,7 +37,7 @@ def least(call: Callable[[], object], rounds: int = ROUNDS) -> float:
 
 
 def measure(count: int) -> dict[str, float]:
-    """Returns CPU seconds of each kind of call on as many devices."""
+    """Returns the CPU seconds of each kind of call on ``count`` devices."""
     prepare(count)
     import numpy as np
 
@@ -59,7 +59,8 @@ def measure(count: int) -> dict[str, float]:
         f"call with {n}": least(lambda n=n: plugrt.block_until_ready(each(*given[:n])))
         for n in ARGUMENTS
     }
-    # As many launches, all of one executable: what they take does not depend on how many there are.
+    # As many launches, all of one executable: their time does not depend on the number of
+    # executables.
     here, one = plugrt.device_put(host[0]), plugrt.jit(lambda value: [value * 2])
     found["calls of one device"] = least(
         lambda: plugrt.block_until_ready([one(here) for _ in range(count)])
@@ -77,7 +78,9 @@ def measure(count: int) -> dict[str, float]:
 
 
 def measure_jax(count: int, host: Any) -> dict[str, float]:
-    """Returns what JAX's call with one argument takes on as many devices, and jaxlib's launches."""
+    """Returns the CPU seconds of JAX's call with one argument on ``count`` devices, and of jaxlib's
+    launches.
+    """
     import jax
     import numpy as np
     from jax.sharding import Mesh, NamedSharding, PartitionSpec

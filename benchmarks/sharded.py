@@ -1,13 +1,13 @@
-"""What programs over a mesh of four virtual devices cost, and moving arrays to and over it.
+"""Measures programs over a mesh of four virtual devices, and transfers to and within it.
 
-On the cpu plugin, or with ``--platform xla_cpu`` on a PJRT library. `devices.py` runs it for each.
-Rows "the launch alone" have the backend's launch with nothing around it, and the wait for the
-results, beside JAX's whole call: what no host can save (launches_alone.py). On cpu, "the launch and
-results" is that without the wait, rows "jaxlib's copies alone" have so the copies of the two parts
-that a reshard moves, and "memcpy" those by NumPy to memory in use; of a device_put, that of all
-parts. On a library, plugrt's client
-has two threads a device and JAX's one, where there are fewer cores than that
-(`plugrt.base.xla_environment.reserve_threads`): the launch alone is measured with either.
+Runs on the cpu plugin, or with ``--platform xla_cpu`` on a PJRT library. `devices.py` runs it for
+each platform and core. Rows "the launch alone" compare the backend's launch and the wait for its
+results with JAX's whole call: no host can be faster (launches_alone.py). On cpu, "the launch and
+results" is the same without the wait; rows "jaxlib's copies alone" compare jaxlib's copies of the
+two parts that a reshard moves; "memcpy" compares NumPy's copies of these parts, or of all parts of
+a device_put, to memory in use. On a library with fewer cores than two threads per device, plugrt's
+client has two threads per device and JAX's one (`plugrt.base.xla_environment.reserve_threads`), so
+the launch alone is measured with both.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ THEIRS = jax.sharding.Mesh(np.array(jax.devices()[:DEVICES]).reshape(2, 2), AXES
 
 
 def over(*entries: Any) -> tuple[Any, Any]:
-    """Returns our sharding and JAX's over these axes."""
+    """Returns shardings of plugrt and JAX over these axes."""
     spec = plugrt.sharding.PartitionSpec(*entries)
     theirs = jax.sharding.PartitionSpec(*entries)
     return (
@@ -58,13 +58,13 @@ def over(*entries: Any) -> tuple[Any, Any]:
 
 
 def put(host: Any, *entries: Any) -> tuple[Any, Any]:
-    """Returns a host array on both sides."""
+    """Puts a host array by plugrt and by JAX."""
     ours, theirs = over(*entries)
     return plugrt.device_put(host, ours), jax.device_put(host, theirs)
 
 
 def awaited(name: str, ours: Callable[[], Any], theirs: Callable[[], Any]) -> Row:
-    """Returns the row of two calls whose results are waited for."""
+    """Returns the row of two calls with the wait for their results."""
     return compare(
         name,
         lambda: plugrt.block_until_ready(ours()),
@@ -73,7 +73,7 @@ def awaited(name: str, ours: Callable[[], Any], theirs: Callable[[], Any]) -> Ro
 
 
 def beside(name: str, ours: Timer, theirs: Callable[[], Any]) -> Row:
-    """Returns the row of a launch beside JAX's call, whose results are waited for."""
+    """Returns the row of a launch beside JAX's call, with the wait for the results."""
     return compare_timers(name, ours, timed(lambda: jax.block_until_ready(theirs())))
 
 
@@ -130,7 +130,7 @@ def measure_calls() -> list[Row]:
             ours = launch_from_c(function, *values, reserved=False)
             found.append(beside(f"{name}: the launch alone, a thread a device", ours, theirs))
     if PLATFORM == "cpu":
-        # Each part asks which it is: jaxlib tells it that in a launch on all devices alone.
+        # Each part reads its partition id: jaxlib sets it only in a launch on all devices.
         ours = timed(launch_by_jaxlib(add, x, whole))
         theirs = lambda: jadd(jx, jwhole)  # noqa: E731
         found.append(beside("x + y, y whole on each device: the launch alone", ours, theirs))
@@ -142,7 +142,7 @@ def measure_calls() -> list[Row]:
 
 
 def measure_forms() -> list[Row]:
-    """Returns the rows of calls as people write them, of jit over the mesh and of pmap."""
+    """Returns the rows of common forms of calls, of jit over the mesh and of pmap."""
     host = np.ones((8, 8), np.float32)
     x, jx = put(host, "x", "y")
     tiles = over("x", "y")
@@ -174,7 +174,7 @@ def measure_forms() -> list[Row]:
 
 
 def donating(package: Any, transform: str, start: Any) -> Callable[[], Any]:
-    """Returns a call that donates its first argument, which is the last result."""
+    """Returns a call that donates its first argument, the result of the last call."""
     step = getattr(package, transform)(lambda v, w: v + w, donate_argnums=0)
     state = [getattr(package, transform)(lambda v: v * 0)(start)]
 
@@ -186,7 +186,7 @@ def donating(package: Any, transform: str, start: Any) -> Callable[[], Any]:
 
 
 def measure_moves() -> list[Row]:
-    """Returns the rows of arrays that are put, and moved from one sharding to another."""
+    """Returns the rows of puts and of moves from one sharding to another."""
     small = np.ones((8, 8), np.float32)
     large = np.ones((MEGABYTES, 1 << 18), np.float32)
     rows = []
@@ -213,7 +213,7 @@ def measure_moves() -> list[Row]:
 
 
 def copying_parts(host: Any, sharding: Any) -> Callable[[], None]:
-    """Returns what copies each device's part of a host array to memory that is in use."""
+    """Returns a function that copies each device's part of a host array to memory in use."""
     parts = [host[index] for index in sharding.devices_indices_map(host.shape).values()]
     pairs = [(np.ones_like(part, order="C"), part) for part in parts]
 
@@ -225,7 +225,7 @@ def copying_parts(host: Any, sharding: Any) -> Callable[[], None]:
 
 
 def measure_copies(name: str, x: Any, theirs: Callable[[], Any]) -> list[Row]:
-    """Returns the rows of what copies two parts of an array, beside JAX's reshard."""
+    """Returns the rows of copies of two parts of an array, beside JAX's reshard."""
     first, second = x._shards.buffers()[1:3]
     pairs = [(first.raw, second.place), (second.raw, first.place)]
     parts = [(part.to_host(), np.ones_like(part.to_host())) for part in (first, second)]

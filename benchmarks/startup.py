@@ -1,4 +1,4 @@
-"""How long a fresh process takes to import and to list the devices, beside its floor and JAX.
+"""Measures how long a new process needs to import plugrt and list devices, beside a floor and JAX.
 
 The floor imports NumPy, loads jaxlib or the library xla-cpu-pjrt, and creates a client. Modules are
 compiled before, as in an installed package.
@@ -25,14 +25,14 @@ _LIBRARY = "import numpy, ctypes; ctypes.CDLL({!r}).floor_open({!r})"
 
 
 def seconds(code: str, environment: dict[str, str]) -> float:
-    """Returns how long a fresh process takes to run ``code``."""
+    """Returns the seconds that a new process needs for ``code``."""
     start = time.perf_counter()
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, env=environment)
     return time.perf_counter() - start
 
 
 def measure(folder: Path) -> list[Row]:
-    """Returns a row for each question; ``folder`` is for compiled modules and the floor in C."""
+    """Returns a row for each question; ``folder`` is for compiled modules and the C program."""
     cpu = {**os.environ, "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3",
            "PYTHONPYCACHEPREFIX": str(folder)}  # fmt: skip
     cpu.pop("PYTHONDONTWRITEBYTECODE", None)

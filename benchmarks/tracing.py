@@ -1,4 +1,4 @@
-"""How long it takes to trace a function and lower it to StableHLO."""
+"""Measures tracing a function and lowering it to StableHLO."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ ROUNDS = 7
 
 
 def lowering(jit: Callable[..., Any], function: Callable[..., Any], argument: Any) -> float:
-    """Returns the seconds to trace and lower ``function``, which is made new each time."""
+    """Returns the seconds to trace and lower ``function``, which is a new function each time."""
     return sample(lambda: jit(lambda x: function(x)).lower(argument), 1)
 
 
 def chain(count: int) -> Callable[[Any], Any]:
-    """Returns a function of ``count`` additions and multiplications by operators."""
+    """Returns a function with ``count`` additions and multiplications by operators."""
 
     def function(x: Any) -> Any:
         for i in range(count // 2):
@@ -37,7 +37,7 @@ def chain(count: int) -> Callable[[Any], Any]:
 
 
 def mixed(names: Any, count: int) -> Callable[[Any], Any]:
-    """Returns a function of ``count`` calls of functions of an array namespace."""
+    """Returns a function with ``count`` calls of an array namespace."""
     functions = [names.sin, names.exp, names.abs, lambda v: names.sum(v, axis=0, keepdims=True) + v]
 
     def function(x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What moving data costs: host to device and back, small and large."""
+"""Measures transfers from host to device and back, small and large."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def measure() -> list[Row]:
         )
         ours, theirs = plugrt.jit(lambda a: a + 1), jax.jit(lambda a: a + 1)
         mine, others = plugrt.device_put(host), jax.device_put(host)
-        # A new result each time: both keep the host copy of an array that was read before.
+        # A new result each time: both hosts cache the value of an array that was read.
         rows.append(
             compare(
                 f"x + 1, then np.asarray, of {name}",
@@ -48,7 +48,7 @@ def measure() -> list[Row]:
 
 
 def measure_memcpy() -> list[Row]:
-    """Returns rows of 64 MB beside NumPy's copy to memory that is there, in the place of JAX."""
+    """Returns rows of 64 MB, with NumPy's copy to existing memory in place of JAX."""
     host = np.ones(16_777_216, np.float32)
     there, on_device = np.empty_like(host), plugrt.jit(lambda a: a + 1)
     x = plugrt.device_put(host)

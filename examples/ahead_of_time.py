@@ -1,7 +1,7 @@
-"""Ahead of time: a function compiled for shapes alone, looked at, saved, and run from the file.
+"""Compiles a function ahead of time for shapes, prints its properties, saves it, and runs the file.
 
-``python examples/ahead_of_time.py FILE`` writes the program to FILE. With a topology
-(``… FILE tpu:v5e:2x2``) it is compiled for devices that need not be there, too.
+``python examples/ahead_of_time.py FILE`` writes the program to FILE. With a topology (``… FILE
+tpu:v5e:2x2``) it is also compiled for devices that the machine need not have.
 """
 
 from __future__ import annotations
@@ -17,21 +17,23 @@ from plugrt import array_api as xp
 
 
 def attention(queries: Array, keys: Array, values: Array) -> Array:
-    """Returns what each query takes of the values, ``[queries, features]``."""
+    """Returns the attention output of each query, ``[queries, features]``."""
     scores = queries @ keys.T / keys.shape[1] ** 0.5
     weights = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
     return weights @ values / xp.sum(weights, axis=1, keepdims=True)
 
 
 def main(file: Path, topology: str = "") -> None:
-    """Prints what is known of the program before it runs, and that the file gives the same."""
+    """Prints the program's properties before it runs, and checks that the file gives the same
+    result.
+    """
     shape = plugrt.ShapeDtypeStruct((16, 8), np.float32)
     lowered = plugrt.jit(attention).lower(shape, shape, shape)
-    compiled = lowered.compile()  # nothing has been computed, and there are no data yet
+    compiled = lowered.compile()  # no computation and no data so far
     print("result:", compiled.out_info)
     print("flops:", compiled.cost_analysis()["flops"])
 
-    file.write_text(lowered.as_text())  # StableHLO: any host of PJRT can compile it
+    file.write_text(lowered.as_text())  # StableHLO: any PJRT host can compile it
     draw = np.random.default_rng(0)
     q, k, v = (draw.normal(size=shape.shape).astype(np.float32) for _ in range(3))
     from_file = plugrt.compile(file)

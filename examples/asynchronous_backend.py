@@ -1,7 +1,7 @@
-"""A backend that works while Python goes on: a thread for each device, donation, a second memory.
+"""A backend that works asynchronously: a thread per device, donation, a second memory.
 
-NumPy stands for the devices' arithmetic. Launches and puts return at once, with arrays whose events
-a device's thread completes. Run this file to see it: python examples/asynchronous_backend.py
+NumPy does the devices' arithmetic. Launches and puts return at once, with arrays whose events a
+device's thread completes. Run this file to see it: python examples/asynchronous_backend.py
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HostArray = npt.NDArray[Any]
 
 
 class Slot:
-    """A handle: an array on a device, which is there when its event is complete."""
+    """A handle: an array on a device. It is ready when its event is complete."""
 
     def __init__(self) -> None:
         self.event = PendingEvent()
@@ -31,7 +31,7 @@ class Slot:
 
 
 class Worker:
-    """A device's thread, which does its work in the order in which it was given."""
+    """A device's thread. It works in the order of submission."""
 
     def __init__(self) -> None:
         self._work: queue.SimpleQueue[tuple[Callable[[], Sequence[HostArray]], Sequence[Slot]]] = (
@@ -40,7 +40,7 @@ class Worker:
         threading.Thread(target=self._run, daemon=True).start()
 
     def submit(self, work: Callable[[], Sequence[HostArray]], count: int = 1) -> list[Slot]:
-        """Returns the slots for what ``work`` will return."""
+        """Returns slots for the results of ``work``."""
         slots = [Slot() for _ in range(count)]
         self._work.put((work, slots))
         return slots
@@ -60,7 +60,7 @@ class Worker:
 
 
 class Asynchronous(Backend):
-    """Devices with a thread and two memories each. A program runs on one of them."""
+    """Devices with one thread and two memories each. A program runs on one device."""
 
     platform, version = "asynchronous", "1"
 
@@ -71,7 +71,7 @@ class Asynchronous(Backend):
         return ["a thread"] * len(self.workers)
 
     def put(self, array: HostArray, device: int) -> Slot:
-        copy = array.copy()  # now: the host may change its array when `put` has returned
+        copy = array.copy()  # now: the host may change its array after `put` returns
         [slot] = self.workers[device].submit(lambda: [copy])
         return slot
 
@@ -87,9 +87,9 @@ class Asynchronous(Backend):
             slots = [slot for [slot] in arguments]
 
             def work() -> list[HostArray]:
-                values = [[read(slot)] for slot in slots]  # raises what a slot failed with
+                values = [[read(slot)] for slot in slots]  # raises the error of a failed slot
                 for i in consumed:
-                    slots[i].value = None  # nobody else has the array: its memory is free
+                    slots[i].value = None  # the array has no other user, so its memory is freed
                 return [result for [result] in run(values)]
 
             return [[slot] for slot in self.workers[device].submit(work, count)]
@@ -119,14 +119,14 @@ class Asynchronous(Backend):
 
 
 def read(slot: Slot) -> HostArray:
-    """Waits for a slot's array; raises what it failed with."""
+    """Waits for a slot's array; raises the error of a failed slot."""
     slot.event.wait()
     assert slot.value is not None
     return slot.value
 
 
 def main() -> None:
-    """Launches while the device is busy."""
+    """Launches programs while the device is busy."""
     backend = Asynchronous()
     plugrt.plugins.register(BackendPlugin("asynchronous", lambda: backend, priority=1000))
     busy = threading.Event()

@@ -44,14 +44,14 @@ def swing(angle: Array, seconds: Array) -> Array:
 
 @plugrt.jit
 def clip_or_scale(x: Array, scale: bool) -> Array:
-    """Only one of the branches runs; which one is known when the program runs."""
+    """Only one of the branches runs; the program chooses it at run time."""
     largest = xp.max(xp.abs(x))
     result: Array = lax.cond(scale, lambda: x / largest, lambda: xp.clip(x, -1, 1))
     return result
 
 
 def main() -> None:
-    """Prints what the three functions give."""
+    """Prints the results of the three functions."""
     root, steps = square_root(xp.asarray(2.0))
     print(f"root of 2: {float(root):.5f} after {int(steps)} steps")
     angles = np.asarray(swing(xp.asarray(0.1), xp.asarray(2.0)))

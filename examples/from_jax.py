@@ -30,7 +30,7 @@ def loss(params: dict[str, Any]) -> Any:
 
 
 def init(seed: Any) -> dict[str, Any]:
-    """Returns random parameters; the key is made where the function runs."""
+    """Returns random parameters; the key is made on the device."""
     first, second = jax.random.split(jax.random.key(seed))
     return {
         "w1": jax.random.normal(first, (2, 8)),

@@ -1,7 +1,7 @@
 """jit: k-means on points in the plane, compiled once and called in a loop.
 
-Shown: a static argument, a donated one, a step that never leaves the device, what `lower` tells.
-Run it with ``python examples/jit.py``; ``JAX_PLATFORMS`` chooses the device.
+Shows a static argument, a donated argument, a step that stays on the device, and the output of
+`lower`. Run it with ``python examples/jit.py``; ``JAX_PLATFORMS`` chooses the device.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def sample(seed: int) -> Array:
 
 @partial(plugrt.jit, static_argnums=2, donate_argnums=1)
 def step(points: Array, means: Array, count: int) -> tuple[Array, Array]:
-    """Moves each mean to the middle of the points that are nearest to it.
+    """Moves each mean to the centre of the points nearest to it.
 
-    ``count`` is static: it is a number of Python's while the function is traced, and part of the
-    key under which the program is kept. The memory of ``means`` is reused for the new means.
+    ``count`` is static: it is a Python number while the function is traced, and part of the
+    program's cache key. The memory of ``means`` is reused for the new means.
     """
     distances = xp.sum((points[:, None, :] - means[None, :, :]) ** 2, axis=-1)
     nearest = xp.argmin(distances, axis=1)

@@ -1,7 +1,7 @@
 """Makes mlp.mlir, mlp_input.npy and mlp_labels.npy: ``python examples/make_mlp.py``.
 
-A small version of the demo's network is trained, and what `plugrt.jit` lowers it to is written
-down, its weights as constants of the program.
+Trains a small version of the demo's network and writes the module that `plugrt.jit` lowers it to,
+with the weights as constants.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def trained() -> network.Params:
 
 
 def main() -> None:
-    """Writes the three files beside this one."""
+    """Writes the three files next to this one."""
     params, digits = trained(), load_digits()
 
     @plugrt.jit

@@ -23,7 +23,7 @@ LAUNCHED = ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "JOB_COMPLETION_INDEX", "JAX
 
 
 def train() -> None:
-    """Fits a line to the data of all processes, of which each has a part."""
+    """Fits a line to data that are divided over all processes."""
     plugrt.distributed.initialize(
         initialization_timeout=60, heartbeat_timeout_seconds=int(os.environ.get("HEARTBEAT", 10))
     )
@@ -56,9 +56,9 @@ def train() -> None:
 
 
 def start(count: int) -> int:
-    """Starts this program ``count`` times; returns 0 if all ended well.
+    """Starts this program ``count`` times; returns 0 if all processes succeed.
 
-    If one is killed, the others end by themselves, with an error that names it.
+    If one is killed, the others exit with an error that names it.
     """
     port = free_port()
     processes = [
@@ -84,7 +84,7 @@ def start(count: int) -> int:
 
 
 def free_port() -> int:
-    """Returns a port that nobody listens at."""
+    """Returns a free port."""
     import socket
 
     with socket.socket() as probe:

@@ -1,14 +1,15 @@
-"""pmap: a line fitted to data that are spread over four devices, which exchange their gradients.
+"""pmap: fits a line to data divided over four devices, which exchange their gradients.
 
-Shown: one function on each device, `lax.pmean` over a named axis, arrays that stay where they are
-from step to step. Four virtual devices of the cpu share its cores: this shows how, not how fast.
+Shows one function on each device, `lax.pmean` over a named axis, and arrays that stay on their
+devices between steps. Four virtual devices share the cores of the cpu: the example is not about
+speed.
 """
 
 from __future__ import annotations
 
 import os
 
-os.environ.setdefault("JAX_NUM_CPU_DEVICES", "4")  # before devices are first asked for
+os.environ.setdefault("JAX_NUM_CPU_DEVICES", "4")  # before the first use of devices
 
 import numpy as np
 
@@ -28,7 +29,7 @@ def step(weights: Array, x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def main() -> None:
-    """Prints the weights that each device has in the end, and the loss."""
+    """Prints the final weights of each device, and the loss."""
     devices = plugrt.local_devices()
     x = np.random.default_rng(0).uniform(-1, 1, (len(devices), 256)).astype(np.float32)
     y = np.float32(SLOPE) * x + np.float32(OFFSET)

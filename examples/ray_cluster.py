@@ -18,10 +18,12 @@ COUNT = 2
 
 @ray.remote(num_cpus=1)
 class Worker:
-    """One process: the first to come is process 0, the number is that of the group's bundles."""
+    """A process of the run, which has one per bundle of the placement group. The first to join is
+    process 0.
+    """
 
     def join(self) -> tuple[int, int, int]:
-        """Returns the process's index, and how many processes and devices there are."""
+        """Returns the process's index, and the numbers of processes and devices."""
         import plugrt
 
         plugrt.distributed.initialize(
@@ -30,7 +32,7 @@ class Worker:
         return plugrt.process_index(), plugrt.process_count(), plugrt.device_count()
 
     def total(self) -> float:
-        """Returns the sum of 1 for the devices of process 0, 2 for those of process 1, …"""
+        """Returns the sum of 1 for each device of process 0, 2 for each device of process 1, …"""
         import numpy as np
 
         import plugrt
@@ -44,14 +46,14 @@ class Worker:
         return float(plugrt.jit(xp.sum, out_shardings=whole)(x))
 
     def leave(self) -> None:
-        """Leaves the run; all do, before the actors are ended."""
+        """Leaves the run; all processes leave before the actors end."""
         import plugrt
 
         plugrt.distributed.shutdown()
 
 
 def main() -> int:
-    """Prints what each actor found; returns 0 if it is right."""
+    """Prints the results of each actor; returns 0 if they are right."""
     variables = {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "2"}
     here = {} if "RAY_ADDRESS" in os.environ else {"num_cpus": COUNT, "include_dashboard": False,
                                                    "_node_ip_address": "127.0.0.1"}  # fmt: skip

@@ -1,4 +1,4 @@
-"""The tests run on this device and on no other, and end at once where it cannot be started."""
+"""Runs the tests on this device only, and stops at once if it cannot start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference device: it is the one that is used, and computes what NumPy computes."""
+"""Checks that the reference device is used, and that it computes the same as NumPy."""
 
 from __future__ import annotations
 

@@ -17,5 +17,5 @@ def _create(devices: int = 1) -> Backend:
     return Reference(devices)
 
 
-# Below the cpu's 0: used where it is asked for by name, and not by itself.
+# Below the cpu's 0: used only where it is asked for by name.
 plugin = BackendPlugin("reference", _create, priority=-100)

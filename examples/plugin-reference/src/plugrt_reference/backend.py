@@ -1,6 +1,6 @@
 """`Reference`: devices on which StableHLO's reference interpreter runs programs.
 
-Slow, and independent of XLA: what it computes is what the StableHLO specification says.
+It is slow and independent of XLA: its results are those that the StableHLO specification defines.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DTYPES = frozenset(
     for name in ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
                  "float16", "float32", "float64")
 )  # fmt: skip
-"""What the interpreter's Python bindings take and give; a complex result ends the process."""
+"""The dtypes of the interpreter's Python bindings. A complex result crashes the process."""
 _NAMES = """abs add and atan2 bitcast_convert broadcast_in_dim case cbrt ceil clamp compare complex
 concatenate constant convert convolution cosine count_leading_zeros divide dot_general
 dynamic_slice dynamic_update_slice exponential exponential_minus_one floor gather
@@ -35,11 +35,11 @@ remainder reshape return reverse round_nearest_afz round_nearest_even rsqrt scat
 select_and_scatter shift_left shift_right_arithmetic shift_right_logical sign sine slice sort
 sqrt subtract tan tanh transpose tuple while xor"""
 OPERATIONS = frozenset(_NAMES.split())
-"""The StableHLO operations that the interpreter has; on any other it ends the process."""
+"""The operations that the interpreter supports. Any other crashes the process."""
 
 
 class Reference(Backend):
-    """Any number of devices; a program runs on one of them. Handles are NumPy arrays.
+    """A client with any number of devices; a program runs on one. Handles are NumPy arrays.
 
     The keyword arguments are create options: ``PLUGRT_CLIENT_CREATE_OPTIONS=reference:devices:2``.
     """
@@ -49,7 +49,7 @@ class Reference(Backend):
     def __init__(self, devices: int = 1) -> None:
         self._count = devices
         self.live = 0
-        """How many arrays there are on the devices."""
+        """The number of arrays on the devices."""
         self.closed = False
 
     def devices(self) -> Sequence[str]:
@@ -58,7 +58,7 @@ class Reference(Backend):
     def put(self, array: HostArray, device: int) -> HostArray:
         _require(array.dtype, "an array")
         self.live += 1
-        return array.copy()  # the caller may change its memory afterwards
+        return array.copy()  # the caller may change its memory later
 
     def get(self, handle: HostArray) -> HostArray:
         return handle
@@ -91,7 +91,7 @@ def _require(dtype: np.dtype[Any], what: str) -> None:
 
 
 def _require_types(module: ir.Module) -> None:
-    """Refuses a program with arguments or results of other dtypes: when it is compiled."""
+    """Rejects a program with arguments or results of other dtypes, at compile time."""
     with module.context:
         [main] = [op for op in module.body.operations if op.name.value == "main"]
         for place, types in (("argument", main.type.inputs), ("result", main.type.results)):
@@ -100,7 +100,7 @@ def _require_types(module: ir.Module) -> None:
 
 
 def _require_operations(module: ir.Module) -> None:
-    """Refuses a program with operations, at any depth, that the interpreter lacks."""
+    """Rejects a program with operations, at any depth, that the interpreter does not support."""
     lacking = set()
 
     def look(op: ir.Operation) -> ir.WalkResult:
@@ -116,7 +116,7 @@ def _require_operations(module: ir.Module) -> None:
 
 
 def _evaluate(module: ir.Module, arguments: Sequence[HostArray]) -> list[HostArray]:
-    """Runs ``main``; the interpreter takes and gives MLIR's constants."""
+    """Runs ``main``; the interpreter's arguments and results are MLIR attributes."""
     with module.context:
         constants = [
             ir.DenseElementsAttr.get(a, type=element_type(a.dtype), shape=list(a.shape))
