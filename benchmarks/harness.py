@@ -209,9 +209,7 @@ def row(name: str, pairs: Iterable[tuple[float, float]], budget: float | None) -
 
 
 def environment() -> dict[str, str]:
-    """Returns the conditions of the measurement; ``load`` has the averages over 1, 5 and 15
-    minutes.
-    """
+    """Returns the conditions of the measurement; ``load``: averages over 1, 5 and 15 minutes."""
     facts = {"python": platform.python_version(), "machine": platform.platform()}
     facts["cores"] = str(os.cpu_count())
     facts["load"] = " ".join(f"{x:.1f}" for x in os.getloadavg())

@@ -1,9 +1,9 @@
-"""Puts the plugins of this repository through the conformance kit: ``python -m tools.conform``.
+"""Runs the conformance kit on the plugins of this repository: ``python -m tools.conform``.
 
-Writes reports in every form into build/conform, and exits with 1 if something does not hold that
-no waiver in tools/conformance names. ``--pages`` also writes each plugin's ``CONFORMANCE.md``:
-that needs the environment of ``nox -s vendors``, which is made if it is not there. Names on the
-command line: only these plugins.
+Writes reports in all formats into build/conform, and exits with 1 on a failure that no waiver in
+tools/conformance names. ``--pages`` also writes each plugin's ``CONFORMANCE.md``: that needs the
+environment of ``nox -s vendors``, which is made if it is missing. Names on the command line select
+plugins.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Run:
     needs_vendors: bool = False
     """Whether it needs a vendor's library, and runs in the environment that has it."""
     exports: str = ""
-    """The plugin that is first exported as a library of the run's name, which is what is tried."""
+    """The plugin to test, exported as a library with the run's name."""
 
     @property
     def target(self) -> str:
-        """What the command is given to try."""
+        """The argument of the command."""
         return str(BUILD.relative_to(ROOT) / self.name) if self.exports else self.name
 
 
@@ -70,7 +70,8 @@ def main(arguments: Sequence[str]) -> int:
     chosen = [run for run in RUNS if run.name in names] if names else _by_default(with_pages)
     BUILD.mkdir(parents=True, exist_ok=True)
     codes = [_conform(run) for run in chosen]
-    if with_pages:  # now, so that no report says of another's page that the tree is changed
+    # now, so that no report states uncommitted changes because of another plugin's page
+    if with_pages:
         for run in chosen:
             _write_page(run)
     return max(codes)
@@ -81,7 +82,7 @@ def _by_default(with_pages: bool) -> list[Run]:
 
 
 def _conform(run: Run) -> int:
-    """Runs the kit and returns its exit code; 2 is that of a waiver that is no longer needed."""
+    """Runs the kit and returns its exit code; 2 for a waiver that is no longer needed."""
     python = make_environment() if run.needs_vendors else Path(sys.executable)
     waivers = WAIVERS / f"{run.name}.toml"
     if run.exports:

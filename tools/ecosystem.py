@@ -1,8 +1,8 @@
-"""Installs other libraries apart, tries them, writes docs/ecosystem.md: ``nox -s ecosystem``.
+"""Installs other libraries separately, tries them, writes docs/ecosystem.md: ``nox -s ecosystem``.
 
-The libraries of ``LIBRARIES`` go to build/ecosystem, which the children have on their path. A
-library that is there already, as PyTorch may be, is tried too; one that is missing is left out of
-the run and keeps its lines of the page.
+The libraries of ``LIBRARIES`` go to build/ecosystem, which the child processes have on their path.
+A library that is already installed, such as PyTorch, is tried too. A missing one is not tried and
+keeps its lines of the page.
 
     python tools/ecosystem.py --scipy [--backend=jax.numpy] [FILE ...]
 
@@ -36,7 +36,7 @@ _KNOWN, _ADDED = "xp_known_backends = {", "if SCIPY_ARRAY_API:\n"
 
 
 def run_scipy(arguments: list[str]) -> int:
-    """Installs SciPy, adds plugrt to the backends that its tests know, and runs these."""
+    """Installs SciPy, adds plugrt to the backends of its tests, and runs the tests."""
     options = [a for a in arguments if a.startswith("--")]
     files = [a for a in arguments if not a.startswith("--")] or [*SCIPY]
     backend = next((a.partition("=")[2] for a in options if "=" in a), "plugrt.array_api")

@@ -1,9 +1,10 @@
 """Writes docs/data/jax_needs.json: the PJRT functions without which the installed JAX fails.
 
 The programs of ``docs/generate/hosts.py`` run under stock JAX on the NumPy backend, as a capsule
-with two devices, once as it is and once for each function that JAX calls then, which is refused
-as unimplemented. The file says which of the programs ran. The profile ``jax`` of `plugrt conform`
-is held to it by ``tests/unit/sdk/conformance/test_profiles.py``.
+with two devices: once with all functions, and once for each function that JAX then calls, which is
+unimplemented in that run. The file lists the programs that ran.
+``tests/unit/sdk/conformance/test_profiles.py`` compares it with the profile ``jax`` of `plugrt
+conform`.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def main() -> None:
 
 
 def _run(hidden: tuple[str, ...], steps: dict[str, str]) -> list[str]:
-    """Returns the programs that run with these functions refused."""
+    """Returns the programs that run if these functions are unimplemented."""
     given = json.dumps([hidden, steps])
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, given], capture_output=True, text=True, check=False,

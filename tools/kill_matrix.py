@@ -1,13 +1,13 @@
-"""Puts each mutant of the conformance kit through the checks of its group, in processes of its own.
+"""Runs the checks of its group on each mutant of the conformance kit, in separate processes.
 
 Prints a line for each mutant and writes build/kill-matrix.json and build/kill-matrix.md; exits with
-1 if a mutant survives the check that it was made for. WORDS on the command line: only mutants whose
-name has them. FULL=1 runs all checks on each mutant (hours) instead of its group's.
-RECORD=FILE: only mutants that no run in that file had; the figures of this run are added to it.
+1 if a mutant survives its own check. WORDS on the command line select mutants whose names contain
+them. FULL=1 runs all checks on each mutant (hours) instead of its group's. RECORD=FILE: only
+mutants that no run in that file had; the figures of this run are added to it.
 
-Beside it the mutants are exported as PJRT libraries, and put through the same checks and
-through ``pypjrt.conform`` where that is installed (`mutation.peer_kit`): a defect seen through the
-C API by one of the two and not by the other is counted.
+The mutants are also exported as PJRT libraries, and tested by the same checks and by
+``pypjrt.conform`` if it is installed (`mutation.peer_kit`). Defects that only one of the two finds
+through the C API are counted.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ RECORD = Path(os.environ["RECORD"]) if os.environ.get("RECORD") else None
 MUTANT = "mutants:mutant"
 BEFORE = "buffers.put_get.scalar"
 IN_C = {f"c.{name}": check for name, check in CAUGHT_BY.items()}
-"""Libraries in C, for what Python cannot do to a process, to their own checks."""
+"""Libraries in C, for crashes and hangs that Python cannot cause, to their own checks."""
 
 
 @dataclass
 class Row:
-    """What was found of one mutant. ``through_c`` and ``peer`` are None where it has no C form."""
+    """The results of one mutant. ``through_c`` and ``peer`` are None if it has no C form."""
 
     mutant: str
     check: str
@@ -75,17 +75,17 @@ class Row:
     others: Mapping[str, str] = field(default_factory=dict)
     """The other checks of the group that it fails, with their verdicts."""
     through_c: bool | None = None
-    """Whether its group notices it in the exported library."""
+    """Whether its group finds the defect in the exported library."""
     peer: Sequence[str] | None = None
-    """The checks of the peer that it fails and that a sound backend does not."""
+    """The checks of the peer that fail on the mutant and pass on a sound backend."""
 
     @property
     def killed(self) -> bool:
-        """Whether its own check noticed it."""
+        """Whether its own check found it."""
         return self.verdict in ("FAIL", "CRASH", "TIMEOUT")
 
     def take(self, results: Mapping[str, Result]) -> None:
-        """Takes the results of the group."""
+        """Stores the results of the group."""
         own = results.get(self.check)
         self.verdict, self.got = (str(own.verdict), own.got) if own else ("NOT-RUN", "")
         self.checks = len(results)
@@ -97,14 +97,14 @@ class Row:
 
 
 class Recorded(Reference):
-    """The reference interpreter, with the answers that it gave before."""
+    """The reference interpreter with a cache of its answers."""
 
     def __init__(self, known: Mapping[bytes, Any]) -> None:
         super().__init__()
         self.known = dict(known)
 
     def evaluate(self, text: str, arguments: Sequence[Any]) -> Any:
-        """Returns what `Reference.evaluate` does, which takes a tenth of a second."""
+        """Returns the result of `Reference.evaluate`, which needs a tenth of a second."""
         key = pickle.dumps((text, list(arguments)))
         if key not in self.known:
             self.known[key] = super().evaluate(text, arguments)
@@ -115,7 +115,7 @@ REFERENCE = Recorded({})
 
 
 def record_answers(checks: Sequence[Check]) -> None:
-    """Makes `REFERENCE` know what the interpreter says to these checks on a sound backend."""
+    """Fills the cache of `REFERENCE` by running these checks on a sound backend."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "answers"
         for _, ended in run_forks(partial(_record, checks), [path], FORK_SECONDS):
@@ -168,9 +168,6 @@ def main() -> int:
     return 0 if all(row.killed for row in rows.values()) else 1
 
 
-# --- which mutant is of which checks -------------------------------------------------------------
-
-
 _ENDS = {"_at_import": IMPORT, "_at_start": START}
 
 
@@ -196,7 +193,7 @@ def group(own: str) -> Sequence[Check]:
 
 
 def ends_its_process(row: Row) -> bool:
-    """Whether only the kit's runner can tell what a mutant does."""
+    """Whether only the kit's runner can judge a mutant, which ends its process."""
     alone = registry.find(row.check).needs is Needs.PROCESS
     return (
         alone
@@ -207,18 +204,15 @@ def ends_its_process(row: Row) -> bool:
 
 
 def sound(devices: int = 1) -> Plugin:
-    """Returns the backend of which the mutants are, without a defect."""
+    """Returns the backend that the mutants change, without a defect."""
     return Faults(devices=devices).plugin_of()
 
 
-# --- the kit -------------------------------------------------------------------------------------
-
-
 def run_kit(rows: Mapping[str, Row]) -> Iterator[Row]:
-    """Yields the rows, with what the checks of the group say of each mutant.
+    """Yields the rows with the verdicts of the group's checks on each mutant.
 
-    Most run in copies of this process. A mutant that ends its copy, or hangs it, is one for the
-    kit's own runner, which starts fresh processes.
+    Most run in forks of this process. The kit's runner, which starts new processes, repeats a
+    mutant that ends or hangs its fork.
     """
     sick = [row for row in rows.values() if ends_its_process(row)]
     well = [row for row in rows.values() if row not in sick]
@@ -233,13 +227,13 @@ def run_kit(rows: Mapping[str, Row]) -> Iterator[Row]:
 
 
 def judge_group(row: Row) -> dict[str, Any]:
-    """Returns the results of a group, of those checks that need no process of their own."""
+    """Returns the results of the group's checks that need no process of their own."""
     plugin = mutants()[row.mutant].plugin_of
     return judge_all(PluginSubject(Target("object", row.mutant), load=plugin), row)
 
 
 def judge_all(subject: PluginSubject, row: Row) -> dict[str, Any]:
-    """Returns check to result, its own check first."""
+    """Returns the result of each check; its own check is first."""
     subject.reference = REFERENCE
     checks = sorted(group(row.check), key=lambda check: check.id != row.check)
     return {
@@ -250,16 +244,16 @@ def judge_all(subject: PluginSubject, row: Row) -> dict[str, Any]:
 
 
 def run_alone(row: Row) -> Row:
-    """Returns the row of a mutant that the kit's runner has tried."""
+    """Returns the row of a mutant from the report of the kit's runner."""
     target = Target("object", MUTANT, argument=row.mutant)
     row.take(Runner(target, group(row.check), SECONDS).run())
     return row
 
 
 def run_in_c(rows: Mapping[str, Row], *, with_peer: bool) -> Iterator[Row]:
-    """Yields the rows of libraries in C, with what the runner says of their own check.
+    """Yields the rows of libraries in C, with the runner's verdicts on their own checks.
 
-    Around it are a check before, and one behind it, that the library passes.
+    The library passes the checks directly before and after it.
     """
     if not rows or shutil.which("cc") is None:
         return
@@ -278,11 +272,8 @@ def run_in_c(rows: Mapping[str, Row], *, with_peer: bool) -> Iterator[Row]:
             yield row
 
 
-# --- through the C API, by the kit and by its peer -----------------------------------------------
-
-
 def exportable(row: Row) -> bool:
-    """Whether a mutant can be a PJRT library: not where the defect is of the plugin around it."""
+    """Whether a mutant can be a PJRT library: not if the defect is in the plugin object."""
     found = mutants()[row.mutant]
     return isinstance(found, TableFaults) or (
         isinstance(found, Faults) and not found.plugin and not row.check.startswith("host.")
@@ -290,7 +281,7 @@ def exportable(row: Row) -> bool:
 
 
 def run_through_c(rows: Mapping[str, Row]) -> None:
-    """Notes which mutants their group notices in the exported library."""
+    """Records which mutants their group finds in the exported library."""
     tried = [row for row in rows.values() if exportable(row)]
     kinds = {usual_kind(row): row for row in tried}
     usual = {}
@@ -302,53 +293,50 @@ def run_through_c(rows: Mapping[str, Row]) -> None:
 
 
 def usual_kind(row: Row) -> tuple[str, int]:
-    """Returns what the sound backend of a mutant depends on: its first check, and its devices."""
+    """Returns the key of a mutant's sound backend: the mutant's first check, and its devices."""
     found = mutants()[row.mutant]
     return group(row.check)[0].id, found.devices if isinstance(found, Faults) else 1
 
 
 def judge_usual(row: Row) -> list[str]:
-    """Returns the checks of a mutant's group that a sound backend fails as a library."""
+    """Returns the checks of a mutant's group that fail on a sound backend as a library."""
     return fails_exported(sound(usual_kind(row)[1]), row)
 
 
 def judge_exported(row: Row) -> list[str]:
-    """Returns the checks of its group that an exported mutant fails."""
+    """Returns the checks of its group that fail on an exported mutant."""
     return fails_exported(mutants()[row.mutant].plugin_of(), row)
 
 
 def fails_exported(plugin: Plugin, row: Row) -> list[str]:
-    """Returns the checks of a group that a plugin fails when a host meets it as a library."""
+    """Returns the checks of a group that fail on a plugin as a library."""
     library = LibraryPlugin("mutant", c_api=export(plugin))
     found = judge_all(PluginSubject(Target("object", "exported"), load=lambda: library), row)
     return [key for key, result in found.items() if Result.from_dict(result).verdict.is_bad]
 
 
 def run_peer(rows: Mapping[str, Row]) -> None:
-    """Notes which checks of the peer fail for each mutant."""
+    """Records which checks of the peer fail for each mutant."""
     with tempfile.TemporaryDirectory() as folder:
         peer = PeerKit(Path(folder))
         tried = [row for row in rows.values() if exportable(row)]
         [(_, usual)] = run_forks(partial(peer_failures, peer), [None], FORK_SECONDS)
         for row, ended in forks_of(partial(peer_failures, peer), tried):
-            # Where its process ends, its user has no report, but knows that something is wrong.
+            # If its process ends there is no report, but the user notices that.
             told = ended.how == "returned"
             row.peer = sorted(set(ended.value) - set(usual.value)) if told else [f"({ended.how})"]
 
 
 def peer_failures(peer: PeerKit, row: Row | None) -> list[str]:
-    """Returns the checks of the peer that a mutant fails; of none, a sound backend."""
+    """Returns the checks of the peer that fail on a mutant, or on a sound backend for None."""
     return sorted(peer.failures(mutants()[row.mutant].plugin_of() if row else sound()))
 
 
 def forks_of(function: Callable[[Row], Any], rows: Sequence[Row]) -> Iterator[tuple[Row, Ended]]:
-    """Yields rows with what a function says of them in a copy; those that hang get less time."""
+    """Yields rows with the results of a function in a fork. Known hangs have a shorter limit."""
     killers = [row for row in rows if row.mutant in KILLERS]
     yield from run_forks(function, [row for row in rows if row not in killers], FORK_SECONDS)
     yield from run_forks(function, killers, SECONDS)
-
-
-# --- the matrix ----------------------------------------------------------------------------------
 
 
 def write(rows: Mapping[str, Row], why_no_peer: str) -> None:
@@ -364,7 +352,7 @@ def write(rows: Mapping[str, Row], why_no_peer: str) -> None:
 
 
 def counts(rows: Sequence[Row], why_no_peer: str) -> dict[str, int | None]:
-    """Returns how many mutants were killed, by their own check alone, and seen through C."""
+    """Returns how many mutants were killed, killed by their own check alone, and found in C."""
     seen = [row for row in rows if row.through_c is not None]
     return {
         "count": len(rows),
@@ -380,7 +368,7 @@ def counts(rows: Sequence[Row], why_no_peer: str) -> dict[str, int | None]:
 
 
 def figures(rows: Sequence[Row], why_no_peer: str) -> Iterator[str]:
-    """Yields what the matrix says, in a few lines."""
+    """Yields a summary of the matrix in a few lines."""
     n = counts(rows, why_no_peer)
     yield f"{n['killed']} of {n['count']} mutants are killed by their own check"
     yield f"{n['alone']} of these by that alone of its group"
@@ -391,7 +379,7 @@ def figures(rows: Sequence[Row], why_no_peer: str) -> Iterator[str]:
 
 
 def markdown(rows: Sequence[Row], why_no_peer: str) -> Iterator[str]:
-    """Yields the lines of the matrix for people."""
+    """Yields the lines of the matrix in Markdown."""
     yield "# Kill matrix"
     yield ""
     yield from figures(rows, why_no_peer)

@@ -1,18 +1,18 @@
-"""Plants random mutants in the product, and notes which of them the tests let live.
+"""Plants random mutants in the product, and records which of them the tests do not find.
 
-``python tools/mutants.py``: plants what ``--data`` lists (docs/data/mutants.json) and has no
-outcome for; where that file is not there, draws it by ``--seed`` at ``--revision``. It saves after
-each mutant: stop it, and start it again with the same arguments to go on.
-``python tools/mutants.py --from docs/data/mutants.json --data NEW``: the mutants of an earlier run
-in the code of another revision, each found by its function and its text.
+``python tools/mutants.py``: plants the mutants without an outcome in ``--data``
+(docs/data/mutants.json); if that file does not exist, draws it by ``--seed`` at ``--revision``. It
+saves after each mutant: stop it, and start it again with the same arguments to continue. ``python
+tools/mutants.py --from docs/data/mutants.json --data NEW``: plants the mutants of an earlier run in
+the code of another revision, each found by its function and its text.
 
 It works in a clone in the temporary folder (--jobs: several). The first run at a revision records
 which tests execute which line, in build/mutants: half an hour on two cores, and some hours for 300
-mutants. A mutant is put through tests that execute its line and last 60 seconds together, the most
-specific first. Where none does, through tests of the files with the most similar names. A test that
-fails without the mutant kills none.
+mutants. The tests of a mutant are those that execute its line, the most specific first, for 60
+seconds in total. If none does, they are tests of the files with the most similar names. A test that
+also fails without the mutant does not count.
 
-Outcomes: "killed", "timeout" and "crashed" (the tests noticed it), "survived", and "no test".
+Outcomes: "killed", "timeout" and "crashed" (the tests found it), "survived", and "no test".
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ DATA = ROOT / "docs/data/mutants.json"
 SHARE_OF_C = 0.2
 SECONDS = 60.0
 STALLED = 400.0
-"""After how many seconds without progress a run hangs; the suite gives each test 300."""
+"""Seconds without progress after which a run counts as hanging; the suite allows a test 300.
+"""
 NOT_PRODUCT = re.compile(
     r"/templates/|conformance/mutants/|_abi\.py|_handles\.py|_grown\.py|sources\.py|generate\.py"
 )
@@ -71,9 +72,9 @@ def draw(
     taken: set[Any],
     accept: Callable[[Mutant], bool],
 ) -> Mutant | None:
-    """Draws an operator and a mutant of it that is not ``taken`` and that ``accept`` lets pass.
+    """Draws an operator and a mutant of it that is not in ``taken`` and that ``accept`` allows.
 
-    Returns None where there is none.
+    Returns None if there is none.
     """
     left = [mutant for mutant in found if mutant.key not in taken]
     while left:
@@ -87,7 +88,7 @@ def draw(
 
 
 def name_of(mutant: Mutant) -> Record:
-    """Returns the record of a mutant: its key, and where it is now."""
+    """Returns the record of a mutant: its key and its current position."""
     function, operator, before, after, nth = mutant.key
     return {
         "function": function, "operator": operator, "before": before, "after": after, "nth": nth,
@@ -96,7 +97,7 @@ def name_of(mutant: Mutant) -> Record:
 
 
 def key_of(record: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Returns the key of the mutant that a record is of."""
+    """Returns the key of the mutant of a record."""
     return tuple(record[name] for name in ("function", "operator", "before", "after", "nth"))
 
 
@@ -107,11 +108,11 @@ def find_again(
     seed: int,
     accept: Callable[[Mutant], bool],
 ) -> list[Record]:
-    """Returns records of the mutants of an earlier run in this code, or of those in their place.
+    """Returns records of an earlier run's mutants in this code, or of their replacements.
 
-    ``moved`` has the new paths of files that git sees as renamed. A mutant that is gone is replaced
-    by one of the function of this name, else of the file that its own became, else of any; the
-    record then has ``replaces``, and ``reference``, the earlier outcome, otherwise.
+    ``moved`` has the new paths of renamed files. A removed mutant is replaced by one of the
+    function with the same name, else of its file, else of any file; the record then has
+    ``replaces``. Others have ``reference``, the earlier outcome.
     """
     by_key: dict[Any, list[Mutant]] = defaultdict(list)
     for mutant in found:
@@ -139,7 +140,7 @@ def find_again(
 
 
 def renamed_files(before: str, after: str, root: Path) -> dict[str, str]:
-    """Returns the new paths of the files that git sees as renamed between two revisions."""
+    """Returns the new paths of the files that git detects as renamed between two revisions."""
     listed = run(
         "git", "diff", "-M30%", "--name-status", "--diff-filter=R", before, after, cwd=root
     )
@@ -147,7 +148,7 @@ def renamed_files(before: str, after: str, root: Path) -> dict[str, str]:
 
 
 def rates(records: Sequence[Record]) -> dict[str, Any]:
-    """Returns how many mutants lived: all, in a language, and those that an earlier run had."""
+    """Returns survival rates: of all mutants, by language, and of mutants of an earlier run."""
 
     def rate(some: Iterable[Record], key: str = "outcome") -> dict[str, Any]:
         counts = Counter(one[key] for one in some if one.get("outcome") and one.get(key))
@@ -166,7 +167,7 @@ def rates(records: Sequence[Record]) -> dict[str, Any]:
 
 
 class Planting:
-    """Puts mutants through tests in one copy of the tree."""
+    """Runs tests on mutants in one copy of the tree."""
 
     def __init__(self, tree: Tree, coverage: CoverageMap, unsound: set[str]) -> None:
         self.tree = tree
@@ -175,7 +176,7 @@ class Planting:
         self.sound: set[str] = set()
 
     def accept(self, mutant: Mutant) -> bool:
-        """Whether a mutant compiles, and to other code than the original."""
+        """Whether a mutant compiles to code that differs from the original's."""
         text = (self.tree.folder / mutant.path).read_text(encoding="utf-8")
         if mutant.is_c:
             return self._compile(mutant, text) is not None
@@ -186,7 +187,7 @@ class Planting:
         return all_code(new) != all_code(compile(text, mutant.path, "exec"))
 
     def _compile(self, mutant: Mutant, text: str) -> Path | None:
-        """Compiles a C file with a mutant; returns the object, unless it is the original's."""
+        """Compiles a C file with a mutant; returns the object, None if it equals the original's."""
         source = self.tree.folder / mutant.path
         changed = self.tree.objects / "mutant" / source.name
         changed.parent.mkdir(exist_ok=True)
@@ -213,14 +214,14 @@ class Planting:
                 self.tree.link(extension, [*objects, made])
 
     def remove(self, mutant: Mutant) -> None:
-        """Puts the original back."""
+        """Restores the original."""
         if mutant.is_c:
             self.tree.build()
         else:
             self.tree.restore()
 
     def judge(self, mutant: Mutant) -> Record:
-        """Returns the outcome of a mutant, the test that noticed it, and how many tests ran."""
+        """Returns the outcome of a mutant, the test that found it, and the number of tests."""
         begun = time.monotonic()
         while True:
             chosen, covered = self.coverage.choose(mutant, SECONDS, self.unsound)
@@ -237,7 +238,7 @@ class Planting:
         return {**found, "ran": ran, "seconds": round(time.monotonic() - begun, 1)}
 
     def _run(self, chosen: Sequence[Test]) -> tuple[str, Test | None, int]:
-        """Runs tests, target by target; returns the outcome, the test to blame, how many ran."""
+        """Runs tests by target; returns the outcome, the failing test, and the number of tests."""
         ran = 0
         for target in sorted({test.target for test in chosen}):
             part = [test for test in chosen if test.target == target]
@@ -259,7 +260,7 @@ class Planting:
         return run_tests(self.tree, request, "mutant", STALLED, target)
 
     def _is_sound(self, test: Test) -> bool:
-        """Whether a test passes without a mutant; it is tried once."""
+        """Whether a test passes without a mutant; the result is cached."""
         if test.name not in self.sound:
             outcomes, ended = self._run_part([test], test.target)
             if ended == 0 and outcomes.get(test.name, {}).get("outcome") in ("passed", "xfailed"):
@@ -271,14 +272,14 @@ class Planting:
 
 
 def all_code(code: Any) -> list[Any]:
-    """Returns the instructions and constants of a code object and of those in it."""
+    """Returns the instructions and constants of a code object and of those nested in it."""
     inner = [one for one in code.co_consts if hasattr(one, "co_code")]
     rest = [(type(one), one) for one in code.co_consts if not hasattr(one, "co_code")]
     return [code.co_code, code.co_names, code.co_varnames, rest, *map(all_code, inner)]
 
 
 def save(path: Path, data: Mapping[str, Any]) -> None:
-    """Writes the list with its outcomes, whole or not at all."""
+    """Saves the list with its outcomes atomically."""
     part = path.with_suffix(".part")
     path.parent.mkdir(parents=True, exist_ok=True)
     part.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
@@ -288,7 +289,7 @@ def save(path: Path, data: Mapping[str, Any]) -> None:
 def make_list(
     arguments: argparse.Namespace, revision: str, accept: Callable[[Mutant], bool], root: Path
 ) -> dict[str, Any]:
-    """Draws the mutants of a run, or finds an earlier run's again."""
+    """Draws the mutants of a run, or finds those of an earlier run."""
     found = [one for one in read_mutants(root) if fits(one.path, arguments.files)]
     if arguments.earlier:
         old = json.loads(arguments.earlier.read_text(encoding="utf-8"))
@@ -306,7 +307,7 @@ def make_list(
 
 
 def fits(path: str, patterns: Sequence[str]) -> bool:
-    """Whether a path is one of those asked for: a glob, a folder or a file."""
+    """Whether a path matches one of the given globs, folders or files."""
     return not patterns or any(fnmatch(path, one) or path.startswith(one) for one in patterns)
 
 

@@ -1,4 +1,4 @@
-"""Programs that try StableHLO operations on numbers of two and four bits: `TRIALS`.
+"""Programs that test StableHLO operations on dtypes of two and four bits: `TRIALS`.
 
 `tools/narrow_types.py` runs them.
 """
@@ -15,11 +15,12 @@ from plugrt_sdk.testing.program_text import ProgramText, Value, body, i64s, name
 DTYPES = ("int2", "uint2", "int4", "uint4", "float4_e2m1fn")
 Trial = Callable[["Writer", str], None]
 TRIALS: dict[str, Trial] = {}
-"""What adds an operation of a name to a program, with all values of a dtype and several shapes."""
+"""Functions that add a named operation to a program, with all values and several shapes.
+"""
 
 
 class Writer(ProgramText):
-    """A program whose narrow arguments and results pass through other operations if it is fused."""
+    """A program whose narrow arguments and results are fused with other operations if requested."""
 
     def __init__(self, fused: bool) -> None:
         super().__init__()
@@ -63,7 +64,7 @@ def trial(function: Trial) -> Trial:
 
 
 def values(dtype: str, shape: Sequence[int], seed: int = 0) -> np.ndarray[Any, Any]:
-    """Returns all values of a dtype, again and again, in an order of the seed."""
+    """Returns all values of a dtype repeatedly, in a random order by the seed."""
     bits = 2 if dtype.endswith("2") else 4
     order = np.random.default_rng(seed).permutation(1 << bits)
     raw = np.resize(order, int(np.prod(shape))).astype(np.uint8).reshape(shape)
@@ -74,7 +75,7 @@ def values(dtype: str, shape: Sequence[int], seed: int = 0) -> np.ndarray[Any, A
 
 
 def pairs(dtype: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Returns all pairs of values of a dtype, and one more: an odd number."""
+    """Returns all pairs of values of a dtype, and one more, for an odd length."""
     each = values(dtype, (2 ** (2 if dtype.endswith("2") else 4),))
     one, two = np.repeat(each, each.size), np.tile(each, each.size)
     return np.concatenate([one, each[:1]]), np.concatenate([two, each[1:2]])
@@ -101,9 +102,9 @@ def _elementwise(name: str, arity: int, of: str, result: str = "") -> None:
 
 
 def _in_domain(name: str, x: np.ndarray[Any, Any], number: int) -> np.ndarray[Any, Any]:
-    """Returns arguments with finite results that the specification states.
+    """Returns arguments whose results are finite and specified.
 
-    float4 has neither infinities nor NaN, and a negative exponent of integers has no meaning.
+    float4 has neither infinities nor NaN, and a negative exponent of integers is undefined.
     """
     last = {"divide": 1, "remainder": 1, "power": 1, "log": 0, "rsqrt": 0, "sqrt": 0}.get(name)
     is_float = "float" in x.dtype.name
@@ -495,7 +496,7 @@ def reduce(program: Writer, dtype: str) -> None:
                 f"dimensions = {i64s(*axes)}",
                 [body(name, dtype)],
             )
-    # The largest and, beside it, its position, as argmax has it.
+    # The maximum and its position, as in argmax.
     t, n, b = typed((), dtype), typed((), "int32"), typed((), "bool")
     region = (
         f"^bb0(%a: {t}, %i: {n}, %b: {t}, %j: {n}): %c = stablehlo.compare GT, %a, %b : ({t}, {t}) "
@@ -518,7 +519,7 @@ def reduce(program: Writer, dtype: str) -> None:
 
 
 def _exact(dtype: str, shape: Sequence[int]) -> np.ndarray[Any, Any]:
-    """Returns values whose sums and products do not depend on the order: floats of few kinds."""
+    """Returns floats whose sums and products do not depend on the order."""
     if "int" in dtype:
         return values(dtype, shape)
     few = np.resize([0.0, 1.0, -1.0, 1.0, 0.0, -1.0, 1.0], int(np.prod(shape))).reshape(shape)

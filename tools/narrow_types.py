@@ -1,12 +1,12 @@
-"""Tries each StableHLO operation on integers and floats of two and four bits, in child processes.
+"""Tests each StableHLO operation on integers and floats of two and four bits, in child processes.
 
     python tools/narrow_types.py cpu docs/data/narrow_types/0.10.2.json
 
-It writes what each operation and dtype gave on a backend: ``right``, ``wrong``, ``refused`` or
-``fatal``, with the reason; `docs/generate/narrow_faults.py` then writes what plugrt reads. The
-expected values are the NumPy backend's. Each pair has a child of its own, which runs several
-shapes, alone and between other operations, under `FLAGS`; one that ends with a signal is ``fatal``.
-With ``--wide`` programs first go through plugrt's pass that computes in int8.
+Writes the verdict for each operation and dtype on a backend: ``right``, ``wrong``, ``refused`` or
+``fatal``, with the reason; `docs/generate/narrow_faults.py` then writes the table that plugrt
+reads. The NumPy backend computes the expected values. Each pair has its own child process, which
+runs several shapes, alone and between other operations, under `FLAGS`; one that ends with a signal
+is ``fatal``. With ``--wide`` programs first run through plugrt's pass that computes in int8.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ FLAGS = {
     "not optimised": "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
     "--xla_cpu_use_fusion_emitters=false",
 }
-"""Settings of XLA for all trials; plugrt's tests use the second one."""
+"""XLA flags for all trials; plugrt's tests use the second set."""
 REPLICAS = 4
 
 
 def run(client: Client, program: Writer, replicas: int) -> list[list[np.ndarray[Any, Any]]]:
-    """Returns the results of a program on each replica; arguments are rolled by the replica."""
+    """Returns the results of a program on each replica; arguments are rolled by the replica id."""
     options = CompileOptions(num_replicas=replicas)
     from plugrt.programs.parsing import convert_for_client
 
@@ -69,7 +69,7 @@ WIDE = False
 
 
 def try_one(name: str, dtype: str, platform: str) -> dict[str, str]:
-    """Tries an operation on a dtype in this process; returns the verdict and the reason."""
+    """Tests an operation on a dtype in this process; returns the verdict and the reason."""
     import plugrt
 
     client = plugrt.devices(platform)[0].client
@@ -118,7 +118,7 @@ def _same(one: Any, two: Any) -> bool:
 
 
 def in_child(name: str, dtype: str, platform: str, flags: str) -> dict[str, str]:
-    """Returns what `try_one` does in a child; ``fatal`` if that one ends with a signal."""
+    """Returns the result of `try_one` in a child; ``fatal`` if the child ends with a signal."""
     with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as logged:
         child = os.fork()
         if child == 0:
@@ -157,7 +157,7 @@ def in_child(name: str, dtype: str, platform: str, flags: str) -> dict[str, str]
 
 
 def preload(platform: str) -> None:
-    """Imports what each child needs, and starts nothing."""
+    """Imports the modules that each child needs, without starting a backend."""
     names = [
         "plugrt.execution.compilation.compiler",
         "plugrt.programs.parsing",
@@ -169,7 +169,7 @@ def preload(platform: str) -> None:
 
 
 def main() -> None:
-    """Tries everything on a backend and writes the file."""
+    """Tests everything on a backend and writes the file."""
     global WIDE
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter

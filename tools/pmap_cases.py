@@ -1,7 +1,7 @@
-"""Functions with pmap within others, written for JAX and plugrt alike: `tools/test_old_jax.py`.
+"""Functions with nested pmaps for both JAX and plugrt: see `tools/test_old_jax.py`.
 
-Run as a program it computes them with the library that it is told, ``jax`` or ``plugrt``, and
-writes the numbers to an ``.npz`` file: ``python pmap_cases.py LIBRARY FILE``.
+``python pmap_cases.py LIBRARY FILE`` computes them with LIBRARY, ``jax`` or ``plugrt``, and writes
+the numbers to an ``.npz`` file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SEED = 20
 
 
 def random_within(m: Any, rng: np.random.Generator) -> tuple[Callable[[Any], Any], Any]:
-    """Returns pmaps in each other with collectives between, and an argument."""
+    """Returns nested pmaps with collectives between, and an argument."""
     sizes = [[2, 4], [4, 2], [2, 2], [2, 2, 2], [1, 8], [3, 2]][int(rng.integers(6))]
     names = "ijk"[: len(sizes)]
     chosen = [
@@ -25,7 +25,7 @@ def random_within(m: Any, rng: np.random.Generator) -> tuple[Callable[[Any], Any
          tuple(rng.permutation([*names])[: int(rng.integers(1, len(names) + 1))]))
         for _ in range(4)
     ]  # fmt: skip
-    # JAX 0.4.20 fails to lower another out_axes than 0 of a pmap within.
+    # JAX 0.4.20 fails to lower an out_axes other than 0 of a nested pmap.
     outs = [int(rng.integers(2)), *[0] * (len(sizes) - 1)]
     in_jit = bool(rng.integers(2)) and sizes == [2, 2]
     outs = [0, 0] if in_jit else outs
@@ -41,7 +41,7 @@ def random_within(m: Any, rng: np.random.Generator) -> tuple[Callable[[Any], Any
     mapped = function
     if in_jit:
         function = m.jit(lambda v: [x * 2 for x in mapped(v)])
-    # Positive, since the largest of negative numbers is 1.2e-38 with that jaxlib.
+    # Positive, since that jaxlib computes the maximum of negative numbers as 1.2e-38.
     return function, rng.integers(1, 9, (*sizes, 3)).astype(np.float32)
 
 

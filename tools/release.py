@@ -29,7 +29,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 UV = Path(sys.executable).parent / "uv"
 KEPT = "build/wheels"
-"""The last wheel of each project, in a folder that is named after what it was built from."""
+"""The last wheel of each project, in a folder named after a hash of its inputs."""
 PROJECTS = (
     "runtime", "plugin_sdk", "plugins/cpu", "plugins/cuda", "plugins/numpy", "plugins/tpu"
 )  # fmt: skip
@@ -43,11 +43,11 @@ IN_C = {
         "plugrt_sdk/tracing/_tracer",
     ),
 }
-"""What a distribution's wheel for a platform holds in C, which an installation may be without."""
+"""The files in C of a distribution's platform wheel, which a pure wheel does not have."""
 WITH_CORE = {"plugrt": "runtime", "plugrt-sdk": "plugin_sdk"}
-"""The projects with a folder ``core/``: its sdist has every file of that."""
+"""The projects with a folder ``core/``, all of which their sdists must have."""
 CATCHING = "plugrt/_core"
-"""The part that catches the C++ exceptions of libraries, if a C++ compiler has built it."""
+"""The library that catches libraries' C++ exceptions, if a C++ compiler has built it."""
 TRY = """
 import importlib.metadata, numpy, plugrt, plugrt_sdk
 from plugrt.capi.loading.exception_guard import CATCHES
@@ -79,17 +79,17 @@ def check_tag(tag: str, stated: str, changelog: str) -> None:
 
 
 def sources_of(project: str, root: Path = ROOT) -> list[str]:
-    """Returns the files of a project, from the root: what git has and what it does not ignore."""
+    """Returns the files of a project from the root, without those that git ignores."""
     listing = ["git", "ls-files", "-co", "--exclude-standard", project]
     listed = subprocess.run(listing, cwd=root, check=True, capture_output=True, text=True).stdout
     return sorted(name for name in listed.splitlines() if (root / name).is_file())
 
 
 def build(project: str, sources: Path, out: Path, *formats: str, pure: bool = False) -> None:
-    """Builds a project from a copy in ``sources``, so that the tree and stale files play no part.
+    """Builds a project from a copy in ``sources``, so that stale files in the tree are not used.
 
-    ``formats`` are ``--sdist`` and ``--wheel``; setuptools is the environment's, not downloaded.
-    A ``pure`` wheel is without what is written in C.
+    ``formats`` are ``--sdist`` and ``--wheel``; setuptools is the environment's, not downloaded. A
+    ``pure`` wheel has no parts in C.
     """
     for name in sources_of(project):
         copy = sources / name
@@ -114,9 +114,9 @@ def put_wheel(
     root: Path = ROOT,
     build: Callable[[str, Path, Path, str], None] = build,
 ) -> None:
-    """Puts the wheel of a project into ``out``: the one kept of the same sources, or a new one.
+    """Puts the wheel of a project into ``out``: a kept one of the same sources, or a new one.
 
-    Tests install the same wheels in many environments; `main` builds them anew, and keeps them.
+    Tests install the same wheels in many environments; `main` builds new ones, and keeps them.
     """
     kept = root / KEPT
     kept.mkdir(parents=True, exist_ok=True)
@@ -133,7 +133,7 @@ def put_wheel(
 
 
 def keep_wheel(project: str, wheel: Path, root: Path = ROOT) -> None:
-    """Keeps a project's wheel for `put_wheel`, in the stead of older ones."""
+    """Keeps a project's wheel for `put_wheel`, and removes older ones."""
     kept = root / KEPT
     for older in kept.glob(f"{Path(project).name}-*"):
         shutil.rmtree(older)
@@ -141,11 +141,11 @@ def keep_wheel(project: str, wheel: Path, root: Path = ROOT) -> None:
     with tempfile.TemporaryDirectory(dir=kept) as new:
         (whole := Path(new) / "whole").mkdir()
         shutil.copy(wheel, whole)
-        whole.rename(place_of_wheel(project, root))  # there or not there, never half
+        whole.rename(place_of_wheel(project, root))  # atomically
 
 
 def place_of_wheel(project: str, root: Path = ROOT) -> Path:
-    """Returns the folder for the wheel of the sources, the tools and the compiler as they are."""
+    """Returns the folder for the wheel of the current sources, tools and compiler."""
     digest = hashlib.sha256((root / "uv.lock").read_bytes())
     told = [sys.version, *(f"{n}={os.environ.get(n)}" for n in ("CC", "CFLAGS", "LDFLAGS"))]
     digest.update(repr(told).encode())
@@ -155,16 +155,16 @@ def place_of_wheel(project: str, root: Path = ROOT) -> Path:
 
 
 def run_release_tool(*command: str | Path) -> None:
-    """Runs a program of the group ``release`` of the lock file; its failure ends this one."""
+    """Runs a program of the group ``release`` of the lock file; exits if it fails."""
     runner = [UV, "run", "--isolated", "--locked", "--only-group", "release"]
     subprocess.run([*map(str, [*runner, *command])], check=True, cwd=ROOT)
 
 
 def tag_for_index(wheel: Path, run: Callable[..., None] = run_release_tool) -> Path:
-    """Gives a wheel for Linux the ``manylinux`` tag of the oldest C library that it runs with.
+    """Gives a wheel for Linux the ``manylinux`` tag of the oldest C library that it supports.
 
-    PyPI takes none that is tagged ``linux_x86_64``. Which one that is depends on the machine that
-    compiled the parts in C: on an image of manylinux it is older. Returns the wheel's new path.
+    PyPI rejects the tag ``linux_x86_64``. The oldest C library depends on the machine that compiled
+    the parts in C: in a manylinux image it is older. Returns the wheel's new path.
     """
     with tempfile.TemporaryDirectory(prefix="plugrt-wheels-") as folder:
         run("auditwheel", "repair", "--wheel-dir", folder, wheel)
@@ -217,12 +217,12 @@ def faults(
 
 
 def _is_spare(distribution: Path, name: str) -> bool:
-    """Whether it is a pure wheel beside that of a platform: for others, and Pythons without GIL."""
+    """Whether a pure wheel is beside a platform's: for other platforms, and Pythons without GIL."""
     return name in IN_C and distribution.name.endswith(f"-{PURE}.whl")
 
 
 def _faults_in_c(name: str, distributions: list[Path], jaxlibs: tuple[int, int]) -> Iterator[str]:
-    """Yields what a distribution lacks in C: an installation without it would be slow, silently."""
+    """Yields missing parts in C of a distribution: an installation without them is slow."""
     for path in distributions:
         if name not in IN_C:
             continue
@@ -283,7 +283,7 @@ def try_out(index: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="plugrt-release-") as place:
         subprocess.run([sys.executable, "-m", "venv", f"{place}/venv"], check=True)
         python = f"{place}/venv/bin/python"
-        # Compiling all of jaxlib and NumPy takes longer than importing what is tried here.
+        # Compiling all of jaxlib and NumPy needs more time than importing the packages tested here.
         quickly = ["--quiet", "--disable-pip-version-check", "--no-compile"]
         pip = [python, "-m", "pip", "install", *quickly]
         ours = ["--find-links", str(index), f"plugrt[cpu]=={version()}", f"plugrt-sdk=={version()}"]
@@ -292,7 +292,7 @@ def try_out(index: Path) -> None:
 
 
 def main(tag: str = "") -> None:
-    """Builds, checks and tries out; the first fault ends the program."""
+    """Builds, checks and installs the distributions; exits at the first fault."""
     stated = version()
     if tag:
         check_tag(tag, stated, (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))

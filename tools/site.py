@@ -1,7 +1,7 @@
-"""Hooks of the documentation's site (``mkdocs.yml``): pages from elsewhere, made ones, links.
+"""Hooks of the documentation's site (``mkdocs.yml``): additional pages, generated pages, links.
 
-READMEs and papers of the repository become pages as they are. Links in every page are written for
-the repository; here they become links to a page of the site, or to the file in the repository.
+READMEs and other papers of the repository become pages unchanged. Links in every page are written
+for the repository; here they become links to a page of the site, or to the file in the repository.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PAGES = {
     "tests/README.md": "tests.md",
     "README.md": "index.md",
 }
-"""Files of the repository outside docs/ and the pages that they are; README leads to the start."""
+"""Files outside docs/ to their pages; README is the start page."""
 NAMESPACES = ("array_api", "lax", "random", "tree")
 """Modules whose functions are made by decorators: listed from the running package."""
 MODULES = (
@@ -54,7 +54,7 @@ STAGES = {
     "plugrt.programs.compiled_export": ("CompiledExport",),
     "plugrt.programs": ("CompiledProgram",),
 }
-"""What `jit`, `pmap` and `compile` return: classes that callers meet, and do not import."""
+"""Classes of the objects that `jit`, `pmap` and `compile` return; users do not import them."""
 _CONFIG = """\
 ## plugrt.config
 
@@ -71,7 +71,7 @@ _FENCE = re.compile(r"^(```.*?^```$)", re.MULTILINE | re.DOTALL)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the pages that do not lie in docs/."""
+    """Adds the pages whose files are outside docs/."""
     for source, page in PAGES.items():
         if page != "index.md":
             text = (ROOT / source).read_text(encoding="utf-8")
@@ -99,7 +99,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def link_target(source: str, here: str, target: str, repository: str) -> str:
-    """Returns where a link of the file ``source`` leads on the site, from its page ``here``."""
+    """Returns the target on the site of a link in the file ``source``, relative to ``here``."""
     if re.match(r"\w+:", target) or here.startswith("api/"):
         return target
     path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
@@ -142,7 +142,7 @@ def _stages() -> str:
 
 
 def _reference(module: str, name: str, value: Any) -> str:
-    """Returns what mkdocstrings makes an entry of; a sentence for what is another package's."""
+    """Returns the line that mkdocstrings expands; a sentence for a name of another package."""
     home = getattr(value, "__module__", "")
     if name == "config":  # an object: its class has the methods, and the settings as attributes
         return _CONFIG
@@ -179,7 +179,7 @@ def _namespace(name: str) -> str:
 
 
 class _Words:
-    """An annotation that prints as it is written, without quotes."""
+    """An annotation that prints its source text, without quotes."""
 
     def __init__(self, annotation: Any) -> None:
         self._text = (
@@ -191,7 +191,7 @@ class _Words:
 
 
 def signature_of(function: Any) -> str:
-    """Returns the signature with its annotations as they are written; a long one in lines."""
+    """Returns the signature with its annotations as in the source; a long one in several lines."""
     signature = inspect.signature(function)
     parameters = [
         p if p.annotation is p.empty else p.replace(annotation=_Words(p.annotation))
@@ -210,7 +210,7 @@ def signature_of(function: Any) -> str:
 
 
 def _parts(parameters: list[inspect.Parameter]) -> Iterator[str]:
-    """Yields what stands between the commas of a signature, the marks ``/`` and ``*`` included."""
+    """Yields the parameters of a signature, and the marks ``/`` and ``*``."""
     before: Any = None
     for parameter in parameters:
         kind = parameter.kind
@@ -230,5 +230,5 @@ def _doc(value: Any) -> str:
 
 
 def _constant(value: Any) -> str:
-    """Returns what is said of a value that is no function: a dtype, a number."""
+    """Returns a description of a value that is no function: a dtype, a number."""
     return f"`{value!r}`" if not inspect.isclass(value) else _doc(value).partition("\n\n")[0]

@@ -1,7 +1,7 @@
-"""Writes ``stored_bits.json`` of the conformance kit: what XLA's rng_bit_generator gives.
+"""Writes ``stored_bits.json`` of the conformance kit: the results of XLA's rng_bit_generator.
 
-NumPy has no function for it and StableHLO's reference interpreter lacks it. Run it with the
-workspace's Python; the results are those of jaxlib's CPU client, which JAX's users know.
+NumPy has no such function and StableHLO's reference interpreter lacks it. Run it with the
+workspace's Python; the results are those of jaxlib's CPU client, the same as JAX's.
 """
 
 from __future__ import annotations

@@ -2,13 +2,12 @@
 
     ARRAY_API_TESTS=path/to/array-api-tests python tools/test_array_api.py [FILE ...]
 
-The path is a checkout of https://github.com/data-apis/array-api-tests with its submodule, and
-``pip install -r requirements.txt`` of it done. The suite runs on the backends cpu and numpy, with
-all 64-bit dtypes and 5 random examples a test (``--max-examples``). Both runs together need four
-minutes. `tools/array_api_failures.toml` must have a reason for each test that fails, and no reason
-for a test that passes or that the suite does not have; a test that fails for some examples only may
-pass. A FILE is one of the suite's, such as ``test_linalg``; then the reasons for other files are
-left alone.
+The path is a checkout of https://github.com/data-apis/array-api-tests with its submodule, after
+``pip install -r requirements.txt``. The suite runs on the backends cpu and numpy, with all 64-bit
+dtypes and 5 random examples a test (``--max-examples``). Both runs together need four minutes.
+`tools/array_api_failures.toml` must have a reason for each failing test, and no reason for a test
+that passes or does not exist; a test that fails for some examples only may pass. A FILE is one of
+the suite's, such as ``test_linalg``; reasons for other files are then not checked.
 """
 
 from __future__ import annotations

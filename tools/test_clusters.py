@@ -3,8 +3,8 @@
 usage: nox -s clusters
 
 Ray, Open MPI, mpi4py and kubernetes-validate are installed with plugrt into build/clusters, an
-environment of its own. All of it stays on this machine, and Ray sends no statistics. The manifest
-for Kubernetes is checked beside that. Exit code 0 if all are as expected.
+environment of its own. Nothing leaves this machine, and Ray sends no statistics. The manifest for
+Kubernetes is checked too. The exit code is 0 if all checks pass.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def install() -> None:
 
 
 def run(title: str, command: tuple[object, ...], expected: tuple[str, ...]) -> bool:
-    """Runs a command and prints what it printed; returns whether it did what is expected."""
+    """Runs a command and prints its output; returns whether the output is as expected."""
     print(f"== {title}: {' '.join(Path(str(part)).name for part in command[:2])}", flush=True)
     path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(

@@ -1,14 +1,14 @@
-"""Runs tests with the extensions in C built for GCC's sanitizers of addresses and of behaviour.
+"""Runs tests with the C extensions built for GCC's address and undefined behaviour sanitizers.
 
 ``python tools/test_core_sanitized.py [NAME…] [PYTEST ARGUMENT…]``: a NAME is one of `RUNS`:
-``runtime``, tests of the core of plugrt's calls; ``sdk``, of that of exports; ``suite``, all tests
-on both cores. The default is the first two. PYTEST ARGUMENTs stand in place of a run's tests.
+``runtime``, tests of the core of plugrt's calls; ``sdk``, tests of the core of exports; ``suite``,
+all tests on both cores. The default is the first two. PYTEST ARGUMENTs replace a run's tests.
 
-The sanitized builds are in ``build/sanitized``, before the installed ones in PYTHONPATH, for the
-children of tests, too. Leaks are not looked for (CPython keeps much until the end): the tests count
-handles and references. pytest's summary says what was left out and why: tests that cannot run so
-have the mark `unsanitized` (tests/support/native_core.py), and those that take long are another
-target's.
+The sanitized builds are in ``build/sanitized``, before the installed ones in PYTHONPATH, also for
+the children of tests. Leaks are not detected (CPython frees much only at exit): the tests count
+handles and references. pytest's summary lists the skipped tests with reasons: tests that cannot run
+under sanitizers have the mark `unsanitized` (tests/support/native_core.py), and slow tests belong
+to another target.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ CALLS = (
     "tests/cpu/transforms/test_jit_calls.py", "tests/cpu/transforms/test_jit_donation.py",
     "tests/cpu/transforms/test_warm_calls.py", "tests/cpu/client/test_scratch.py",
 )  # fmt: skip
-"""What has the runtime's core by the API alone; besides it each file that imports the core."""
-PRELOADED = ("libasan.so", "libstdc++.so")  # jaxlib throws exceptions: libasan alone ends it
+"""Tests that use the runtime's core through the API; files that import it are added."""
+# jaxlib throws exceptions, at which libasan alone ends the process
+PRELOADED = ("libasan.so", "libstdc++.so")
 
 USES_CORE = re.compile(
     r"^from (plugrt\.native\.native_core import core|support\.native_core import .*in_c\b)",
@@ -46,7 +47,7 @@ USES_CORE = re.compile(
 
 
 def tests_of_core() -> list[str]:
-    """Returns the files of tests that use the core itself; what is in `CALLS` is not repeated."""
+    """Returns the test files that import the core, without those that `CALLS` includes."""
     found = [
         str(path.relative_to(ROOT))
         for path in sorted((ROOT / "tests").rglob("test_*.py"))
@@ -65,7 +66,7 @@ class Sanitized:
     pattern: str = "*.c"
 
     def build(self) -> None:
-        """Copies the package and compiles the extension beside it, unless this run has done so."""
+        """Copies the package and compiles the extension next to it, once per run."""
         target = BUILD / self.package.name
         if target.exists():
             return
@@ -79,7 +80,7 @@ class Sanitized:
 
 @dataclass(frozen=True)
 class Run:
-    """Tests on sanitized extensions; ``target`` is whose tests run besides those of `make test`."""
+    """Tests on sanitized extensions; ``target`` is a session that runs besides `make test`."""
 
     extensions: tuple[Sanitized, ...]
     tests: tuple[str, ...]
@@ -105,16 +106,16 @@ RUNS = {
     ),
     "suite": Run(
         (RUNTIME, SDK), ("tests",), "lifetimes",
-        # A test takes several times as long; one that never ends is told all the same.
+        # A test is several times slower; the limit still ends a hanging one.
         ("-n", os.environ.get("WORKERS", "auto"), "--timeout=1800"),
     ),
 }  # fmt: skip
-"""By the name on the command line."""
+"""The runs by their names on the command line."""
 DEFAULT = ("runtime", "sdk")
 
 
 def environment() -> dict[str, str]:
-    """Returns the environment in which children, too, load the sanitized extensions."""
+    """Returns an environment in which children also load the sanitized extensions."""
     where = [
         subprocess.run(
             ["gcc", f"-print-file-name={name}"], check=True, capture_output=True, text=True
@@ -144,7 +145,7 @@ def main() -> int:
         done = subprocess.run(
             [*command, *(given or run.tests)],
             cwd=ROOT, check=False,
-            # Where it is not asked for, calls may be Python's, and these tests skipped.
+            # Without this, calls may run in Python and these tests would be skipped.
             env={**environment(), "PLUGRT_TEST_TARGET": f"{run.target},slow", "PLUGRT_CORE": "c"},
         )  # fmt: skip
         failed = failed or done.returncode

@@ -1,20 +1,21 @@
 """Runs JAX's own tests on the exported NumPy backend, and with plugrt in place of JAX.
 
-JAX's test files, unmodified, of the release that is installed, run on JAX's CPU and on the platform
+JAX's test files of the installed release, unmodified, run on JAX's CPU and on the platform
 ``numpy``, with 8 devices each. Of the tests that pass on the CPU 95 % must pass there, and each
 other one must have its reason in ``tools/jax_failures.toml``; an entry for a test that does not
 fail is an error too.
 
     python tools/test_jax.py [--in-place] [FILE ...]
 
-With ``--in-place`` the files import plugrt in JAX's place (`jax_suite/in_jax_place.py`). Rules in
-``tools/jax_absences.toml`` say which tests do not apply, such as tests of derivatives. They are
-counted apart.
+With ``--in-place`` the files import plugrt in place of JAX (`jax_suite/in_jax_place.py`). Rules in
+``tools/jax_absences.toml`` state which tests do not apply, such as tests of derivatives. They are
+counted separately.
 
-A FILE is one of JAX's tests without its ending, such as ``pmap_test``. The sources are read from
+A FILE is a test file of JAX without its ending, such as ``pmap_test``. The sources are read from
 the repository that JAX_SOURCE names, a checkout or a copy of its ``tests`` and ``pyproject.toml``,
 or downloaded from GitHub into the user's cache (2 MB of 40 are kept), with absl-py, which only
-JAX's tests need. Takes half an hour on two cores; reports and logs are kept in ``build/test-jax``.
+JAX's tests need. A run needs half an hour on two cores; reports and logs are kept in
+``build/test-jax``.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ FILES = (
     "linalg_test",
 )
 SAMPLED = {"linalg_test": 10, "pjit_test": 6, "shard_map_test": 3}
-"""Of files that run over 10 minutes on the NumPy backend, one in so many tests runs there."""
+"""For files that run over 10 minutes on the NumPy backend: one in that many tests runs there."""
 IN_PLACE = (
     *("pjit_test", "shard_map_test", "layout_test", "array_test", "multi_device_test", "pmap_test"),
     *("aot_test", "debug_nans_test", "python_callback_test", "random_test"),
@@ -81,11 +82,12 @@ PLATFORMS = {
 }
 """For each platform the environment that gives it 8 devices."""
 IS_CPU = "import jax; from jax._src import test_util; jax.config.update('jax_test_dut', 'cpu')\n"
-"""A pytest plugin: JAX's tests take the device under test for a CPU. Else those for CPUs skip."""
+"""A pytest plugin: JAX's tests treat the device as a CPU. Else those for CPUs skip.
+"""
 
 
 def find_sources() -> Path:
-    """Returns a folder with JAX's ``tests``, which are downloaded if need be."""
+    """Returns a folder with JAX's ``tests``, downloaded if necessary."""
     if given := os.environ.get("JAX_SOURCE"):
         if not (Path(given) / "tests/lax_test.py").is_file():
             sys.exit(f"JAX_SOURCE={given}: there is no tests/lax_test.py in it")
@@ -97,7 +99,7 @@ def find_sources() -> Path:
 
 
 def download(folder: Path) -> None:
-    """Makes a folder with JAX's tests, whole or not at all."""
+    """Makes a folder with JAX's tests atomically."""
     print(f"downloading {ARCHIVE}", flush=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (
@@ -124,9 +126,9 @@ def install_absl() -> Path:
 
 
 def run_file(name: str, platform: str, sources: Path) -> dict[str, str]:
-    """Runs one of JAX's test files on a platform, and returns how its tests ended.
+    """Runs one of JAX's test files on a platform, and returns the outcomes of its tests.
 
-    pytest-xdist runs it in several processes, so that a crash is the end of one test only.
+    pytest-xdist runs it in several processes, so that a crash ends one test only.
     """
     report = OUTPUT / platform / f"{name}.xml"
     report.parent.mkdir(parents=True, exist_ok=True)
@@ -152,7 +154,7 @@ def run_file(name: str, platform: str, sources: Path) -> dict[str, str]:
 
 
 def describe(name: str, found: Comparison) -> str:
-    """Returns a line on a file, and one for each test that is not as it should be."""
+    """Returns a line on a file, and one for each test with an unexpected outcome."""
     count = len(found.passed) + len(found.failed)
     lines = [f"{name:24} {len(found.passed):5} of {count:5} pass ({found.share:.1%})"]
     lines += [f"  FAILED, and no reason is known: {test}" for test in found.new]
@@ -161,7 +163,7 @@ def describe(name: str, found: Comparison) -> str:
 
 
 def run_in_place(names: Sequence[str]) -> int:
-    """Runs files with plugrt in JAX's place, and prints how many of the tests that apply pass."""
+    """Runs files with plugrt in place of JAX, and prints how many of the applicable tests pass."""
     sources = find_sources()
     for name in names or IN_PLACE:
         ours = run_file(name, "plugrt", sources)
@@ -182,7 +184,7 @@ def run_in_place(names: Sequence[str]) -> int:
 
 
 def main(names: list[str]) -> int:
-    """Runs the files that are named, or all, and prints what was found."""
+    """Runs the named files or all, and prints the results."""
     if "--in-place" in names:
         return run_in_place([name for name in names if name != "--in-place"])
     sources, reasons = find_sources(), read_reasons(REASONS)

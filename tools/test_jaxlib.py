@@ -29,13 +29,13 @@ PACKAGES = ("runtime[trace]", "plugins/cpu", "plugins/cuda", "plugins/numpy", "p
             "plugin_sdk")  # fmt: skip
 TEST_TOOLS = (
     *("pytest", "pytest-timeout", "pytest-randomly", "pytest-xdist", "hypothesis", "uv"),
-    *("setuptools>=77", "pip", "flatbuffers"),  # flatbuffers is what jax.export writes with
+    *("setuptools>=77", "pip", "flatbuffers"),  # jax.export writes with flatbuffers
 )
 TESTS = ("tests/cpu", "tests/nothing", "tests/unit")
 
 
 def version_key(version: str) -> tuple[int, ...]:
-    """Returns what versions are sorted by; only releases of numbers and dots have one."""
+    """Returns the sort key of a version, which must consist of numbers and dots."""
     return tuple(map(int, version.split(".")))
 
 
@@ -57,15 +57,15 @@ def newest_of_each_minor(versions: Iterable[str]) -> list[str]:
 
 
 def stands_for(wanted: str, version: str) -> bool:
-    """Returns whether a release is the one that was asked for, in full or by its first numbers."""
+    """Returns whether a release is the requested one, in full or by its first numbers."""
     return f"{version}.".startswith(f"{wanted}.")
 
 
 def names_missing_in(wheel: Path, names: Iterable[str]) -> list[str]:
-    """Returns the dotted names that have a part in no library of a wheel.
+    """Returns the dotted names with a part that no library of a wheel contains.
 
-    A name that a nanobind module defines is a string in its library. That it is there does not
-    prove that it still means the same; that it is not there proves that it is gone.
+    A name that a nanobind module defines is a string in its library. Its presence does not prove
+    that its meaning is the same; its absence proves that it was removed.
     """
     wanted = {part: name for name in names for part in name.split(".")}
     missing = set(wanted)
@@ -99,7 +99,7 @@ def run_tests(version: str, folder: Path, arguments: list[str]) -> bool:
 
 
 def read_names(version: str, folder: Path) -> bool:
-    """Returns whether the wheel for a newer Python holds every private name that we use."""
+    """Returns whether the wheel for a newer Python has every private name that plugrt uses."""
     from plugrt_cpu.jaxlib_private_api import PRIVATE_NAMES
 
     command = [

@@ -1,11 +1,11 @@
 """Compares pmap within other functions with JAX 0.4.20, which had it: ``nox -s old_jax``.
 
-The cases of tools/pmap_cases.py run in two child processes of eight devices: with plugrt
-here, and with that JAX in an environment of its own, build/old-jax, which is made the first time.
+The cases of tools/pmap_cases.py run in two child processes of eight devices: with plugrt here, and
+with that JAX in an environment of its own, build/old-jax, made by the first run.
 
     python tools/test_old_jax.py
 
-Exit code 0 when all results are equal, 1 otherwise. Needs the network the first time (a Python
+Exit code 0 when all results are equal, 1 otherwise. The first run needs the network (a Python
 package index), and Python 3.11 or 3.12, for which that jaxlib was built.
 """
 

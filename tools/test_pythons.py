@@ -1,12 +1,12 @@
-"""Tests the compiled core on each Python here, from one set of wheels: ``nox -s pythons``.
+"""Tests the compiled core on each installed Python, from one set of wheels: ``nox -s pythons``.
 
 The wheels are built once, by this Python, for ``cp311-abi3``. Each Python gets a temporary
 environment of the lock file's packages and these wheels, and runs `TESTS` with ``PLUGRT_CORE=c``.
 
     python tools/test_pythons.py [INTERPRETER ...] [-- PYTEST_ARGUMENT ...]
 
-Without interpreters they are what uv finds (and pyenv has) from 3.11 on, one of each minor; those
-without the GIL are left out, for which there is no core. Exit code 0 when all of them pass, 1
+The default interpreters are those that uv and pyenv have from 3.11 on, one of each minor version;
+those without the GIL are omitted, since they have no core. Exit code 0 when all of them pass, 1
 otherwise. Packages that are not in uv's cache are downloaded.
 """
 
@@ -68,7 +68,7 @@ def make_environment(interpreter: Path, folder: Path, wheels: list[Path]) -> Pat
 
 
 def run_tests(python: Path, folder: Path, arguments: list[str]) -> bool:
-    """Returns whether the tests pass there, with the core of the wheel."""
+    """Returns whether the tests pass there with the wheel's core."""
     environ = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"PLUGRT_CORE": "c"}
     where = subprocess.run(
         [str(python), "-c", SAYS_WHERE], check=True, env=environ, capture_output=True, text=True

@@ -1,7 +1,8 @@
-"""Runs the tests that need libraries of vendors (libtpu, CUDA, CPUs), in their environment.
+"""Runs the tests that need vendors' libraries (libtpu, CUDA, CPUs), in their environment.
 
-The environment is ``.venv-vendors``, made from the lock file's group ``vendors``, apart from
-``.venv``: what is installed there would change what the other tests find. Arguments go to pytest.
+The environment is ``.venv-vendors``, made from the lock file's group ``vendors``, separate from
+``.venv``: packages installed there would change the results of the other tests. Arguments go to
+pytest.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 VENV = ROOT / ".venv-vendors"
 QUIET = {
-    "TPU_SKIP_MDS_QUERY": "1",  # never asks a metadata server
+    "TPU_SKIP_MDS_QUERY": "1",  # prevents queries of a metadata server
     "TPU_ACCELERATOR_TYPE": "v5litepod-4",
     "TPU_WORKER_HOSTNAMES": "localhost",
     "TPU_LOG_DIR": "disabled",
-    "TPU_MIN_LOG_LEVEL": "3",  # else there are log files all the same
+    "TPU_MIN_LOG_LEVEL": "3",  # otherwise there are log files
     "TPU_STDERR_LOG_LEVEL": "3",
     "TF_CPP_MIN_LOG_LEVEL": "3",
 }
 TARGET = {"PLUGRT_TEST_TARGET": "vendors"}
-"""In CI a library that is not there is a failure here, and a reason to skip elsewhere."""
+"""In CI a missing library is a failure in this session, and a reason to skip in others."""
 
 
 def make_environment() -> Path:
-    """Makes the environment, or brings it up to date; returns its Python."""
+    """Makes or updates the environment; returns its Python."""
     environment = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(VENV)}
     uv = [str(ROOT / ".venv/bin/uv"), "sync", "--locked", "--quiet", "--group", "vendors"]
     subprocess.run([*uv, "--python", sys.executable], cwd=ROOT, env=environment, check=True)

@@ -1,9 +1,9 @@
-"""Writes the version of the root ``pyproject.toml`` wherever else it is stated.
+"""Writes the version of the root ``pyproject.toml`` to all other places that state it.
 
 usage: python tools/version.py [NEW_VERSION]
 
 With a new version, the root ``pyproject.toml`` is changed first. The other places are the
-``pyproject.toml`` of each distribution, the bounds that the distributions set each other, and
+``pyproject.toml`` of each distribution, the bounds between the distributions, and
 ``plugrt.__version__``; ``uv lock`` follows (``nox -s version`` runs both).
 """
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 INIT = "runtime/src/plugrt/__init__.py"
 _VERSION = re.compile(r'^version = "(.*)"$', re.MULTILINE)
 _ATTRIBUTE = re.compile(r'^__version__ = "(.*)"$', re.MULTILINE)
-# Ours among the requirements: a name, perhaps extras, and the bounds that stand there now.
+# A requirement on a distribution of ours: a name, perhaps extras, and the present bounds.
 _REQUIREMENT = re.compile(r'(?<!name = )"(plugrt(?:-[a-z]+)?)(\[[\w,-]+\])?(?:[<>=!~][^"]*)?"')
 _NAME = re.compile(r'^name = "(.*)"$', re.MULTILINE)
 _FORM = re.compile(r"(\d+)\.(\d+)\.(\d+)((a|b|rc)\d+)?")
@@ -29,12 +29,12 @@ def projects(root: Path = ROOT) -> list[Path]:
 
 
 def stated() -> str:
-    """Returns the version that the root ``pyproject.toml`` states."""
+    """Returns the version in the root ``pyproject.toml``."""
     return _only(_VERSION, ROOT / "pyproject.toml")
 
 
 def bounds(version: str) -> str:
-    """Returns which versions of the others fit: from this one to the next that may break.
+    """Returns the compatible versions of the others: from this one to the next that may break.
 
     That is the next major version, and while the major version is 0, the next minor one.
     """

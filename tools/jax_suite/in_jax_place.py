@@ -1,8 +1,8 @@
-"""A pytest plugin (``-p in_jax_place``): ``import jax`` gives plugrt's names instead.
+"""A pytest plugin (``-p in_jax_place``): ``import jax`` imports plugrt's names instead.
 
 JAX's own test files run with it unchanged (``tools/test_jax.py``). Each name imported from JAX is
-one of plugrt's, a helper of this folder (`jax_test_helpers`), or `Missing`: a test that
-uses a missing name fails with `NotInPlugrt` and the name.
+one of plugrt's, a helper of this folder (`jax_test_helpers`), or `Missing`: a test that uses a
+missing name fails with `NotInPlugrt` and the name.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from plugrt.tracing.tracer import Tracer
 from plugrt.transforms import stages
 
 RUNNING: list[str] = []
-"""The test that runs now: before the first one, test files are imported."""
+"""The running test; None while test files are imported."""
 
 
 class NotInPlugrt(NotImplementedError):
@@ -44,9 +44,9 @@ class NotInPlugrt(NotImplementedError):
 
 
 class Missing:
-    """Stands for a name that plugrt does not have; its use in a test raises `NotInPlugrt`.
+    """Represents a name that plugrt does not have; its use in a test raises `NotInPlugrt`.
 
-    Where a test file is imported, every use of it gives another one.
+    While a test file is imported, each use returns another `Missing`.
     """
 
     def __init__(self, name: str) -> None:
@@ -63,7 +63,7 @@ class Missing:
     def __getattr__(self, name: str) -> Any:
         if name in ("__name__", "__qualname__"):
             return self.name
-        if name == "dtype":  # NumPy asks for it
+        if name == "dtype":  # NumPy reads it
             return self._use(".dtype")
         if name.startswith("__") and name != "__members__":
             raise AttributeError(name)
@@ -152,9 +152,9 @@ class Finder(MetaPathFinder, Loader):
 
 
 class Flag:
-    """A setting as ``jax._src.config`` has it: ``value``, and a context that sets it.
+    """A setting in the form of ``jax._src.config``: ``value``, and a context that sets it.
 
-    One that plugrt does not have keeps the value of ``FIXED``, and can be set to that one only.
+    A setting that plugrt does not have keeps its value in ``FIXED``, and accepts only that value.
     """
 
     FIXED: ClassVar[dict[str, Any]] = {
@@ -181,7 +181,7 @@ class Flag:
 
     @property
     def value(self) -> Any:
-        """The value now."""
+        """The current value."""
         own = self.name not in self.FIXED
         return getattr(plugrt.config, self.name) if own else self.FIXED[self.name]
 
@@ -195,7 +195,7 @@ class Flag:
         return _set(**{self.name: value})
 
     def get_global(self) -> Any:
-        """Returns the value in other threads, the same."""
+        """Returns the value in other threads, which is the same."""
         return self.value
 
 
@@ -206,7 +206,7 @@ def _set(**values: Any) -> Iterator[None]:
 
 
 class Unchanged(contextlib.ContextDecorator):
-    """A setting that has the value asked for."""
+    """A setting that already has the requested value."""
 
     def __enter__(self) -> None: ...
 
@@ -248,7 +248,7 @@ class PublicConfig(Config):
 
 
 def _public(module: Any) -> dict[str, Any]:
-    names = {*dir(module), *getattr(module, "__all__", ())}  # some are imported when they are used
+    names = {*dir(module), *getattr(module, "__all__", ())}  # some are imported at their first use
     return {name: getattr(module, name) for name in sorted(names) if not name.startswith("_")}
 
 
@@ -259,7 +259,7 @@ def _issubdtype(dtype: Any, kind: Any) -> bool:
 
 
 def _numpy_names() -> dict[str, Any]:
-    """Returns plugrt's counterparts of ``jax.numpy``: the array API's, under NumPy's names."""
+    """Returns plugrt's functions for ``jax.numpy``: those of the array API under NumPy's names."""
     names = _public(array_api)
     for new, old in (
         ("concatenate", "concat"), ("absolute", "abs"), ("arcsin", "asin"), ("arccos", "acos"),
@@ -299,7 +299,7 @@ def _array(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Makes an array of anything: of arrays in lists, too."""
+    """Makes an array of any object, including arrays in lists."""
     leaves = optree.tree_leaves(value)
     if isinstance(value, list | tuple) and any(hasattr(leaf, "sharding") for leaf in leaves):
         return array_api.stack([_array(part, dtype) for part in value])
@@ -323,7 +323,7 @@ def _errors() -> dict[str, Any]:
 
 
 def jit(fun: Any = None, **options: Any) -> Any:
-    """``jax.jit``; the function may be left out, for a decorator."""
+    """``jax.jit``; without a function it returns a decorator."""
     return plugrt.jit(**options) if fun is None else plugrt.jit(fun, **options)
 
 
@@ -362,10 +362,10 @@ class _ArrayType(type):
 
 
 class ArrayImpl(metaclass=_ArrayType):
-    """``jax._src.array.ArrayImpl``: calling it makes an array of its parts."""
+    """``jax._src.array.ArrayImpl``: calling it makes an array from its parts."""
 
     def __new__(cls, aval: Any, placed: Any, arrays: Any, committed: bool) -> Any:
-        """Returns plugrt's array, which is committed."""
+        """Returns plugrt's array, committed."""
         if not committed:
             raise NotInPlugrt("jax._src.array.ArrayImpl(committed=False)")
         return plugrt.make_array_from_single_device_arrays(aval.shape, placed, arrays)
@@ -376,7 +376,7 @@ class _ThreadResources:
 
     @property
     def env(self) -> Any:
-        """The resources now."""
+        """The current resources."""
         mesh = mesh_context.current().specs
         return SimpleNamespace(physical_mesh=mesh or sharding.Mesh(None, ()))
 
@@ -407,7 +407,7 @@ class ShapedArray:
         return hash((self.shape, self.dtype))
 
     def update(self, **changes: Any) -> ShapedArray:
-        """Returns the type with other values of parameters."""
+        """Returns the type with changed parameters."""
         same = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type}
         return ShapedArray(**{**same, **changes})
 
@@ -421,7 +421,7 @@ class ShapedArray:
 
 
 def _make_single_device_sharding(device: Any, **options: Any) -> Any:
-    """Returns plugrt's sharding; jaxlib's for one of its own devices, which jaxlib asks for."""
+    """Returns plugrt's sharding, or jaxlib's for a jaxlib device, as jaxlib itself requests."""
     if isinstance(device, xla_client.Device):
         return xla_client._xla.SingleDeviceSharding(device)
     return sharding.make_single_device_sharding(device, **options)
@@ -448,17 +448,17 @@ class _KeyArrayType(type):
 
 
 class PRNGKeyArray(metaclass=_KeyArrayType):
-    """JAX's class of arrays of keys, which are arrays as others are here."""
+    """JAX's class of arrays of keys, which are ordinary arrays in plugrt."""
 
 
 GENERATORS = {
     x.impl: SimpleNamespace(key_shape=(x.words,), name=x.impl) for x in KEY_DTYPES.values()
 }
-"""The generators of random numbers, with the attribute of JAX's that tests read."""
+"""The generators of random numbers, with JAX's attribute that tests read."""
 
 
 def _vmap(function: Any, *args: Any, **options: Any) -> Any:
-    """Maps over seeds where random_test makes keys; any other use of ``vmap`` does not apply."""
+    """Maps over seeds where random_test makes keys; tests with any other ``vmap`` do not apply."""
     if RUNNING and sys._getframe(1).f_code.co_name == "make_keys":
         return lambda seeds: array_api.stack([function(seed) for seed in seeds])
     return Missing("jax.vmap")(function, *args, **options)
@@ -490,7 +490,7 @@ def _split_list(items: Sequence[Any], sizes: Sequence[int]) -> list[list[Any]]:
 
 
 def _partition_list(chosen: Sequence[bool], items: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """Returns the items that are not chosen, and those that are."""
+    """Returns the items that are not chosen, and the chosen ones."""
     pairs = _safe_zip(chosen, items)
     return [x for one, x in pairs if not one], [x for one, x in pairs if one]
 
@@ -515,7 +515,7 @@ def _curry(function: Any) -> Any:
 
 
 def _names() -> dict[str, dict[str, Any]]:
-    """Returns the names of each module of JAX's that has a counterpart in plugrt."""
+    """Returns the names of each JAX module that plugrt has an equivalent of."""
     import jax_test_helpers as helpers
 
     top = {k: v for k, v in _public(plugrt).items() if not isinstance(v, ModuleType)}
@@ -603,7 +603,7 @@ def _names() -> dict[str, dict[str, Any]]:
         "jax._src.sharding_impls": {
             **of_sharding,
             "make_single_device_sharding": _make_single_device_sharding,
-            "UNSPECIFIED": None,  # what None is in plugrt's jit, and in JAX's
+            "UNSPECIFIED": None,  # the meaning of None in plugrt's jit and in JAX's
         },
         "jax.stages": {name: getattr(stages, name) for name in ("Compiled", "Lowered", "Traced")},
         "jax._src.named_sharding": of_sharding,
@@ -645,7 +645,7 @@ def _names() -> dict[str, dict[str, Any]]:
             "runtime_tokens": SimpleNamespace(clear=lambda: None),
             "DispatchException": Missing("jax._src.dispatch"),
         },
-        # Caches of JAX's that tests clear before they begin; there are none here.
+        # Caches of JAX that tests clear first; plugrt has none of them.
         "jax._src.lax.control_flow.common": {
             name: SimpleNamespace(cache_clear=lambda: None)
             for name in ("_dedup_consts", "_pad_constvars")
@@ -663,9 +663,9 @@ MODULES: set[str] = set()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Puts plugrt in JAX's place; JAX's tests raise warnings, and JAX narrows without one."""
+    """Replaces JAX by plugrt. JAX's tests turn warnings into errors; JAX narrows without one."""
     config.addinivalue_line("filterwarnings", "ignore:64-bit data are narrowed")
-    # Of pmap within jit, which JAX runs without a warning: a word on speed, and no other result.
+    # The warning about pmap within jit: JAX does not warn. It is about speed and changes no result.
     config.addinivalue_line("filterwarnings", "ignore:the jitted function .* has pmap of")
     imported = sorted(name for name in sys.modules if f"{name}.".startswith("jax."))
     if imported:
@@ -682,7 +682,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Notes that a test runs."""
+    """Records the running test."""
     RUNNING.append(item.nodeid)
     try:
         return (yield)

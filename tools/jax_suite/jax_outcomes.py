@@ -1,4 +1,4 @@
-"""How JAX's own tests end on a platform beside JAX's CPU, and why those fail that fail."""
+"""Compares the outcomes of JAX's own tests on a platform with those on JAX's CPU, with reasons."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Outcomes = Mapping[str, str]
 
 
 def read_report(path: Path) -> dict[str, str]:
-    """Returns the outcomes of a run of pytest, from the report that it wrote for JUnit."""
+    """Returns the outcomes of a pytest run from its JUnit report."""
     found: dict[str, str] = {}
     for case in ElementTree.parse(path).iter("testcase"):
         name = f"{case.get('classname', '').removeprefix('tests.')}.{case.get('name')}"
@@ -27,7 +27,7 @@ def read_report(path: Path) -> dict[str, str]:
 
 
 def read_messages(path: Path) -> dict[str, str]:
-    """Returns the message of each test that failed, from such a report."""
+    """Returns the message of each failed test from a JUnit report."""
     found: dict[str, str] = {}
     for case in ElementTree.parse(path).iter("testcase"):
         name = f"{case.get('classname', '').removeprefix('tests.')}.{case.get('name')}"
@@ -38,11 +38,11 @@ def read_messages(path: Path) -> dict[str, str]:
 
 
 def find_absences(messages: Mapping[str, str], path: Path) -> dict[str, str]:
-    """Returns why tests that failed do not apply to plugrt: the reason of the first rule that fits.
+    """Returns reasons why failed tests do not apply to plugrt, each from the first matching rule.
 
-    A rule of the file names, by regular expressions, names of JAX's that plugrt does not aim to
-    have. It fits a test that failed since it used such a name. Raises ValueError for a rule without
-    a reason.
+    A rule of the file has regular expressions for names of JAX that plugrt deliberately lacks. It
+    matches a test that failed because it used such a name. Raises ValueError for a rule without a
+    reason.
     """
     rules = []
     for entry in tomllib.loads(path.read_text(encoding="utf-8"))["absences"]:
@@ -61,7 +61,7 @@ def find_absences(messages: Mapping[str, str], path: Path) -> dict[str, str]:
 
 
 def read_reasons(path: Path) -> dict[str, str]:
-    """Returns the reason of each known failure; a test that is listed twice is a ValueError."""
+    """Returns the reason of each known failure; raises ValueError for a test listed twice."""
     found: dict[str, str] = {}
     for entry in tomllib.loads(path.read_text(encoding="utf-8"))["failures"]:
         for name in entry["tests"]:
@@ -73,31 +73,31 @@ def read_reasons(path: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Tests that pass on JAX's CPU, by how they end on the other platform."""
+    """Tests that pass on JAX's CPU, grouped by their outcome on the other platform."""
 
     passed: tuple[str, ...]
     failed: tuple[str, ...]
-    """Failed or skipped there, or not run to an end."""
+    """Tests that failed or were skipped there, or did not finish."""
     new: tuple[str, ...]
-    """Those of ``failed`` for which no reason is known."""
+    """The failed tests without a known reason."""
     stale: tuple[str, ...]
-    """Those with a reason that do not fail any more, or that JAX's CPU does not pass."""
+    """Tests with a reason that pass now, or that fail on JAX's CPU."""
 
     @property
     def share(self) -> float:
-        """The share that passes, from 0 to 1."""
+        """The share of passing tests, from 0 to 1."""
         return len(self.passed) / max(1, len(self.passed) + len(self.failed))
 
     @property
     def is_as_known(self) -> bool:
-        """Whether exactly those fail that have a reason."""
+        """Whether exactly the tests with a reason fail."""
         return not (self.new or self.stale)
 
 
 def compare(cpu: Outcomes, other: Outcomes, reasons: Mapping[str, str]) -> Comparison:
     """Compares the outcomes on a platform with those on JAX's CPU.
 
-    Reasons count for the files (first parts of the names) of which ``cpu`` has tests.
+    Only the reasons for files (first parts of the names) with tests in ``cpu`` count.
     """
     expected = [name for name, end in cpu.items() if end == "passed"]
     failed = [name for name in expected if other.get(name) != "passed"]

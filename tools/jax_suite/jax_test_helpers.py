@@ -1,4 +1,4 @@
-"""What JAX's tests take from ``jax._src.test_util``, for `in_jax_place`."""
+"""Replaces ``jax._src.test_util`` for JAX's tests; see `in_jax_place`."""
 
 # ruff: noqa: PT009, PT027 # the base class of JAX's tests is unittest's
 from __future__ import annotations
@@ -42,9 +42,6 @@ def numpy_version() -> tuple[int, ...]:
     return tuple(map(int, np.__version__.split(".")[:3]))
 
 
-# --- devices ------------------------------------------------------------------------------------
-
-
 def device_under_test() -> str:
     """Returns the platform's name."""
     return "cpu"
@@ -67,7 +64,7 @@ is_device_rocm = is_device_cuda = is_device_tpu_at_least = is_cloud_tpu = is_dev
 
 
 def is_cloud_tpu_at_least(*_: object) -> bool:
-    """True, as where there is no TPU."""
+    """Returns True, as JAX does without a TPU."""
     return True
 
 
@@ -77,7 +74,7 @@ def device_supports_buffer_donation() -> Any:
 
 
 def request_cpu_devices(count: int) -> None:
-    """Asks for so many devices of the CPU: `tools/test_jax.py` sets 8."""
+    """Requests that many CPU devices; `tools/test_jax.py` sets 8."""
 
 
 def _filtered(runs: bool, reason: str) -> Callable[[Any], Any]:
@@ -95,14 +92,14 @@ def skip_on_devices(*platforms: str, skip_reason: str | None = None) -> Any:
 
 
 def skip_on_flag(name: str, value: object) -> Any:
-    """Marks a test that does not run where a setting of JAX's has a value."""
+    """Marks a test that does not run if a setting of JAX has a value."""
     flag = in_jax_place.Flag(name.removeprefix("jax_"))
     known = flag.name in in_jax_place.Flag.FIXED or flag.name in dir(plugrt.config)
     return _filtered(not (known and flag.value == value), f"{name} is {value}")
 
 
 def thread_unsafe_test(**_: object) -> Any:
-    """Marks a test that runs alone: all do."""
+    """Marks a test that runs alone; here all tests do."""
     return lambda test: test
 
 
@@ -110,7 +107,7 @@ thread_unsafe_test_class = thread_unsafe_test
 
 
 def pytest_mark_if_available(name: str) -> Any:
-    """Marks a test with one of JAX's own marks, which nothing selects by."""
+    """Marks a test with a mark of JAX's that nothing selects by."""
     return lambda test: test
 
 
@@ -124,13 +121,10 @@ def with_config(**values: Any) -> Any:
     return mark
 
 
-# --- meshes -------------------------------------------------------------------------------------
-
-
 def create_mesh(
     shape: Sequence[int], names: Any, iota_order: bool = False, axis_types: Any = None
 ) -> Any:
-    """Returns a mesh of the first devices; skips the test where these are too few."""
+    """Returns a mesh of the first devices; skips the test if there are too few."""
     size = math.prod(shape)
     if plugrt.device_count() < size:
         raise unittest.SkipTest(f"needs {size} devices")
@@ -143,7 +137,7 @@ def create_mesh(
 def with_explicit_mesh(
     shape: Sequence[int], names: Any, axis_types: Any = None, iota_order: bool = False
 ) -> Any:
-    """Marks a test that runs with a mesh, its last parameter, whose axes are Explicit."""
+    """Marks a test that runs with a mesh with Explicit axes, passed as its last parameter."""
     types = axis_types or (sharding.AxisType.Explicit,) * len(names)
 
     def mark(test: Any) -> Any:
@@ -167,15 +161,12 @@ def with_mesh(named_shape: Sequence[tuple[str, int]]) -> Iterator[None]:
 
 
 def with_mesh_from_kwargs(test: Any) -> Any:
-    """Sets the mesh that a test has as its parameter."""
+    """Sets the mesh of a test's parameter."""
     return lambda *args, **kwargs: with_mesh(kwargs["mesh"])(test)(*args, **kwargs)
 
 
-# --- cases --------------------------------------------------------------------------------------
-
-
 def sample_product(*groups: Iterable[Mapping[str, Any]], **values: Iterable[Any]) -> Any:
-    """Gives a test some of the products of its cases."""
+    """Parametrises a test with some of the products of its cases."""
     choices = [*map(list, groups), *([{k: v} for v in vs] for k, vs in values.items())]
     cases = [
         {key: value for part in parts for key, value in part.items()}
@@ -189,7 +180,7 @@ def sample_product(*groups: Iterable[Mapping[str, Any]], **values: Iterable[Any]
 def parameterized_filterable(
     *, kwargs: Sequence[dict[str, Any]], testcase_name: Any = None, **_: Any
 ) -> Any:
-    """Gives a test its cases, named."""
+    """Parametrises a test with named cases."""
     cases = []
     for case in kwargs:
         default = "_".join(f"{key}={case[key]}" for key in sorted(case))
@@ -200,18 +191,18 @@ def parameterized_filterable(
 
 
 def rand_default(rng: Any, scale: float = 3) -> Any:
-    """Returns what makes random arrays."""
+    """Returns a function that makes random arrays."""
     return lambda shape, dtype: np.asarray(scale * rng.standard_normal(shape)).astype(dtype)
 
 
 def check_eq(xs: Any, ys: Any, message: str = "") -> None:
-    """Checks that two pytrees have the same numbers."""
+    """Checks that two pytrees have equal numbers."""
     for x, y in zip(tree.leaves(xs), tree.leaves(ys), strict=True):
         np.testing.assert_array_equal(np.asarray(x), np.asarray(y), message)
 
 
 def named_cases_from_sampler(make: Callable[[Any], Iterable[dict[str, Any]]]) -> Any:
-    """Returns the first different cases that a generator makes, of random choices."""
+    """Returns the first distinct cases from a generator of random choices."""
     chance, cases = random.Random(42), {}
     for _ in range(10 * NUM_GENERATED_CASES.value):
         for case in make(lambda options: [chance.choice(list(options))]):
@@ -260,16 +251,13 @@ dtypes = SimpleNamespace(
 """The dtypes of tests."""
 
 
-# --- counts -------------------------------------------------------------------------------------
-
-
 def _compilations() -> Any:
     """Counts the programs that are compiled within the block."""
     return _Count("/jax/core/compile/backend_compile_duration")
 
 
 class _Count:
-    """Counts an event; calling it gives the number."""
+    """Counts an event; calling it returns the number."""
 
     def __init__(self, event: str) -> None:
         self.event = event
@@ -290,7 +278,7 @@ class _Count:
 
 
 def count_jit_and_pmap_lowerings() -> Any:
-    """Counts the modules that are made."""
+    """Counts the modules that are lowered."""
     return _Count("/jax/core/compile/jaxpr_to_mlir_module_duration")
 
 
@@ -304,13 +292,10 @@ count_jit_compilation_cache_miss = count_jit_and_pmap_compilations = _compilatio
 
 @contextlib.contextmanager
 def assert_num_jit_and_pmap_compilations(times: int) -> Iterator[None]:
-    """Checks how many programs are compiled within the block."""
+    """Checks the number of programs that are compiled within the block."""
     with _compilations() as counted:
         yield
     assert counted() == times, (counted(), times)
-
-
-# --- the class of tests -------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
@@ -323,7 +308,7 @@ def ignore_warning(**how: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def capture_stdout() -> Iterator[Callable[[], str]]:
-    """Reads what is printed within the block."""
+    """Captures the output that is printed within the block."""
     import io
 
     text = io.StringIO()
@@ -332,7 +317,7 @@ def capture_stdout() -> Iterator[Callable[[], str]]:
 
 
 class JaxTestCase(parameterized.TestCase):
-    """The base of JAX's tests. Messages are not compared: plugrt has its own words."""
+    """The base of JAX's tests. Messages are not compared, since plugrt's differ."""
 
     settings: ClassVar[dict[str, Any]] = {}
 
@@ -364,7 +349,7 @@ class JaxTestCase(parameterized.TestCase):
         lowering: int | None = None,
         **_: int | None,
     ) -> None:
-        """Checks how often a call traces and lowers; JAX's caches of calls are its own."""
+        """Checks the number of traces and lowerings of a call; plugrt lacks JAX's other caches."""
         with count_jit_tracing_cache_miss() as traces, count_jit_and_pmap_lowerings() as modules:
             function()
         for expected, counted in ((tracing, traces), (lowering, modules)):
@@ -373,7 +358,7 @@ class JaxTestCase(parameterized.TestCase):
 
     @contextlib.contextmanager
     def assertNoWarnings(self) -> Iterator[None]:
-        """Checks that nothing warns within the block."""
+        """Checks that no warning is raised within the block."""
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             yield
@@ -381,7 +366,7 @@ class JaxTestCase(parameterized.TestCase):
     def assertDtypesMatch(
         self, actual: Any, desired: Any, *, canonicalize_dtypes: bool = True
     ) -> None:
-        """Checks that dtypes are the same, 64 bits apart."""
+        """Checks that dtypes are the same but for 64 bits."""
         kind = canonical if canonicalize_dtypes else np.dtype
         self.assertEqual(kind(_dtype(actual)), kind(_dtype(desired)))
 
@@ -409,7 +394,7 @@ class JaxTestCase(parameterized.TestCase):
         canonicalize_dtypes: bool = True,
         err_msg: str = "",
     ) -> None:
-        """Checks that arrays, or containers of some, are about the same."""
+        """Checks that arrays, or containers of arrays, are about the same."""
         again = {"check_dtypes": check_dtypes, "atol": atol, "rtol": rtol, "err_msg": err_msg}
         if isinstance(actual, dict):
             self.assertEqual(set(actual), set(desired))

@@ -1,4 +1,4 @@
-"""A pytest plugin (``-p sampled_tests``): runs one in ``SAMPLE`` tests, always the same."""
+"""A pytest plugin (``-p sampled_tests``): runs one in ``SAMPLE`` tests, the same in each run."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import zlib
 import pytest
 
 _NAMESPACE = re.compile(r"plugrt\.array_api|jax\.numpy")
-"""SciPy's tests have it in their names: the same tests run with each."""
+"""Removed from the names of SciPy's tests, so that each backend runs the same tests."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keeps the tests whose names a checksum chooses, whatever others there are."""
+    """Keeps the tests that a checksum of the name selects, independently of other tests."""
     share = int(os.environ.get("SAMPLE", "1"))
     left = [item for item in items if zlib.crc32(_NAMESPACE.sub("", item.nodeid).encode()) % share]
     config.hook.pytest_deselected(items=left)

@@ -3,9 +3,9 @@
     python -m tools.kit_strength --set N [--count 60] [--minutes 90] [--jobs 2] [--quick-only]
     python -m tools.kit_strength --show SEED
 
-A set is the first 60 seeds from N*1000 whose defect a witness shows; set 3 is `third_set`. Each
-goes through ``plugrt conform --quick``, and survivors through the whole kit. A defect is caught
-where a check ends badly that does not without the defect.
+A set has the first 60 seeds from N*1000 whose defect a witness shows; set 3 is `third_set`.
+``plugrt conform --quick`` runs on each, and the whole kit on survivors. A defect is caught if a
+check fails that passes without the defect.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Session:
         self._locks = {(f, s): threading.Lock() for f in ("backend", "library") for s in LIMITS}
 
     def defects(self) -> Iterator[Defect]:
-        """Yields the next defect that counts, until there are enough; called by several threads."""
+        """Yields the next defect that counts, until there are enough; several threads call it."""
         while True:
             with self._lock:
                 if len(self.rows) >= self.arguments.count or time.monotonic() > self.until:
@@ -76,7 +76,7 @@ class Session:
                     self.dropped += 1
 
     def conform(self, defect: Defect | None, family: str, stage: str, *more: str) -> Checks | None:
-        """Returns the verdicts by id that a run of the kit reported; None without a report."""
+        """Returns the verdicts of a kit run by id; None without a report."""
         name = defect.name if defect else f"without_{family}"
         folder = self.bench.folder / name
         folder.mkdir(exist_ok=True)
@@ -118,7 +118,7 @@ class Session:
             return self._clean[family, stage]
 
     def accusations(self, defect: Defect, stage: str) -> list[dict[str, Any]] | None:
-        """Returns the checks that end badly because of the defect; None without a report."""
+        """Returns the checks that fail because of the defect; None without a report."""
         family = "backend" if defect.family == "backend" else "library"
         before, found = self.clean(family, stage), self.conform(defect, family, stage)
         if found is None:
@@ -170,7 +170,7 @@ class Session:
 
 
 def names_fault(check: dict[str, Any], defect: Defect) -> bool:
-    """Returns whether a check's id, title or reference names what is at fault."""
+    """Returns whether a check's id, title or reference names the function at fault."""
     text = " ".join(str(check[key]) for key in ("id", "title", "rests_on"))
     return re.search(f"{defect.function}|{defect.words}", text, re.IGNORECASE) is not None
 

@@ -31,7 +31,7 @@ _CLEAR = {
 
 @dataclass(frozen=True)
 class What:
-    """What happens to the bytes ``p`` of ``n`` elements of ``w`` bytes; ``k`` is an element."""
+    """A change of the bytes ``p`` of ``n`` elements of ``w`` bytes; ``k`` is an element."""
 
     name: str
     says: str
@@ -40,7 +40,7 @@ class What:
     rank: int = 0
     types: tuple[str, ...] = ()
     computed: bool = True
-    """Whether it is far from right for a program's results, too, which have tolerances."""
+    """Whether the change exceeds the tolerances of a program's results."""
 
 
 WHATS = (
@@ -91,7 +91,7 @@ PLACES = {LAST: "the last", FIRST: "0", MIDDLE: "in the middle", SECOND: "1"}
 
 @dataclass(frozen=True)
 class Where:
-    """A condition in C over ``info``, in words, and an array that meets it."""
+    """A condition in C over ``info``, its description, and an array that meets it."""
 
     says: str
     code: str = "1"
@@ -167,7 +167,7 @@ WEIGHTS = {"length": 8, "rank": 5, "dtype": 6, "device": 3, "count": 3, "thread"
 
 
 def both(one: Where, other: Where) -> Where:
-    """Returns both conditions; a count comes last, so that it counts what meets the other."""
+    """Returns both conditions, a count last: it counts only arrays that meet the other."""
     if one.every > 1:
         one, other = other, one
     return Where(
@@ -182,7 +182,7 @@ def both(one: Where, other: Where) -> Where:
 
 
 def draw_where(random: Random, names: tuple[str, ...] = tuple(WHERES)) -> tuple[str, Where]:
-    """Returns a condition and its name; of four, one has two parts."""
+    """Returns a condition and its name; one in four has two parts."""
     (name,) = random.choices(names, [WEIGHTS[n] for n in names])
     found = WHERES[name](random)
     others = [n for n in ("dtype", "device", "count") if n in names and n != name and name != "any"]
@@ -193,7 +193,7 @@ def draw_where(random: Random, names: tuple[str, ...] = tuple(WHERES)) -> tuple[
 
 
 def fits(what: What, where: Where) -> Where | None:
-    """Returns the condition with the types that this change needs; None if they exclude each other."""
+    """Returns the condition with the types for this change; None if they exclude each other."""
     if where.dims and (len(where.dims) < what.rank or _count_of(where.dims) < what.least):
         return None
     if what.rank and "rank == " in where.code and len(where.dims) < what.rank:

@@ -174,7 +174,7 @@ class DefectBackend(NumpyBackend):
         return self._last
 
     def alias(self, array: Array, device: int) -> Any:
-        return self.put(array, device)  # JAX's way, which would go round the defect
+        return self.put(array, device)  # JAX's way, which would bypass the defect
 
     def view(self, handle: Any) -> Array:
         return self.get(handle)

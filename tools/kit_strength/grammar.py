@@ -36,7 +36,7 @@ class Defect:
     function: str
     """The function of the table at fault, without ``PJRT_``, or the backend's method."""
     words: str
-    """An expression that the id, title or reasons of a check have which names the fault."""
+    """A regular expression for the words in a check's id, title or reasons that name the fault."""
     sentence: str
     source: str = field(repr=False)
     """The C text, or for a backend its settings in JSON."""
@@ -124,7 +124,7 @@ def library_source(body: str) -> str:
     errors = [
         n for n in names if n.startswith("Error_") or n in ("Client_Create", "Client_Destroy")
     ]
-    for name in errors:  # these go on to the shim's own
+    for name in errors:  # these call the shim's own functions
         body = body.replace(f"REAL({name})", f"own_{name}(a)")
     body = body.replace(
         "PJRT_Error* e = own_Error_Message(a);", "PJRT_Error* e = NULL; own_Error_Message(a);"
@@ -181,7 +181,7 @@ def kind_defect(seed: int, kind: kinds.Kind, values: dict[str, str], where: Wher
 
 
 def family_of(kind: kinds.Kind) -> str:
-    """Returns the family: the kind's own, or by its name."""
+    """Returns the family: the kind's own, or one by its name."""
     if kind.family != "answers":
         return kind.family
     return {"device": "devices", "program": "programs"}.get(kind.name.split(".")[0], "answers")
@@ -199,7 +199,7 @@ def draw(random: Random, pools: dict[str, tuple[str, ...]]) -> dict[str, str]:
 
 
 def pick(random: Random, whats: Sequence[What], names: tuple[str, ...]) -> tuple[What, Where, str, str]:  # fmt: skip
-    """Returns a change and a condition that fit, the condition's name, and the place."""
+    """Returns a change and a condition that fit, the condition's name, and the function."""
     while True:
         what = random.choice(whats)
         name, where = draw_where(random, names)

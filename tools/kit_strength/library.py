@@ -1,4 +1,4 @@
-"""Builds the library of a defect, and plays its witness against it and against one without."""
+"""Builds the library of a defect, and runs its witness on it and on a library without it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Bench:
     folder: Path
 
     def compile_c(self, source: Path, output: Path, *flags: str) -> Path:
-        """Compiles against the header that the library came with."""
+        """Compiles against the header of the library."""
         header = self.real.parent / "include" / "pjrt_c_api.h"
         define = (f'-DHEADER="{header}"', f'-DLIBRARY="{self.real}"', "-D_GNU_SOURCE")
         command = ("cc", "-O1", "-w", f"-I{HERE}", *define, *flags, str(source), "-o", str(output))
@@ -60,7 +60,7 @@ class Bench:
         return self.shim(library_source(""), "without")
 
     def witness(self, library: Path, script: tuple[str, ...]) -> list[str]:
-        """Returns the lines that the witness prints; the last is no ``end`` after a crash."""
+        """Returns the output lines of the witness; after a crash the last one is not ``end``."""
         program = self.folder / "witness"
         if not program.exists() or program.stat().st_mtime < (HERE / "witness.c").stat().st_mtime:
             self.compile_c(HERE / "witness.c", program)
@@ -75,12 +75,12 @@ class Bench:
         return done.stdout.splitlines()
 
     def shown(self, defect: Defect) -> str:
-        """Returns how a witness without plugrt shows the defect; nothing if it does not."""
+        """Returns how a witness without plugrt shows the defect; nothing if it does not show it."""
         if defect.family == "backend":
             return self._shown_by_jax(defect)
         right = self.witness(self.without(), defect.script)
         if self.witness(self.without(), defect.script) != right:
-            return ""  # it differs by itself
+            return ""  # the output is not deterministic
         wrong = self.witness(self.shim(defect.source, defect.name), defect.script)
         return _difference(right, wrong)
 

@@ -43,7 +43,7 @@ def put(name: str, where: Where, how: str = "dense", memory: int = -1) -> str:
 
 
 def often(where: Where, *commands: str) -> list[str]:
-    """Returns commands for as many times as a count needs, on the thread of the condition."""
+    """Returns the command as often as the count needs, on the thread of the condition."""
     block = ";".join(commands)
     times = f"{where.every + 1} times " if where.every > 1 else ""
     return [("thread " if where.thread else "") + times + block]

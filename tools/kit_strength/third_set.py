@@ -1,4 +1,4 @@
-"""The third set: defects that outsiders tried (an audit of the kit) or reported of real plugins."""
+"""The third set: defects that an audit of the kit tried, or users reported of real plugins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tests execute which lines of the product, and for how long they run: recorded once."""
+"""Records which tests execute which lines of the product, and how long they run."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ LEFT_OUT = ("tests/gpu", "tests/vendors", "tests/cpu/packaging", "tests/frozen")
 """Folders of tests that need hardware or a network, or that install built packages."""
 FILES_A_RUN = 8
 FILE_SECONDS = 0.3
-"""How long it takes to collect the tests of a file."""
+"""Seconds to collect the tests of a file."""
 NEAREST = 12
-"""Of how many test files tests are taken where none executes a line in its own process."""
+"""The number of nearest test files to use if no test executes a line in its own process."""
 RUN_SECONDS = 3600.0
 
 
@@ -42,8 +42,8 @@ def run_tests(
 ) -> tuple[dict[str, Any], int | str]:
     """Runs tests in the copy; returns their outcomes, and the exit status or "timeout".
 
-    It ends the run once the answer has not changed for ``stalled`` seconds: a busy machine only
-    makes a run longer.
+    Ends the run if the answer has not changed for ``stalled`` seconds; a busy machine only makes a
+    run longer.
     """
     folder = tree.objects / "runs"
     folder.mkdir(parents=True, exist_ok=True)
@@ -73,17 +73,17 @@ def run_tests(
                     ended = "timeout"
         finally:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)  # children that tests left, too
+                os.killpg(child.pid, signal.SIGKILL)  # also children that tests left behind
             child.wait()
     found = json.loads(answer.read_text(encoding="utf-8")) if answer.exists() else {}
     return found, ended
 
 
 def apart() -> list[str]:
-    """Returns what starts a command where it sees and ends no process but its own.
+    """Returns the prefix of a command that runs it in a process namespace of its own.
 
     A mutant of code that ends processes may end any. The first process is a shell, since the first
-    one ignores signals that it sends to itself; all others end with it.
+    process of a namespace ignores signals that it sends to itself; all others end with it.
     """
     command = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
     if shutil.which("unshare") and subprocess.run([*command, "true"], check=False).returncode == 0:
@@ -112,7 +112,7 @@ def group_tests(tree: Tree) -> dict[str, tuple[str, list[str]]]:
 
 
 def record(tree: Tree, folder: Path, jobs: int) -> None:
-    """Runs each group of tests that ``folder`` has no record of, counting lines and blocks."""
+    """Runs each group of tests without a record in ``folder``, counting lines and blocks."""
     folder.mkdir(parents=True, exist_ok=True)
     runs = group_tests(tree)
     missing = [name for name in runs if not (folder / f"{name}.json.z").exists()]
@@ -146,7 +146,7 @@ def record(tree: Tree, folder: Path, jobs: int) -> None:
 
 
 def lines_of_blocks(tree: Tree, extension: Extension) -> dict[int, str]:
-    """Returns the ``path:line`` of each block of an extension that is built to count them."""
+    """Returns the ``path:line`` of each basic block of an instrumented extension."""
     library = tree.folder / extension.built
     code = run("objdump", "-d", "--no-show-raw-insn", library)
     calls = re.findall(r"call +[0-9a-f]+ <__sanitizer_cov_trace_pc.*>\n +([0-9a-f]+):", code)
@@ -173,7 +173,7 @@ class Test:
     target: str
     seconds: float
     reached: int = 0
-    """How many lines of the product it executes."""
+    """The number of product lines that it executes."""
     blocks: Mapping[str, Sequence[int]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -188,16 +188,16 @@ class Test:
 
 
 class CoverageMap:
-    """What `record` wrote to ``folder``."""
+    """The records that `record` wrote to ``folder``."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @cached_property
     def tests(self) -> dict[str, Test]:
-        """The tests by name, but for those that are skipped.
+        """The tests by name, without skipped ones.
 
-        One that failed as it was recorded is among them: counting lines may be the reason.
+        Tests that failed during the recording are included: counting lines may be the reason.
         """
         found: dict[str, Test] = {}
         reached = self._count_lines()
@@ -241,9 +241,9 @@ class CoverageMap:
         return {path: sorted(blocks) for path, blocks in found.items()}
 
     def covering(self, path: str, first: int, last: int) -> list[Test]:
-        """Returns the tests that execute a line of a statement, in C the block that has the line.
+        """Returns the tests that execute a line of a statement; in C the block with the line.
 
-        ``first`` and ``last`` are lines of the statement; in C, of its function and its own.
+        ``first`` and ``last`` are lines of the statement; in C, the function's line and its own.
         """
         if path.endswith(".c"):
             return self._reaching(path, first, last)
@@ -255,7 +255,7 @@ class CoverageMap:
         return covering
 
     def _reaching(self, path: str, first: int, last: int) -> list[Test]:
-        """Returns the tests that reach the last block that begins at or above a line of C."""
+        """Returns the tests that reach the last block at or above a line of C."""
         blocks = [one for one in self.block_lines.get(path, ()) if first <= one[0] <= last]
         begin = blocks[-1][0] if blocks else 0
         wanted = {(module, offset) for line, module, offset in blocks if line == begin}
@@ -270,10 +270,10 @@ class CoverageMap:
         return covering
 
     def near(self, place: str) -> dict[str, float]:
-        """Returns how near each test file is to a file or function of the product.
+        """Returns how similar each test file's name is to the name of a product file or function.
 
-        Tests mirror the source tree: it is the sum of the weights of the words that both names
-        have, and a word has less weight the more test files have it.
+        Tests mirror the source tree: the score is the sum of the weights of the words that both
+        names have. A word has less weight the more test files have it.
         """
         files = {test.file for test in self.tests.values()}
         words = {file: words_of(file) for file in files}
@@ -282,12 +282,12 @@ class CoverageMap:
         return {file: sum(1 / common[word] for word in words[file] & asked) for file in files}
 
     def choose(self, mutant: Mutant, seconds: float, left_out: set[str]) -> tuple[list[Test], bool]:
-        """Returns tests for a mutant, the most specific first, that last ``seconds`` together.
+        """Returns tests for a mutant, the most specific first, that need ``seconds`` in total.
 
-        And whether they execute its line. Where none does, they are of the nearest files. Tests of
-        near files come first, then tests that execute few lines. One half is chosen with all
-        functions in turn, since other parameters mostly fail together, the other half with all
-        files in turn: thousands of tests execute some lines.
+        Also returns whether they execute its line; if no test does, they are from the nearest
+        files. Tests of near files come first, then tests that execute few lines. One half is chosen
+        with all functions in turn, since parametrised cases mostly fail together, the other half
+        with all files in turn: thousands of tests execute some lines.
         """
         near = self.near(f"{mutant.path}/{mutant.function}")
         tests = self.covering(mutant.path, mutant.first, mutant.line)
@@ -321,6 +321,6 @@ def in_turn(tests: Sequence[Test], group: Callable[[Test], str]) -> list[Test]:
 
 
 def words_of(path: str) -> set[str]:
-    """Returns the words of a path, by their first letters: "trace" and "tracing" are the same."""
+    """Returns the words of a path by their first letters: "trace" and "tracing" are the same."""
     words = {word[:4] for word in re.split(r"[^a-z]+", path.lower()) if len(word) > 2}
     return words - {"src", "test", "init", "plug"}

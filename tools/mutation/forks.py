@@ -1,4 +1,4 @@
-"""`run_forks`: calls a function in copies of this process, a few at a time."""
+"""`run_forks`: calls a function in forks of this process, a few at a time."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Ended:
-    """How a copy ended: what the function returned (JSON), or that it did not return."""
+    """The end of a fork: the returned value (JSON), or the reason why there is none."""
 
     value: Any = None
     how: str = "returned"
-    """``returned``, ``raised``, ``late``, or how the process ended: ``signal 11``, ``exit 3``."""
+    """``returned``, ``raised``, ``late``, or the end of the process: ``signal 11``, ``exit 3``."""
     errors: str = ""
 
 
@@ -38,10 +38,10 @@ class _Fork:
 def run_forks(
     function: Callable[[T], Any], items: Iterable[T], seconds: float, jobs: int = 2
 ) -> Iterator[tuple[T, Ended]]:
-    """Yields (item, how its copy ended), as they end.
+    """Yields (item, end of its fork) in the order in which they end.
 
-    This process must have no threads, and have imported what the function needs: a copy takes a
-    few milliseconds. What the copies print is lost.
+    This process must have no threads, and must have imported the modules that the function needs: a
+    fork costs a few milliseconds. The output of the forks is lost.
     """
     left, live = iter(items), selectors.DefaultSelector()
     for item in left:
@@ -65,7 +65,7 @@ def _start(
 
 
 def _run(function: Callable[[T], Any], item: T, write: int) -> NoReturn:
-    """Runs the function in the copy, whose end nothing outlives."""
+    """Runs the function in the fork, and ends all processes that it started."""
     os.setpgid(0, 0)
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
@@ -80,7 +80,7 @@ def _run(function: Callable[[T], Any], item: T, write: int) -> NoReturn:
 
 
 def _wait(live: selectors.BaseSelector) -> Iterator[tuple[Any, Ended]]:
-    """Waits until one or more copies have ended, and yields them."""
+    """Waits until at least one fork has ended, and yields those."""
     ended: list[_Fork] = []
     while not ended:
         forks = [key.data for key in live.get_map().values()]
@@ -100,7 +100,7 @@ def _wait(live: selectors.BaseSelector) -> Iterator[tuple[Any, Ended]]:
 def _collect(fork: _Fork) -> Ended:
     late = fork.until <= time.monotonic() and not fork.content
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(fork.pid, signal.SIGKILL)  # and what it started
+        os.killpg(fork.pid, signal.SIGKILL)  # and the processes that it started
     os.close(fork.number)
     status = os.waitstatus_to_exitcode(os.waitpid(fork.pid, 0)[1])
     if late:

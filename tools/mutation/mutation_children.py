@@ -21,7 +21,7 @@ leave = os._exit
 
 
 def reached_blocks(extensions: list[str]) -> dict[str, list[int]]:
-    """Returns the blocks of each extension that ran since the last look, as ``blocks.c`` notes."""
+    """Returns the blocks of each extension that ran since the last call, from ``blocks.c``."""
     found = {}
     for name in extensions:
         if name in sys.modules:
@@ -48,12 +48,12 @@ def begin() -> None:
 
 
 def current_test() -> str:
-    """Returns the name of the test that this process belongs to, empty for none."""
+    """Returns the name of the test that this process belongs to, or an empty string."""
     return os.environ.get("PYTEST_CURRENT_TEST", "").rsplit(" (", 1)[0]
 
 
 def write_at_exit(coverage: Any, but_for: int | None) -> None:
-    """Has this process and those that it forks write their record as they end.
+    """Makes this process and its forks write their records as they end.
 
     The process ``but_for`` does not: it is pytest, which keeps its lines in memory.
     """

@@ -26,14 +26,14 @@ class Mutant:
     line: int
     """The last line that it changes."""
     start: int
-    """Where the changed text begins in the file, in characters."""
+    """The offset of the changed text in the file, in characters."""
     end: int
     new: str
-    """What replaces the text from ``start`` to ``end``."""
+    """The replacement of the text from ``start`` to ``end``."""
 
     @property
     def key(self) -> tuple[str, str, str, str, int]:
-        """What finds the mutant again after its function moved to another file or line."""
+        """The key that identifies the mutant after its function moved to another file or line."""
         return self.function, self.operator, self.before, self.after, self.nth
 
     @property
@@ -113,7 +113,7 @@ def _nodes_in_functions(
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
         return
     if isinstance(node, (ast.JoinedStr, ast.Match)):
-        return  # Python 3.11 gives no places within f-strings
+        return  # Python 3.11 has no positions within f-strings
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "type_comment"):
             continue

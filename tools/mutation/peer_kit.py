@@ -33,7 +33,7 @@ const void* GetPjrtApi(void) {
 
 
 def why_no_peer() -> str:
-    """Returns why the peer cannot run; empty if it can."""
+    """Returns the reason why the peer cannot run; empty if it can."""
     folder = os.environ.get("PLUGRT_PEER", "")
     if folder and folder not in sys.path:
         sys.path.append(folder)
@@ -52,23 +52,23 @@ def export(plugin: Plugin) -> object:
 
 
 class PeerKit:
-    """The peer, with a library in ``folder`` whose table is the one that this process made."""
+    """The peer, with a library in ``folder`` that returns this process's function table."""
 
     def __init__(self, folder: Path) -> None:
         self._library = compile_c(folder, _SHIM)
         self._conform: Any = importlib.import_module("pypjrt.conform")
 
     def failures(self, plugin: Plugin) -> Mapping[str, str]:
-        """Returns the checks of the peer that a plugin fails, with what they say.
+        """Returns the checks of the peer that a plugin fails, with their messages.
 
-        To be called in a process of its own. The peer is run as its command is; what it calls
-        unsupported or skips is no failure, as in its exit code.
+        Call it in a process of its own. The peer runs like its command; checks that it reports as
+        unsupported or skipped are no failures, as in its exit code.
         """
         os.environ["PLUGRT_TABLE"] = hex(address_in(export(plugin), "the mutant"))
         return self.failures_of(self._library)
 
     def failures_of(self, library: Path) -> Mapping[str, str]:
-        """Returns what `failures` does, of a library."""
+        """Like `failures`, for a library."""
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(None):
             path = Path(folder) / "report.json"
             self._conform.main([str(library), "--json", str(path)])

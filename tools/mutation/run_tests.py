@@ -5,8 +5,8 @@ JSON file of outcomes), and optionally ``coverage`` (the data file to write) wit
 folders of product code, and ``extensions``, modules in C that count their basic blocks.
 
 The answer maps each test to its seconds, its outcome and the blocks in C that it reached. Without
-``coverage`` the first failure ends the run, and the answer is there from the first test on: a test
-that ends the process is "crashed" in it.
+``coverage`` the first failure ends the run, and the answer exists from the first test on: a test
+that ends the process has the outcome "crashed".
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mutation_children import VARIABLE, reached_blocks, write_at_exit
 
 
 class Outcomes:
-    """A plugin of pytest: keeps outcomes, tells coverage which test runs, orders what was asked."""
+    """A pytest plugin: records outcomes, sets coverage's context to the test, orders the tests."""
 
     def __init__(self, request: dict[str, Any], coverage: Any) -> None:
         self.wanted = {name: place for place, name in enumerate(request["tests"])}
@@ -35,14 +35,14 @@ class Outcomes:
         self.tests: dict[str, dict[str, Any]] = {}
 
     def write(self) -> None:
-        """Writes the answer, whole or not at all."""
+        """Writes the answer atomically."""
         part = self.path.with_suffix(".part")
         part.write_text(json.dumps(self.tests), encoding="utf-8")
         part.replace(self.path)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[Any]) -> None:
-        """Keeps the tests that were asked for, in the order of their files there."""
+        """Keeps the requested tests, in the order of the request."""
         if not any("::" in name for name in self.wanted):
             return
         files: dict[str, int] = {}
@@ -71,7 +71,7 @@ class Outcomes:
                 self.coverage.switch_context("")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keeps the outcome of a test: the worst of its phases."""
+        """Records the outcome of a test: the worst of its phases."""
         test = self.tests[report.nodeid]
         if report.failed:
             test["outcome"] = "failed"
@@ -104,7 +104,7 @@ def main(path: str) -> int:
 
 
 def count_lines(request: dict[str, Any]) -> Any:
-    """Starts counting lines in this process and in those that tests start."""
+    """Starts counting lines in this process and in processes that tests start."""
     from coverage import Coverage
 
     folder = Path(request["coverage"]).with_suffix(".children")
@@ -120,7 +120,7 @@ def count_lines(request: dict[str, Any]) -> Any:
 
 
 def write_lines(request: dict[str, Any], counted: Any, plugin: Outcomes) -> None:
-    """Writes what this process has counted, and those that tests started."""
+    """Writes the counts of this process and of processes that tests started."""
     from coverage import CoverageData
 
     folder = Path(os.environ.pop(VARIABLE)).parent

@@ -28,12 +28,12 @@ START_CHILDREN = f"""\
 import os, sys; os.environ.get("PLUGRT_MUTANTS_CHILDREN") and (sys.path.append({str(HERE)!r}), \
 __import__("mutation_children").begin(), sys.path.pop())
 """
-"""A line in a ``.pth`` file, so that interpreters which tests start count lines, too."""
+"""A line in a ``.pth`` file that makes interpreters of tests count lines, too."""
 
 
 @dataclass(frozen=True)
 class Extension:
-    """A library in C: its sources, where it is built, and whether it has a `main` of Python."""
+    """A library in C: its sources, its build folder, and whether it has Python's `main`."""
 
     sources: str
     built: str
@@ -55,7 +55,7 @@ EXTENSIONS = (
 
 
 def run(*command: str | Path, cwd: Path | None = None) -> str:
-    """Runs a command and returns its output; its error ends the tool."""
+    """Runs a command and returns its output; exits if it fails."""
     ended = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     if ended.returncode:
         raise SystemExit(f"{' '.join(map(str, command))}: {ended.stderr or ended.stdout}")
@@ -103,7 +103,7 @@ class Tree:
     def compile(
         self, source: Path, made: Path, flags: Sequence[str] = PLAIN, place: Path | None = None
     ) -> bool:
-        """Compiles one C file, as if it were at ``place``; returns whether that worked."""
+        """Compiles one C file with the path ``place``; returns whether that worked."""
         made.parent.mkdir(parents=True, exist_ok=True)
         folder = (place or source).parent
         command = [*COMPILE, *flags, f"-I{self.include}", f"-I{folder}", f"-I{folder.parent}"]
@@ -113,19 +113,19 @@ class Tree:
         return ended.returncode == 0
 
     def object_of(self, source: Path, kind: str = "plain") -> Path:
-        """Returns where the object code of a C file is kept."""
+        """Returns the path of the object file of a C file."""
         name = str(source.relative_to(self.folder).with_suffix(".o")).replace("/", "-")
         return self.objects / kind / name
 
     def link(self, extension: Extension, objects: Sequence[Path]) -> None:
-        """Puts a library of these objects where the extension is imported from."""
+        """Links these objects to a library at the path that the extension is imported from."""
         made = self.folder / extension.built
         new = made.with_suffix(".new")
         run("gcc", "-shared", "-o", new, *objects, "-ldl", "-lpthread")
-        new.replace(made)  # a file that a process has mapped is never written to
+        new.replace(made)  # a file that a process has mapped must not be written to
 
     def build(self, counted: bool = False) -> None:
-        """Builds all extensions; ``counted`` with the blocks that run noted by ``blocks.c``."""
+        """Builds all extensions; with ``counted``, ``blocks.c`` records the blocks that run."""
         for extension in EXTENSIONS:
             sources = self.sources_of(extension)
             if not sources:
@@ -146,14 +146,14 @@ class Tree:
             raise SystemExit(f"{source} does not compile")
 
     def write(self, path: str, text: str) -> None:
-        """Writes a file with a time that no bytecode of another text has."""
+        """Writes a file with a modification time that no bytecode of another text has."""
         file = self.folder / path
         later = max(time.time(), file.stat().st_mtime + 1)
         file.write_text(text, encoding="utf-8")
         os.utime(file, (int(later) + 1, int(later) + 1))
 
     def restore(self) -> None:
-        """Puts back what is committed."""
+        """Restores the committed files."""
         changed = run("git", "diff", "--name-only", cwd=self.folder).split()
         for path in changed:
             self.write(path, run("git", "show", f"HEAD:{path}", cwd=self.folder))
