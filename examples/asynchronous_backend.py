@@ -96,8 +96,6 @@ class Asynchronous(Backend):
 
         return launch
 
-    # --- each of these declares a capability ----------------------------------------------------
-
     def event(self, handle: Slot) -> PendingEvent:
         return handle.event
 

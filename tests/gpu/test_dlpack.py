@@ -46,9 +46,6 @@ def long(x: Any) -> Any:
     return x
 
 
-# --- to others ---------------------------------------------------------------------------------
-
-
 def test_where_it_is(on_gpu: Device) -> None:
     x = xp.ones(3)
     assert x.__dlpack_device__() == (2, on_gpu.local_hardware_id)
@@ -160,9 +157,6 @@ def test_pinned_memory(on_gpu: Device) -> None:
     np.testing.assert_array_equal(np.from_dlpack(x), sample("float32"))
 
 
-# --- from others -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(3, 4), (), (0, 3)])
 def test_from_torch(on_gpu: Device, torch: Any, dtype: str, shape: tuple[int, ...]) -> None:
@@ -255,9 +249,6 @@ def test_host_tensors_go_to_the_gpu(on_gpu: Device, torch: Any) -> None:
         x = xp.from_dlpack(t)
         assert x.devices() == {on_gpu}
         np.testing.assert_array_equal(np.asarray(x), np.arange(4.0, dtype=np.float32))
-
-
-# --- other libraries ---------------------------------------------------------------------------
 
 
 def test_cupy(on_gpu: Device) -> None:

@@ -95,9 +95,6 @@ def _double(x: Any) -> Any:
     return x + x
 
 
-# --- what every backend does ------------------------------------------------------------------
-
-
 def devices() -> None:
     found = jax.devices()
     assert len(found) == (4 if BACKEND == "cpu" or IS_NUMPY else 2)
@@ -268,9 +265,6 @@ def fork() -> None:
 
 def exit_with_live_arrays() -> None:
     sys.modules["__main__"].keep = [double(ONE) for _ in range(10)]  # type: ignore[attr-defined]
-
-
-# --- what a complete backend does ---------------------------------------------------------------
 
 
 def transforms() -> None:

@@ -44,9 +44,6 @@ def test_executable_states_itself(client: Client) -> None:
     assert executable.generated_code_size_in_bytes() >= 0
 
 
-# --- asynchrony ------------------------------------------------------------------------------
-
-
 def test_dispatch_is_asynchronous(client: Client, put: Any) -> None:
     loaded = client.compile(matmul(600, 40), CompileOptions())
     argument = put(np.eye(600))
@@ -112,9 +109,6 @@ def test_errors_surface_at_the_event(client: Client) -> None:
         assert buffer.is_deleted()
 
 
-# --- donation --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("launch", ["execute", "launcher"])
 @pytest.mark.parametrize("how", ["to_host", "to_dlpack"])
 def test_donation_of_what_the_host_looks_at(
@@ -134,9 +128,6 @@ def test_donation_of_what_the_host_looks_at(
     del view
 
 
-# --- bad programs ----------------------------------------------------------------------------
-
-
 def test_token_results_are_refused(client: Client) -> None:
     program = Program(
         b"module { func.func @main() -> !stablehlo.token {\n"
@@ -144,9 +135,6 @@ def test_token_results_are_refused(client: Client) -> None:
     )
     with pytest.raises(Unimplemented, match="token"):
         client.compile(program, CompileOptions())
-
-
-# --- threads ---------------------------------------------------------------------------------
 
 
 def test_two_threads_launch_at_once(client: Client) -> None:

@@ -30,9 +30,6 @@ DTYPES = [
 ]  # fmt: skip
 
 
-# --- what it is ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: np.dtype(d).name)
 @pytest.mark.parametrize("shape", [(), (3,), (0, 2), (2, 1, 3)])
 def test_any_dtype_and_shape_come_back_as_they_went(dtype: type, shape: tuple[int, ...]) -> None:
@@ -50,9 +47,6 @@ def test_any_dtype_and_shape_come_back_as_they_went(dtype: type, shape: tuple[in
 def test_arrays_are_not_hashable() -> None:
     with pytest.raises(TypeError, match="unhashable"):
         hash(device_put(1.0))
-
-
-# --- reading -----------------------------------------------------------------------------------
 
 
 def test_numpy_reads_without_a_copy() -> None:
@@ -120,9 +114,6 @@ def test_waiting_for_an_array() -> None:
     assert x.block_until_ready() is x
     assert x.is_ready()
     assert x.on_device_size_in_bytes() >= 12
-
-
-# --- DLPack ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.complex64, np.bool_])
@@ -199,9 +190,6 @@ def test_torch_takes_and_gives_dlpack() -> None:
     assert torch.from_dlpack(x).data_ptr() == x.unsafe_buffer_pointer()
 
 
-# --- its life ----------------------------------------------------------------------------------
-
-
 def test_delete_is_final_and_says_so() -> None:
     x = device_put(np.ones((2, 3), np.float32))
     x.delete()
@@ -242,9 +230,6 @@ def test_copies_are_independent_of_deletion() -> None:
         assert not x.is_deleted()
 
 
-# --- printing ------------------------------------------------------------------------------------
-
-
 def test_repr_is_short_and_says_the_dtype() -> None:
     assert repr(device_put(np.float32([1, 2]))) == "Array([1., 2.], dtype=float32)"
     assert repr(device_put(np.zeros((0, 3), np.int8))) == "Array([], shape=(0, 3), dtype=int8)"
@@ -253,9 +238,6 @@ def test_repr_is_short_and_says_the_dtype() -> None:
     assert "shape=(500, 500)" in text
     assert str(device_put(np.float32(2))) == "2.0"
     assert "bfloat16" in repr(device_put(np.ones(2, ml_dtypes.bfloat16)))
-
-
-# --- the end of the process -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -307,9 +307,6 @@ def test_an_empty_assignment_shares_and_goes_on_sharing() -> None:
     assert (x.tolist(), y.tolist()) == ([0, 5, 2, 3], [0, 1, 2, 3])
 
 
-# --- functions that close over an array -------------------------------------------------------
-
-
 def test_a_captured_array_is_traced_again() -> None:
     x, traces = xp.arange(3.0), []
 
@@ -555,9 +552,6 @@ def test_traces_do_not_keep_an_array() -> None:
     assert gone() is None
 
 
-# --- within a trace ---------------------------------------------------------------------------
-
-
 def test_a_jitted_function_assigns_to_its_arguments_alone() -> None:
     def f(x: Any) -> Any:
         y = x
@@ -665,9 +659,6 @@ def test_a_tracer_of_an_ended_trace() -> None:
     plugrt.jit(lambda x: kept.append(x))(xp.zeros(3))
     with pytest.raises(plugrt.errors.LeakedTracer):
         kept[0][0] = 1
-
-
-# --- settings and threads ---------------------------------------------------------------------
 
 
 def test_read_only_arrays() -> None:

@@ -176,8 +176,6 @@ def test_an_effect_is_made_where_no_result_is_computed(name: str) -> None:
         plugrt.block_until_ready(ONLY_EFFECTS[name](X))
 
 
-# --- what is known --------------------------------------------------------------------------------
-
 LITERALS: dict[str, Callable[[Any], Any]] = {
     "scalar": lambda x: 7,
     "scalars": lambda x: (7, 2.5, True, 1 + 2j, np.float16(3)),
@@ -225,9 +223,6 @@ def test_what_is_known_is_where_the_call_is() -> None:
     # What is not needed decides nothing.
     assert jit(lambda x: xp.ones(3))(device_put(X, devices()[3])).device is devices()[0]
     assert xp.zeros_like(device_put(X, devices()[3])).device is devices()[3]
-
-
-# --- as JAX ---------------------------------------------------------------------------------------
 
 
 def program(random: np.random.Generator, depth: int) -> Callable[..., list[Any]]:

@@ -61,9 +61,6 @@ def jax_order(x: Any) -> tuple[int, ...]:
     return found
 
 
-# --- Layout and Format -------------------------------------------------------------------------
-
-
 def test_layouts_are_written_as_jax_writes_them() -> None:
     from jax.experimental.layout import Layout as JaxLayout
 
@@ -111,9 +108,6 @@ def test_a_format_takes_a_layout_and_a_sharding() -> None:
     with pytest.raises(TypeError, match="sharding is a sharding"):
         Format(TURNED, devices()[0])  # type: ignore[arg-type]
     assert Format(TURNED, here()) == Format(Layout([1, 0]), here())  # type: ignore[arg-type]
-
-
-# --- device_put --------------------------------------------------------------------------------
 
 
 @behaviour(4, "an array can be put in any order of dimensions, and read as it was")
@@ -170,9 +164,6 @@ def test_what_device_put_refuses() -> None:
         there = SingleDeviceSharding(devices()[0], memory_kind=kind)
         with pytest.raises(Unimplemented, match="default memory"):
             device_put(X, Format(TURNED, there))
-
-
-# --- jit ---------------------------------------------------------------------------------------
 
 
 @behaviour(4, "`jit` takes a Format for each argument and each result")

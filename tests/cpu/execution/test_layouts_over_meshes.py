@@ -188,8 +188,6 @@ def test_scalars_and_arrays_without_elements() -> None:
         assert device_put(2.5, Format(Layout(()), named())).weak_type
 
 
-# --- beside JAX --------------------------------------------------------------------------------
-
 jax_mesh = jax.sharding.Mesh(np.array(jax.devices("cpu")[:4]).reshape(2, 2), ("x", "y"))
 
 
@@ -488,9 +486,6 @@ def test_donations_that_are_as_in_jax(spec: tuple[Any, ...]) -> None:
         np.testing.assert_array_equal(f.lower(X).compile()(X), X + 1)
 
 
-# --- the compiler's choice ---------------------------------------------------------------------
-
-
 def chosen(lib: Any, f: Callable[..., Any], before: Any, after: Any, *avals: Any) -> Any:
     return lib.jit(f, in_shardings=before, out_shardings=after).lower(*avals).compile()
 
@@ -579,9 +574,6 @@ def test_unused_arguments_have_no_layout() -> None:
     np.testing.assert_array_equal(
         compiled(device_put(X, used), device_put(X, turned("x", "y"))), X * 2
     )
-
-
-# --- programs ----------------------------------------------------------------------------------
 
 
 @behaviour(4, "committed arrays keep their layout in calls of programs over a mesh")
@@ -704,9 +696,6 @@ def test_a_program_with_layouts_over_a_mesh_is_saved() -> None:
             loaded(device_put(X, named("x", "y")))
 
 
-# --- arrays ------------------------------------------------------------------------------------
-
-
 @behaviour(4, "moves between meshes and copies keep layouts as in JAX, and never lose contents")
 def test_moves_between_meshes() -> None:
     y = device_put(X, turned("x", "y"))
@@ -789,9 +778,6 @@ def test_a_constraint_says_how_a_value_within_lies() -> None:
         made = plugrt.with_sharding_constraint(weak, to)
         assert made.weak_type
         assert made.sharding == named()
-
-
-# --- what is refused ---------------------------------------------------------------------------
 
 
 def test_tiles_and_meshes_without_devices() -> None:

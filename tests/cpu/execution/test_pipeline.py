@@ -17,9 +17,6 @@ X = np.arange(3, dtype=np.float32)
 TRACE, COMPILE = monitoring.TRACE, monitoring.COMPILE
 
 
-# --- one trace ----------------------------------------------------------------------------------
-
-
 def test_call_lower_and_eval_shape_share_one_trace_and_one_compilation() -> None:
     f = jit(lambda x, y: x * y + 1)
     y = device_put(X)
@@ -50,9 +47,6 @@ def test_python_floats_beside_doubles_keep_their_digits(way: str) -> None:
     assert np.asarray(found).item() == 0.1
 
 
-# --- what is put, and where ---------------------------------------------------------------------
-
-
 def test_host_data_go_straight_to_where_the_computation_runs(puts: Traffic) -> None:
     there = devices()[2]
     f = jit(lambda x, y: x + y)
@@ -70,9 +64,6 @@ def test_all_host_data_of_a_call_are_put_by_one_call(puts: Traffic) -> None:
     puts.clear()
     f(tree)
     assert len(puts) == 1
-
-
-# --- structures -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -116,9 +107,6 @@ def test_containers_on_the_first_level_arrive_in_their_places(seed: int) -> None
             np.testing.assert_array_equal(got, np.asarray(want) + 1)
 
 
-# --- debug checks ---------------------------------------------------------------------------------
-
-
 def test_a_debug_check_costs_no_trace_and_keeps_donated_arguments() -> None:
     f = jit(lambda x: x + 1, donate_argnums=0)
     f(device_put(X))
@@ -127,9 +115,6 @@ def test_a_debug_check_costs_no_trace_and_keeps_donated_arguments() -> None:
         f(x)
         np.testing.assert_array_equal(x, X)
     assert (counts[TRACE], counts[COMPILE]) == (0, 0)
-
-
-# --- eager indexing -------------------------------------------------------------------------------
 
 
 def test_eager_slices_and_positions_compile_once_for_all_starts() -> None:
@@ -148,9 +133,6 @@ def test_eager_slices_and_positions_compile_once_for_all_starts() -> None:
                 got, want = read(i)
                 np.testing.assert_array_equal(got, want)
         assert counts[COMPILE] <= 1
-
-
-# --- found by an outsider -----------------------------------------------------------------------
 
 
 def test_complex_scalars_that_differ_in_the_sign_of_a_zero() -> None:

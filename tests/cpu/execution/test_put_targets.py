@@ -31,9 +31,6 @@ from support.traffic import watch
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
-# --- what it takes -----------------------------------------------------------------------------
-
-
 class Number(enum.IntEnum):
     THREE = 3
 
@@ -164,9 +161,6 @@ def test_the_cure_for_other_dtypes_works(x: Any, says: str) -> None:
         np.testing.assert_array_equal(device_put(kept), kept)
 
 
-# --- where it puts -----------------------------------------------------------------------------
-
-
 @behaviour(2, "a pytree of targets says for each part where it goes")
 def test_pytrees_of_targets() -> None:
     first, last = devices()[0], devices()[-1]
@@ -278,9 +272,6 @@ def test_memories_within_jit() -> None:
     assert placed[1].sharding.memory_kind is None
     assert jit(lambda a: a + 1, out_shardings=there)(X).sharding is there
     assert jit(lambda a: device_put(a + 1, devices()[-1]))(X).device is devices()[0]
-
-
-# --- moves -------------------------------------------------------------------------------------
 
 
 @behaviour(3, "an event tells the bytes that `device_put` put, copied or moved")

@@ -33,9 +33,6 @@ def test_shapes_that_do_not_divide() -> None:
         device_put(np.ones(4), PmapSharding(devices()[:4], 1))
 
 
-# --- device_put_sharded and device_put_replicated --------------------------------------------
-
-
 def test_one_shard_for_each_device() -> None:
     shards = [{"x": X[i], "n": i} for i in range(3)]
     result = device_put_sharded(shards, devices()[2:5])

@@ -30,9 +30,6 @@ from support.platforms import platform_environment
 Point = collections.namedtuple("Point", "x y")
 
 
-# --- where data go ---------------------------------------------------------------------------
-
-
 def test_pytrees_keep_their_structure() -> None:
     tree = {"a": [np.ones(2), 1.5], "b": Point(np.zeros(1), None), "c": (), "d": True}
     put = device_put(tree)
@@ -77,9 +74,6 @@ def test_aliasing_shares_aligned_memory() -> None:
     assert y.unsafe_buffer_pointer() != aligned.__array_interface__["data"][0]
 
 
-# --- forms of host data ------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "host",
     [
@@ -122,9 +116,6 @@ def test_scalars() -> None:
         assert device_put(3).dtype == np.int64
 
 
-# --- what is refused -----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("value", ["text", object(), {1, 2}, len, np.float32, np.array(["a"])])
 def test_values_that_are_no_arrays(value: Any) -> None:
     with pytest.raises(NotAnArray, match=r"at \['params'\]\[1\].*(not an array|<U1)"):
@@ -150,9 +141,6 @@ def test_shapes_that_no_device_can_hold() -> None:
     np.testing.assert_array_equal(add(device_put(np.ones(2)), 1), [2, 2])
 
 
-# --- 64 bits -------------------------------------------------------------------------------------
-
-
 def test_narrowing_warns_once() -> None:
     done = run_python(
         """
@@ -175,9 +163,6 @@ def test_narrowing_warns_once() -> None:
         "uint32 [1]",
         "[('UserWarning', '<string>')]",
     ], done.stderr
-
-
-# --- device_get --------------------------------------------------------------------------------
 
 
 def test_device_get_leaves_random_keys() -> None:

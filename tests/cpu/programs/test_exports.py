@@ -62,9 +62,6 @@ def needs_devices(count: int) -> None:
         pytest.skip(f"{here()} does not declare partitions")
 
 
-# --- calls ------------------------------------------------------------------------------------
-
-
 def model(params: Any, x: Any, *, scale: Any, unused: Any = None) -> Any:
     y = jnp.tanh(x @ params["w"]) * scale
     return {"y": y, "rest": [y.sum(), None, (x,)]}
@@ -177,9 +174,6 @@ def test_donation_is_recorded() -> None:
     same(program(unused, n, X)[0], X + 1)  # a host array stays the caller's
 
 
-# --- platforms --------------------------------------------------------------------------------
-
-
 @behaviour(
     21,
     "An export for several platforms computes what it has for the one that it runs on, and is "
@@ -217,9 +211,6 @@ def test_other_platforms_are_refused() -> None:
         check = export.DisabledSafetyCheck.platform()
         made = exported(lambda x: x + 1, shape(3), platforms=platforms, disabled_checks=[check])
         same(plugrt.compile(made)(np.zeros(3, np.float32)), np.ones(3, np.float32))
-
-
-# --- symbolic shapes --------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -315,9 +306,6 @@ def test_sizes_that_do_not_fit_are_named(symbolic: Any, change: dict[str, Any], 
     assert "stablehlo" not in str(raised.value)
 
 
-# --- effects ----------------------------------------------------------------------------------
-
-
 class Ordered(jax._src.effects.Effect):
     """An effect that JAX can write down: equal to any other of its class."""
 
@@ -372,9 +360,6 @@ def _primitive() -> Any:
 
     mlir.register_lowering(primitive, lower)
     return primitive
-
-
-# --- several devices --------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -668,9 +653,6 @@ def test_devices_that_are_missing_are_named(sharded: Any) -> None:
     jitted = jax.jit(lambda x: x + 1, in_shardings=NamedSharding(mesh, P("x")))
     with pytest.raises(ArgumentError, match=r"for 4096 devices; .* has \d+ here.*JAX_NUM_CPU"):
         plugrt.compile(exported(jitted, shape(4096)))
-
-
-# --- wrong uses -------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -120,8 +120,6 @@ def test_devices_of_another_backend_are_refused() -> None:
         )
 
 
-# --- functions --------------------------------------------------------------------------------
-
 TABLE = np.arange(2000, dtype=np.float32)
 
 

@@ -205,9 +205,6 @@ def test_a_client_s_topology_names_its_kinds_of_memory(tmp_path: Path) -> None:
     assert sorted(asked) == found == [0, 1, 2]
 
 
-# --- memory that host and backend share ---------------------------------------------------------
-
-
 def test_a_view_of_the_host_s_memory(tmp_path: Path) -> None:
     client: Any = _capsule(tmp_path)
     memory = np.zeros(128, np.uint8)
@@ -237,9 +234,6 @@ def test_a_view_of_the_host_s_memory(tmp_path: Path) -> None:
     with pytest.raises(Unimplemented, match="element type 63"):
         client.library.call("Client_CreateViewOfDeviceBuffer", element_type=63, **inputs)
     assert len(released) == 1
-
-
-# --- under stock JAX ----------------------------------------------------------------------------
 
 
 @runs_apart("sdk")

@@ -128,9 +128,6 @@ def test_leaks_out_of_control_flow(keep: Any) -> None:
     clean()
 
 
-# --- failures ----------------------------------------------------------------------------------
-
-
 class Unlucky(Exception):
     pass
 

@@ -18,9 +18,6 @@ from support.ops import add, mul
 X = np.arange(3, dtype=np.float32)
 
 
-# --- what is part of the key -----------------------------------------------------------------
-
-
 def test_shapes_dtypes_and_weakness() -> None:
     f = jit(lambda x: mul(x, x))
     x = device_put(X)
@@ -37,9 +34,6 @@ def test_jits_of_one_function_share_programs() -> None:
     assert compilations(lambda x: jit(f)(x), (X,), (X,)) == [1, 0]
     assert compilations(jit(f, keep_unused=True), (X,)) == [1]
     assert jit(f)._cache_size() >= 1
-
-
-# --- what is not compiled ----------------------------------------------------------------------
 
 
 def test_unused_arguments_are_pruned() -> None:
@@ -78,9 +72,6 @@ def test_forwarded_outputs_share_memory() -> None:
     assert same.unsafe_buffer_pointer() == x.unsafe_buffer_pointer()
     np.testing.assert_array_equal(more, X + 1)
     assert more.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
-
-
-# --- lifetime -----------------------------------------------------------------------------------
 
 
 def test_programs_go_with_the_function() -> None:
@@ -130,9 +121,6 @@ def test_clearing() -> None:
     clear_caches()
     assert compilations(g, (X,)) == [1]
     assert compilations(add, (X, X)) == [1]
-
-
-# --- threads ------------------------------------------------------------------------------------
 
 
 def together(*functions: Any) -> list[Any]:

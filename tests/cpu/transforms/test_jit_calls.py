@@ -35,9 +35,6 @@ from support.ops import add, mul, sin
 X = np.arange(3, dtype=np.float32)
 
 
-# --- forms -----------------------------------------------------------------------------------
-
-
 def test_decorator_and_call_forms() -> None:
     @jit
     def one(x: Any) -> Any:
@@ -143,9 +140,6 @@ def test_jitted_functions_are_pickled_by_name_as_functions_are(
         pickle.dumps(jit(lambda x: x))
 
 
-# --- static arguments --------------------------------------------------------------------------
-
-
 def test_static_by_number_and_by_name() -> None:
     def power(x: Any, n: int, *, twice: bool = False) -> Any:
         assert type(n) is int
@@ -248,9 +242,6 @@ def test_static_in_the_middle() -> None:
     np.testing.assert_array_equal(g(X, b=X, n=2), X * 3)
 
 
-# --- pytrees ------------------------------------------------------------------------------------
-
-
 class Pair(NamedTuple):
     a: Any
     b: Any
@@ -321,9 +312,6 @@ def test_arguments_that_are_no_arrays() -> None:
         f(X, np.array([None]))
 
 
-# --- scalars -----------------------------------------------------------------------------------
-
-
 class Color(enum.IntEnum):
     BLUE = 3
 
@@ -363,9 +351,6 @@ def test_python_integers_beyond_the_default_dtype(how: str) -> None:
         assert plus(np.int64(1), 2**40).item() == 2**40 + 1
 
 
-# --- closures ------------------------------------------------------------------------------------
-
-
 def test_a_deleted_array_in_the_closure_or_passed_on() -> None:
     w = device_put(X)
     f = jit(lambda x: add(x, w))
@@ -393,9 +378,6 @@ def test_a_changed_global_is_not_seen_until_the_cache_is_cleared() -> None:
     np.testing.assert_array_equal(f(X), X + 1)
     f.clear_cache()
     np.testing.assert_array_equal(f(X), X + 5)
-
-
-# --- values that are asked for --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,6 @@ from support.platforms import platform_environment
 X = np.arange(3, dtype=np.float32)
 
 
-# --- settings that change meanwhile ------------------------------------------------------------
-
-
 @pytest.mark.parametrize("at_first", [True, False])
 def test_a_runner_made_while_a_setting_changes_is_not_kept(at_first: bool) -> None:
     changes = [not at_first]
@@ -53,9 +50,6 @@ def test_a_runner_made_while_a_setting_changes_is_not_kept(at_first: bool) -> No
         config.update("debug_nans", before)
 
 
-# --- debug_nans --------------------------------------------------------------------------------
-
-
 def test_debug_nans_finds_the_operation() -> None:
     f = jit(lambda x: mul(add(log(x), 1), 2))
     bad = device_put(np.float32([-1, 1]))
@@ -76,8 +70,6 @@ def test_nans_that_the_function_is_given_are_not_its_fault_alone() -> None:
     with config.override(debug_nans=True), pytest.raises(FloatingPointFault, match="add"):
         f(np.float32([np.nan]))
 
-
-# --- debug checks for every kind of call -------------------------------------------------------
 
 BAD = np.float32([[-1, 1]])
 
@@ -197,8 +189,6 @@ def test_values_that_do_not_reach_a_result_are_not_to_blame() -> None:
     ):
         plugrt.compile(jit(f).lower(BAD).as_text())(BAD)
 
-
-# --- interrupts --------------------------------------------------------------------------------
 
 _CHILD = """
 import sys, time

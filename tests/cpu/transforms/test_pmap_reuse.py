@@ -28,9 +28,6 @@ from support.traffic import watch
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
 
 
-# --- transfers -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("axis", [0, 1])
 def test_results_go_on_without_a_copy(axis: int) -> None:
     f = pmap(lambda x: add(x, 1), in_axes=axis, out_axes=axis)
@@ -72,9 +69,6 @@ def test_closures_are_replicated_once() -> None:
     assert traffic == []
 
 
-# --- programs --------------------------------------------------------------------------------
-
-
 def test_one_program_for_every_origin_of_the_data() -> None:
     f = pmap(lambda x: mul(x, x))
     spread = device_put(X, PmapSharding(devices()[:4]))
@@ -111,9 +105,6 @@ def test_the_function_is_held_weakly() -> None:
     del f, body
     gc.collect()
     assert gone() is None
-
-
-# --- donation --------------------------------------------------------------------------------
 
 
 def test_donation() -> None:

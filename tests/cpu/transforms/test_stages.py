@@ -49,9 +49,6 @@ def affine(x: Any, p: Any, *, scale: Any = 2.0) -> Any:
 PARAMS = {"w": X, "b": np.float32(1)}
 
 
-# --- lowering ----------------------------------------------------------------------------------
-
-
 @behaviour(14, "anything with `shape` and `dtype` stands for an array in `lower`")
 @pytest.mark.parametrize(
     "x",
@@ -112,9 +109,6 @@ def test_shapes_of_results() -> None:
     assert f.lower(X, PARAMS).out_info["out"].dtype == np.float32
     struct = ShapeDtypeStruct((2, 3), "int8")
     assert (struct.ndim, struct.size) == (2, 6)
-
-
-# --- compiled ------------------------------------------------------------------------------------
 
 
 def test_static_arguments_are_left_out_of_the_call() -> None:

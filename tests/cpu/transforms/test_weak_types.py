@@ -64,8 +64,6 @@ def test_booleans_are_never_weak() -> None:
     assert not pmap(lambda x, _: x, in_axes=(None, 0))(True, np.ones(1)).weak_type
 
 
-# --- function by function -------------------------------------------------------------------------
-
 Call = Callable[[Any, Any, Any, Any], Any]
 """A call of (namespace, lax, a weak vector, a float16 vector), which gives arrays."""
 
@@ -144,8 +142,6 @@ def test_results_are_weak_where_those_of_jax_are(name: str, x64: bool | None) ->
             leaves = jax.tree.leaves(jax.eval_shape(theirs, 1.5, F16))
             assert jitted == [(x.dtype, x.weak_type) for x in leaves]
 
-
-# --- random expressions ---------------------------------------------------------------------------
 
 BINARY = ["add", "subtract", "multiply", "divide", "maximum", "minimum", "pow"]
 UNARY = ["negative", "abs", "sin", "sqrt", "square", "floor"]

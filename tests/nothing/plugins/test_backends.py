@@ -57,9 +57,6 @@ def raises_twice(call: Callable[[], Any], cls: type[Exception]) -> str:
     return messages[0]
 
 
-# --- by name ----------------------------------------------------------------------------------
-
-
 def test_only_what_is_named_is_started_the_first_is_the_default() -> None:
     a, b, c = FakePlugin("a"), FakePlugin("b", count=2), FakePlugin("c", priority=900)
     made = registry(a, b, c, JAX_PLATFORMS=" b , a ")
@@ -139,9 +136,6 @@ def test_a_client_that_reports_another_platform_can_be_asked_for_by_it() -> None
     made = registry(plugin, JAX_PLATFORMS="mine")
     assert plugrt.get_backend("cpu", made) is plugrt.get_backend("mine", made)
     assert plugrt.default_backend(made) == "cpu"
-
-
-# --- by priority ------------------------------------------------------------------------------
 
 
 def test_the_highest_priority_wins_and_cpu_is_there_too_started_late() -> None:
@@ -328,9 +322,6 @@ def test_a_missing_library_costs_nothing_where_it_is_not_asked_for(
     made = registry(FakePlugin("cpu", priority=1), **variable)
     assert plugrt.default_backend(made) == "cpu"
     assert "/no/such.so" in caplog.messages[0]
-
-
-# --- clients ----------------------------------------------------------------------------------
 
 
 def test_two_threads_get_the_same_client() -> None:
@@ -544,9 +535,6 @@ def test_devices_and_counts() -> None:
     assert plugrt.get_backend(client, made) is client
 
 
-# --- the end ----------------------------------------------------------------------------------
-
-
 def test_clear_backends_closes_clients_and_starts_anew() -> None:
     plugin = FakePlugin("a")
     made = registry(plugin)
@@ -612,9 +600,6 @@ def test_fork_does_not_warn_after_clear_backends() -> None:
     plugrt.devices(of=made)
     plugrt.clear_backends(made)
     assert warnings_of_fork("cleared") == []
-
-
-# --- arguments, as in JAX -----------------------------------------------------------------------
 
 
 class Many(FakePlugin):
@@ -692,9 +677,6 @@ def test_a_name_in_other_letters_gets_a_suggestion() -> None:
     assert "did you mean 'FOO'?" in raises_twice(lambda: plugrt.devices(of=made), UnknownPlatform)
 
 
-# --- once backends are started ------------------------------------------------------------------
-
-
 def test_a_setting_that_was_read_at_the_start_cannot_change_until_the_end() -> None:
     """JAX: a RuntimeError for jax_num_cpu_devices; here the change was ignored."""
     made = registry(FakePlugin("a"), JAX_NUM_CPU_DEVICES="2")
@@ -753,9 +735,6 @@ def test_of_two_distributions_the_chosen_one_has_the_name() -> None:
         assert list(found) == expected
         assert len({id(client) for client in found.values()}) == len(expected)
         assert [plugrt.get_backend(name, made) for name in expected] == list(found.values())
-
-
-# --- once it is known what a name means ---------------------------------------------------------
 
 
 def test_a_known_name_is_looked_up_in_a_dictionary() -> None:

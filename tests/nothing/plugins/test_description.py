@@ -47,9 +47,6 @@ def namespace_module(site: Path, path: str, *distributions: str, quoted: bool = 
         (info / "RECORD").write_text(f"{name}/__init__.py,,\n{line}")
 
 
-# --- the distribution of a namespace module -------------------------------------------------------
-
-
 @pytest.mark.parametrize("quoted", [False, True])
 @pytest.mark.parametrize("group", ["jax_plugins", "xla_plugins"])
 @pytest.mark.parametrize("path", ["intel.py", "intel/__init__.py"])
@@ -86,9 +83,6 @@ def test_a_module_that_no_distribution_lists_has_none(site: Path) -> None:
     install(site, "other", {})
     (row,) = registry(path=site).table.rows
     assert (row.distribution, row.who) == ("", "module jax_plugins.own")
-
-
-# --- machines and operating systems ---------------------------------------------------------------
 
 
 @pytest.fixture(params=["with jax", "without"])
@@ -133,9 +127,6 @@ def test_of_libraries_for_several_systems_that_of_this_one_is_found(
     assert count == 1 or "has several libraries" in described.explain_no_library()
 
 
-# --- required hardware ----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("card", [False, True])
 @pytest.mark.parametrize("ours", [False, True])
 @pytest.mark.parametrize("platform", ["tt", "rocm", "oneapi", "unheard_of"])
@@ -165,9 +156,6 @@ def test_what_fails_without_its_device_is_unavailable(
     assert row.state == ("unavailable" if absent else "broken")
     assert ("this machine shows no sign of" in row.reason) == absent
     assert any("left out" in message for message in caplog.messages) != absent
-
-
-# --- how to install what is missing ---------------------------------------------------------------
 
 
 def test_what_to_type_is_an_extra_of_plugrt() -> None:

@@ -36,8 +36,6 @@ def last(text: str) -> str:
     return text.strip().splitlines()[-1]
 
 
-# --- libraries that somebody named ------------------------------------------------------------
-
 FAILS = """
 static PJRT_Error* refuse(struct PJRT_Client_Create_Args* a) {
   return fail(CODE, "frobnitz: firmware crashed");
@@ -82,8 +80,6 @@ def test_it_is_an_error_if_it_is_asked_for_and_in_strict_mode(
     words = "frobnitz: firmware crashed" if "fault" in fault else "no devices"
     assert words in last(done.stderr)
 
-
-# --- settings ---------------------------------------------------------------------------------
 
 NONSENSE = ("x", "?", "nonsense", "cpu:x", "inf", "-7")
 
@@ -164,8 +160,6 @@ def test_a_client_that_cannot_be_used(
     assert done.returncode == 1
     assert f"'bad' (bad-dist 1.0): it started a backend {words}" in done.stderr
 
-
-# --- exceptions that cannot be shown ----------------------------------------------------------
 
 ODD = {
     "raises": "def __str__(self): raise ValueError('no words')",

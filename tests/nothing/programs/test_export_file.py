@@ -205,9 +205,6 @@ def test_positions_outside_of_a_buffer_are_refused(content: bytes, says: str) ->
         root_table(content)
 
 
-# --- containers -------------------------------------------------------------------------------
-
-
 class Point(NamedTuple):
     x: Any
     y: Any

@@ -182,9 +182,6 @@ def test_lines_may_end_as_on_windows_and_a_slot_be_annotated(tmp_path: Path) -> 
     assert compare(read_header(path), declared_api()) == []
 
 
-# --- extensions -----------------------------------------------------------------------------
-
-
 EXTENSIONS = [f"PJRT_{name}_Extension" for name in declarations.EXTENSIONS]
 
 

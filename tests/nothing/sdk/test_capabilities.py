@@ -102,9 +102,6 @@ def compile_add(client: Client) -> Any:
     return client.compile(Program(ADD), CompileOptions(device_assignment=where))
 
 
-# --- what is declared ---------------------------------------------------------------------------
-
-
 def test_four_methods_declare_what_the_sdk_does() -> None:
     declared = BackendClient(Four()).capabilities
     on = {f.name for f in fields(declared) if getattr(declared, f.name) is True}
@@ -146,9 +143,6 @@ def test_what_is_left_out_is_refused_with_the_backends_name(ask: Callable[..., A
     x = client.buffer_from_host(ONE, client.devices()[0])
     with pytest.raises(Unimplemented, match="'four'"):
         ask(client, compile_add(client), x)
-
-
-# --- what is told -------------------------------------------------------------------------------
 
 
 def test_devices_are_as_described(told: Client) -> None:
@@ -207,9 +201,6 @@ def test_devices_of_other_processes_are_listed_and_not_used() -> None:
         client.buffer_from_host(ONE, far)
 
 
-# --- programs and options -----------------------------------------------------------------------
-
-
 def test_the_backend_is_given_an_artifact_whatever_the_caller_has() -> None:
     """``plugrt doctor`` hands its trial over as text."""
     backend = Four()
@@ -234,9 +225,6 @@ def test_compiler_options_of_a_host_are_decoded() -> None:
     encoded = CompileOptions(encoded=compile_options(options))
     exported(BackendClient(backend)).compile(Program(ADD), encoded)
     assert backend.options[0].env_overrides == stated
-
-
-# --- what an author's methods must not return ---------------------------------------------------
 
 
 def returning(module: str = __name__, **methods: Any) -> Any:

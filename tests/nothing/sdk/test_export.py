@@ -61,9 +61,6 @@ def client(exported: Exported) -> Iterator[Client]:
     made.close()
 
 
-# --- the table ------------------------------------------------------------------------------
-
-
 def test_every_slot_is_filled(adder: Exported) -> None:
     api = find_api(adder.capsule)
     assert api.struct_size == ffi.sizeof("PJRT_Api")
@@ -164,9 +161,6 @@ def test_a_factory_must_be_callable_and_make_a_client() -> None:
         LibraryPlugin("exported", c_api=capsule).create_client({})
 
 
-# --- names, devices, options ------------------------------------------------------------------
-
-
 def test_options_reach_the_factory(adder: Exported) -> None:
     options = {"text": "ä", "number": 7, "flag": True, "list": [1, 2], "real": 0.5}
     adder.client(**options).close()
@@ -175,9 +169,6 @@ def test_options_reach_the_factory(adder: Exported) -> None:
 
 def test_the_platform_can_be_renamed() -> None:
     assert Exported(lambda: BackendClient(Adder()), platform="other").client().platform == "other"
-
-
-# --- errors ---------------------------------------------------------------------------------------
 
 
 class Unprintable(Exception):
@@ -245,9 +236,6 @@ def test_exceptions_are_described_with_code_and_place() -> None:
     assert describe("Event", KeyError("k")) == (Internal.code, "KeyError: 'k'", None)
 
 
-# --- events ---------------------------------------------------------------------------------------
-
-
 def test_results_that_fail_later(late: Exported) -> None:
     client = late.client()
     program, x = compile_add(client), put(client)
@@ -299,9 +287,6 @@ def test_many_events_from_many_threads(late: Exported) -> None:
     for thread in threads:
         thread.join()
     assert not failures
-
-
-# --- ownership ----------------------------------------------------------------------------------
 
 
 def _count_buffers() -> int:

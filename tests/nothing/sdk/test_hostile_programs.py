@@ -36,8 +36,6 @@ def main(body: str, functions: str = "", result: str = TYPE) -> str:
 {functions}"""
 
 
-# --- code ----------------------------------------------------------------------------------
-
 PLACES: dict[str, Callable[[str], str]] = {
     "file of a location": lambda t: main(f'%0 = stablehlo.add %a, %a : {TYPE} loc("{t}":1:1)'),
     "name of a location": lambda t: main(f'%0 = stablehlo.add %a, %a : {TYPE} loc("{t}")'),
@@ -99,8 +97,6 @@ def test_source_goes_with_its_function() -> None:
     assert name not in linecache.cache
 
 
-# --- constants -----------------------------------------------------------------------------
-
 CONSTANTS: list[tuple[str, str, Any]] = [
     ("(1.0,2.0)", "tensor<complex<f32>>", 1 + 2j),
     ("[(1.0,2.0),(0x7F800000,-3.0)]", "tensor<2xcomplex<f32>>", [1 + 2j, complex(np.inf, -3)]),
@@ -127,8 +123,6 @@ def test_constants_are_read_whatever_stands_beside_them(
                 ONE_TWO)  # fmt: skip
     assert str(found) == str(np.asarray(value).astype(found.dtype))
 
-
-# --- sizes and forms -----------------------------------------------------------------------
 
 HUGE = "tensor<4294967296x4294967296xf32>"
 DEEP = f"tensor<{'x'.join(['1'] * 70)}xf32>"

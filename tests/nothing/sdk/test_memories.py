@@ -118,9 +118,6 @@ def _put(client: Any, array: Any = ONE, **more: Any) -> Any:
     return client.buffer_from_host(array, client.devices()[0], **more)
 
 
-# --- memories -------------------------------------------------------------------------------------
-
-
 def test_memories_have_kinds_and_numbers_of_their_own(two: Client) -> None:
     assert two.capabilities.memory_kinds
     found = [memory for device in two.devices() for memory in device.memories()]
@@ -185,9 +182,6 @@ def test_memories_need_a_put() -> None:
 
     with pytest.raises(InvalidArgument, match="Half names memories; it needs put_in_memory"):
         BackendClient(Half())
-
-
-# --- the host's memory ----------------------------------------------------------------------------
 
 
 def test_the_capabilities_of_a_host_backend(hosted: Any) -> None:

@@ -55,9 +55,6 @@ def main(body: str, parameters: str = "", results: str = "") -> str:
     return f"func.func public @main({parameters}) -> ({results}) {{\n{body}\n}}"
 
 
-# --- the table -----------------------------------------------------------------------------
-
-
 def registered() -> set[str]:
     """Returns the StableHLO operations that the installed bindings know."""
     classes = [c for c in vars(bindings.hlo).values() if hasattr(c, "OPERATION_NAME")]
@@ -143,9 +140,6 @@ def test_an_unknown_custom_call_is_refused_by_name() -> None:
     )  # fmt: skip
     with pytest.raises(Unimplemented, match="somebodys"):
         run(text)
-
-
-# --- operations that are not compared with XLA -----------------------------------------------
 
 
 def test_dynamic_operations() -> None:
@@ -310,8 +304,6 @@ def test_the_qr_decomposition_that_jax_writes(dtype: str, shape: tuple[int, ...]
         assert t.shape == (small,)
         np.testing.assert_allclose(np.abs(np.diag(r)[0]), np.linalg.norm(a[:, 0]), rtol=1e-5)
 
-
-# --- several devices -------------------------------------------------------------------------
 
 GROUPS = "replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>"
 SUM = (
@@ -502,9 +494,6 @@ def test_arrays_of_every_launch_have_an_address() -> None:
             assert buffer.unsafe_pointer() == address
 
 
-# --- client, memory, options -----------------------------------------------------------------
-
-
 def test_compiled_programs_keep_no_module() -> None:
     module = parse(write("control_flow").text())
     seen = weakref.ref(module)
@@ -641,8 +630,6 @@ def test_parts_of_unequal_sizes_are_refused(sharded: str) -> None:
     with pytest.raises(Unimplemented, match=r"dimension 0 .* shape \(5,\) .* no multiple of 2"):
         client.compile(Program(text.encode()), CompileOptions(num_partitions=2))
 
-
-# --- partial sums ---------------------------------------------------------------------------
 
 MESH = 'sdy.mesh @mesh = <["x"=2, "y"=2]>\n'
 ROWS = '#sdy.sharding<@mesh, [{"y"}]>'

@@ -36,9 +36,6 @@ def costs(text: str, **options: Any) -> dict[str, Any]:
     return dict(executable.cost_analysis())
 
 
-# --- costs ----------------------------------------------------------------------------------------
-
-
 def test_the_costs_of_a_sum() -> None:
     assert costs(programs.ADD) == {
         "flops": 3, "bytes accessed": 36, "bytes accessed0{}": 12, "bytes accessed1{}": 12,
@@ -86,9 +83,6 @@ def test_a_function_that_is_called_twice_counts_twice() -> None:
     assert found["flops"] > 4  # what chlo.erf_inv becomes
 
 
-# --- memory ---------------------------------------------------------------------------------------
-
-
 def test_the_memory_of_each_device() -> None:
     client = BackendClient(NumpyBackend(2))
     near, far = client.devices()
@@ -124,9 +118,6 @@ def test_the_memory_of_a_launch_on_several_devices() -> None:
     assert [d.memory_stats()["bytes_in_use"] for d in client.devices()] == [12, 12]
     del results
     assert [d.memory_stats()["bytes_in_use"] for d in client.devices()] == [0, 0]
-
-
-# --- devices that are absent ----------------------------------------------------------------------
 
 
 def test_a_program_compiled_for_more_devices_runs_where_they_are() -> None:

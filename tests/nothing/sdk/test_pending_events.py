@@ -87,9 +87,6 @@ def _add(client: Any, *arguments: Any) -> Any:
     return result
 
 
-# --- the event ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("fails", [False, True])
 def test_callbacks_are_called_once_before_and_after(fails: bool) -> None:
     event, told = PendingEvent(), []
@@ -155,16 +152,10 @@ def test_errors_have_pjrts_codes_and_the_authors_traceback(
     assert waited.traceback[-1].name == "test_errors_have_pjrts_codes_and_the_authors_traceback"
 
 
-# --- arrays ---------------------------------------------------------------------------------------
-
-
 def test_a_wrong_event_is_the_backends_fault(client: Any) -> None:
     client.backend.event = lambda handle: "soon"
     with pytest.raises(Internal, match=r"ByHand.event .* returned 'soon'; an event"):
         _put(client)
-
-
-# --- when handles are given back ------------------------------------------------------------------
 
 
 def test_an_array_that_is_not_ready_is_deleted_when_it_is(client: Any) -> None:
@@ -251,8 +242,6 @@ def test_an_argument_that_another_thread_deletes_is_refused(client: Any) -> None
         program.execute([(x,), (_put(client),)])
     assert client.backend.deleted == client.backend.made[:1]
 
-
-# --- donation -------------------------------------------------------------------------------------
 
 DONATING = ADD.replace(
     b"%a: tensor<3xf32>", b"%a: tensor<3xf32> {tf.aliasing_output = 0 : i32}"

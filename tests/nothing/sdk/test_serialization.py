@@ -175,9 +175,6 @@ def test_wrong_returns_are_the_backends_fault(method: str, expected: str) -> Non
         )
 
 
-# --- topologies -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("exported", [False, True])
 def test_a_program_compiled_without_the_device_runs_where_it_is(exported: bool) -> None:
     class Absent(Saving):

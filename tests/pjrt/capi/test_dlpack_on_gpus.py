@@ -119,9 +119,6 @@ def aligned(array: Any = ONE, offset: int = 0) -> np.ndarray[Any, Any]:
     return made
 
 
-# --- what is given -----------------------------------------------------------------------------
-
-
 def test_what_is_declared(gpu: Gpu, make: Any) -> None:
     for found in (gpu, make("rocm"), make(streams=False)):
         assert found.capabilities.dlpack
@@ -248,9 +245,6 @@ def test_the_host_is_given_a_copy(on_gpu: Gpu) -> None:
         x.__dlpack__(dl_device=(1, 0), copy=False)
     with pytest.raises(BufferUnavailable, match="no way"):
         x.__dlpack__(dl_device=(2, FIRST_ID + 1))
-
-
-# --- what is taken -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [dlpack_types.CUDA, dlpack_types.CUDA_MANAGED])

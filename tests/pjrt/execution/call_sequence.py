@@ -80,8 +80,6 @@ class CallSequence:
         gc.collect()  # exceptions make cycles, through their tracebacks
         return [f"{number}: {what}", *outcomes, f"alive {len(plugrt.live_arrays())}"]
 
-    # --- arguments ----------------------------------------------------------------------------
-
     def host(self) -> Any:
         dtype, shape = self.random.choice(DTYPES), self.random.choice(SHAPES)
         return (np.arange(np.prod(shape, dtype=int)).reshape(shape) % 5).astype(dtype)
@@ -110,8 +108,6 @@ class CallSequence:
         if not shape and self.random.random() < 0.5:
             return values[()]
         return np.repeat(values, 2)[::2] if shape and self.random.random() < 0.2 else values
-
-    # --- steps --------------------------------------------------------------------------------
 
     def call(self) -> tuple[str, list[str]]:
         name = self.random.choice([*self.functions])

@@ -90,8 +90,6 @@ class Draw:
         args[chosen] = replace(args[chosen], memory="pinned_host")
         return replace(case, args=tuple(args))
 
-    # --- arguments ----------------------------------------------------------------------------
-
     def seed(self) -> int:
         return self.random.randrange(100)
 
@@ -188,8 +186,6 @@ class Draw:
             self.form, body, args, tuple(options), x64=self.chance(0.4), again=self.again(args),
             then=self.then(),
         )  # fmt: skip
-
-    # --- forms --------------------------------------------------------------------------------
 
     def eager_case(self) -> Case:
         body, args = self.call()

@@ -129,9 +129,6 @@ def test_what_is_no_json_is_a_value_error(text: str | bytes) -> None:
         files.parse_json(text)
 
 
-# --- whose it is ------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def umask(request: pytest.FixtureRequest) -> Iterator[None]:
     before = os.umask(request.param)

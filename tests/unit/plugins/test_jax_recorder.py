@@ -127,9 +127,6 @@ def test_a_jax_whose_function_cannot_be_exchanged_is_refused(
             raise AssertionError("nothing can be heard")
 
 
-# --- modules apart ----------------------------------------------------------------------------
-
-
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A package of two modules that count how often they are imported."""

@@ -250,8 +250,6 @@ def test_where_it_raises_before_it_registers_the_files_decide(
     assert len(runs) == (1 if files else 2)
 
 
-# --- in child processes ---------------------------------------------------------------------------
-
 BRIDGE = """
 def register_plugin(plugin_name, priority=400, library_path=None, options=None):
     raise AssertionError("jax's own")

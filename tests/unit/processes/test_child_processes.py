@@ -160,9 +160,6 @@ def test_where_no_process_can_be_started(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "/nowhere/python" in outcome.ending
 
 
-# --- however the parent ends ------------------------------------------------------------------
-
-
 PARENT = f"""
 import json, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests' is ignored

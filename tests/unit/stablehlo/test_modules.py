@@ -124,8 +124,6 @@ def test_notes_of_the_parser_are_kept_with_their_places() -> None:
         modules.parse(text)
 
 
-# --- types -------------------------------------------------------------------------------------
-
 _DTYPES = [
     "bool", "int2", "int4", "int8", "int16", "int32", "int64", "uint2", "uint4", "uint8", "uint16",
     "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128",

@@ -101,9 +101,6 @@ def _times(costs: Costs, count: float, names: Sequence[str] = ()) -> Costs:
     return Counter({name: costs[name] * count for name in names or costs})
 
 
-# --- what is computed -----------------------------------------------------------------------------
-
-
 def _work(op: Operation, regions: Sequence[Costs]) -> Costs:
     """Returns the operations on elements that an operation takes."""
     if op.name in _TRANSCENDENTAL:
@@ -181,9 +178,6 @@ _APPLICATIONS: Mapping[str, Callable[[Operation], Sequence[int]]] = {
     "stablehlo.select_and_scatter": _select_and_scatter,
 }
 """How many times each region is applied to elements."""
-
-
-# --- what is moved --------------------------------------------------------------------------------
 
 
 def _bytes(operands: Sequence[int], results: int) -> Costs:

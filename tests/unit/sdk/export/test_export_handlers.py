@@ -186,9 +186,6 @@ def double(arguments: Any, results: Any, attributes: Any) -> None:
     results[0][...] = 2 * arguments[0]
 
 
-# --- handlers ---------------------------------------------------------------------------------
-
-
 @needs_cc
 def test_a_c_handler_gets_arrays_and_attributes(client: Any, library: Any) -> None:
     client.register_handler("scale", address(library.scale))
@@ -317,9 +314,6 @@ def test_what_nobody_registered_and_older_calls_are_named(client: Any) -> None:
         client.compile(program("double", version=1), CompileOptions())
 
 
-# --- the clients of a plugin ------------------------------------------------------------------
-
-
 def test_a_handler_is_for_all_clients_now_and_later(exported: Exported) -> None:
     first, second = exported.client(), exported.client()
     first.close()
@@ -417,9 +411,6 @@ def test_a_client_that_does_not_take_an_earlier_handler_says_so(
     assert "'scale' is compiled for version 0.99 of XLA's FFI" in caplog.text
 
 
-# --- types, and the host's data of a launch ---------------------------------------------------
-
-
 def _register_type(client: Any, name: bytes, type_id: int = 0) -> int:
     data = ffi.new("char[]", name)
     args = client.library.extension("FFI").call(
@@ -481,9 +472,6 @@ def test_a_handler_finds_the_host_s_data_of_the_launch(client: Any, library: Any
     with pytest.raises(NotFound, match=f"the launch has no data of the type {type_id}"):
         launch(type_id, ffi.NULL)
     client.library.call("ExecuteContext_Destroy", context=context)
-
-
-# --- arguments --------------------------------------------------------------------------------
 
 
 def test_arguments_that_end_too_early_or_are_null(client: Any) -> None:

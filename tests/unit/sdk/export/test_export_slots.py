@@ -98,9 +98,6 @@ def _adopt(client: Any, pointer: Any) -> Buffer:
     return Buffer(pointer, put(client)._spec)
 
 
-# --- the sizes of arguments -------------------------------------------------------------------
-
-
 def test_a_function_does_not_touch_what_the_host_has_no_room_for(late: Exported) -> None:
     """Each function of the table refuses arguments that end too early, and writes nothing."""
     api = find_api(late.capsule)
@@ -147,9 +144,6 @@ def test_figures_are_written_where_the_host_has_room(late: Exported, client: Any
     assert client.library.api.Device_MemoryStats(struct) == ffi.NULL
     assert (struct.peak_bytes_in_use, struct.peak_bytes_in_use_is_set) == (7, 1)
     assert (struct.num_allocs, struct.bytes_limit_is_set) == (99, 99)
-
-
-# --- promised contents ------------------------------------------------------------------------
 
 
 def test_an_error_buffer_fails_wherever_it_is_used(client: Any) -> None:
@@ -299,9 +293,6 @@ def test_an_external_reference_keeps_the_contents_of_a_deleted_buffer(
         _call(client, "Buffer_DecreaseExternalReferenceCount", buffer=pointer)
 
 
-# --- the host's memory ------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [({"data": ffi.NULL}, "12 bytes at NULL"),
@@ -367,9 +358,6 @@ def test_bytes_whose_destination_is_known_later(client: Any) -> None:
         _call(client, "Event_Destroy", event=args.event)
 
 
-# --- the bytes of a buffer as another array -----------------------------------------------------
-
-
 def _bitcast(client: Any, buffer: Any, dtype: Any, shape: tuple[int, ...]) -> Buffer:
     dims = ffi.new("int64_t[]", list(shape))
     args = _call(
@@ -417,9 +405,6 @@ def test_what_is_no_bitcast(
 ) -> None:
     with pytest.raises(error, match=said):
         _bitcast(client, put(client), dtype, shape)
-
-
-# --- what hosts mark and map ----------------------------------------------------------------------
 
 
 def test_memory_is_mapped_where_devices_share_it(client: Any) -> None:
@@ -472,9 +457,6 @@ def test_the_canonical_shape_is_row_major(client: Any, dtype: Any, shape: tuple[
     assert content == shape_proto(TensorType(shape, np.dtype(dtype)))
 
 
-# --- transfers in pieces ------------------------------------------------------------------------
-
-
 def test_a_buffer_is_filled_in_pieces(late: Exported, client: Any) -> None:
     memory = client.devices()[1].default_memory()
     transfer = AsyncTransfer(client, [FLOATS, FLOATS, FLOATS], memory)
@@ -513,9 +495,6 @@ def test_a_transfer_that_is_given_up(client: Any) -> None:
     gc.collect()
     with pytest.raises(Cancelled, match="destroyed before all data had come"):
         buffer.to_host()
-
-
-# --- topologies, programs for absent devices ------------------------------------------------------
 
 
 def test_a_topology_is_made_written_and_read(late: Exported) -> None:
@@ -563,9 +542,6 @@ def test_layouts_and_memory_kinds_of_a_program(client: Any) -> None:
     assert executable.output_memory_kinds == ["device"]
     with pytest.raises(Unimplemented, match="ParameterMemoryKinds is not implemented"):
         _ = executable.parameter_memory_kinds
-
-
-# --- answers of backends that cannot be true ---------------------------------------------------
 
 
 def test_a_backend_that_states_too_few_shardings_is_told(late: Exported, client: Any) -> None:
@@ -616,9 +592,6 @@ def test_a_method_that_must_not_fail_leaves_an_exit_to_the_caller(
     late.backend.failures = {}
     assert x.is_deleted()
     assert not capfd.readouterr().err
-
-
-# --- key-value stores --------------------------------------------------------------------------
 
 
 class Store:
