@@ -122,7 +122,7 @@ class Tree:
         made = self.folder / extension.built
         new = made.with_suffix(".new")
         run("gcc", "-shared", "-o", new, *objects, "-ldl", "-lpthread")
-        new.replace(made)  # a file that a process has mapped must not be written to
+        new.replace(made)  # never writes to a file that a process maps
 
     def build(self, counted: bool = False) -> None:
         """Builds all extensions; with ``counted``, ``blocks.c`` records the blocks that run."""
