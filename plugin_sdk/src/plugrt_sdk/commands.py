@@ -60,8 +60,8 @@ def export(name: str, output: Path | None, minor: int | None) -> None:
 @click.command()
 @click.argument("name")
 @click.option(
-    "--kind", type=click.Choice(["python", "library", "cpp"]), default="python", show_default=True,
-    help="What the device is driven with.",
+    "--kind", type=click.Choice(["python", "library", "cpp", "cpp-stubs"]), default="python",
+    show_default=True, help="What the device is driven with.",
 )  # fmt: skip
 @click.option(
     "--path", type=click.Path(path_type=Path), metavar="FOLDER",
@@ -77,10 +77,11 @@ def new(name: str, kind: str, path: Path | None, library: Path | None, torch_xla
     licence. KIND is one of
 
     \b
-    python   a backend in Python: four methods, which NumPy fills until yours do
-    library  an existing PJRT library (a shared library that exports GetPjrtApi)
-    cpp      a new PJRT library in C++: CMake, and a stub for each function of
-             the header that you point to (pjrt_c_api.h)
+    python     a backend in Python: four methods, which NumPy fills until yours do
+    library    an existing PJRT library (a shared library that exports GetPjrtApi)
+    cpp        a runtime in C++ with a few kernels, and a backend in Python over it
+    cpp-stubs  a new PJRT library in C++: CMake, and a stub for each function of
+               the header that you point to (pjrt_c_api.h)
     """
     from plugrt_sdk.new_package import Kind, NewPackage, write_package
     from plugrt_sdk.package_names import PackageName

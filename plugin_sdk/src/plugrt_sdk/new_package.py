@@ -28,19 +28,22 @@ class Kind(enum.StrEnum):
     PYTHON = "python"
     LIBRARY = "library"
     CPP = "cpp"
+    CPP_STUBS = "cpp-stubs"
 
 
 LAYERS: Mapping[Kind, tuple[str, ...]] = {
     Kind.PYTHON: ("common", "python"),
     Kind.LIBRARY: ("common", "library"),
-    Kind.CPP: ("common", "library", "cpp"),
+    Kind.CPP: ("common", "python", "cpp"),
+    Kind.CPP_STUBS: ("common", "library", "cpp_stubs"),
 }
 """Kind to the folders of its templates."""
 
 TORCH_LAYERS: Mapping[Kind, str] = {
     Kind.PYTHON: "torch_xla_python",
     Kind.LIBRARY: "torch_xla_library",
-    Kind.CPP: "torch_xla_library",
+    Kind.CPP: "torch_xla_python",
+    Kind.CPP_STUBS: "torch_xla_library",
 }
 """Kind to the folder that offers it to PyTorch/XLA."""
 
@@ -80,7 +83,8 @@ class NewPackage:
             Kind.LIBRARY: ""
             if self.library
             else f"  cp /path/to/your/library.so {self.folder}/src/{module}/libpjrt_{module}.so\n",
-            Kind.CPP: "  export PJRT_HEADER=/path/to/pjrt_c_api.h  # README.md says where one is\n",
+            Kind.CPP: "",
+            Kind.CPP_STUBS: "  export PJRT_HEADER=/path/to/pjrt_c_api.h  # README.md has one\n",
         }[self.kind]
         return f"""Next:
 {first}  pip install {where}

@@ -313,17 +313,43 @@ class TestLibrary:
         assert "there is no library /no/such.so; correct LIB_CHIP_LIBRARY_PATH" in row["reason"]
 
 
+@needs_cc
+class TestCpp:
+    """``plugrt new NAME --kind cpp``: a runtime in C++ with a few kernels."""
+
+    pytestmark = slow
+
+    def test_its_workflow_is_green_and_jax_computes_on_it(
+        self, shell: Shell, wheels: list[Path]
+    ) -> None:
+        """Its own tests count the copies of a network: none between two launches."""
+        shell.run("plugrt new run-chip --kind cpp")
+        place = Checkout(shell, wheels[0].parent, "run-chip")
+        printed = place.run_workflow()
+        assert "Success: no issues found" in printed
+        assert re.search(r"\b\d+ passed", printed)
+        assert "chosen: run-chip" in printed
+        assert is_gradient(place.run(f'python -c "{GRADIENT}"', JAX_PLATFORMS="run-chip"))
+        built = place.run("ls venv/lib/python*/site-packages/run_chip").split()
+        assert {"librun_chip.so", "runtime.h"} <= {*built}
+
+    def test_without_a_compiler_pip_says_so(self, shell: Shell) -> None:
+        shell.run("plugrt new no-compiler --kind cpp")
+        printed = shell.run("! pip install ./no-compiler 2>&1", CXX="/no/such/compiler")
+        assert "no_compiler needs a compiler for C++17" in " ".join(printed.split())
+
+
 @pytest.fixture(scope="session")
-def cpp_package(shell: Shell) -> None:
-    shell.run("plugrt new cpp-chip --kind cpp")
+def stubs_package(shell: Shell) -> None:
+    shell.run("plugrt new cpp-chip --kind cpp-stubs")
     shell.run("pip install --quiet './cpp-chip[test]'", PJRT_HEADER=str(header_path()))
 
 
 @needs_library  # whose wheel brings the header
 @needs_cc
-@pytest.mark.usefixtures("cpp_package")
-class TestCpp:
-    """``plugrt new NAME --kind cpp``: a stub for each function of a vendor's header."""
+@pytest.mark.usefixtures("stubs_package")
+class TestCppStubs:
+    """``plugrt new NAME --kind cpp-stubs``: a stub for each function of a vendor's header."""
 
     pytestmark = slow
 

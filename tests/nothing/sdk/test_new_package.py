@@ -41,6 +41,14 @@ FILES = {
     ),
     Kind.CPP: [
         *package(
+            "__init__.py backend.py for_jax.py for_plugrt.py kernels.py probe.py py.typed "
+            "runtime.py",
+            "conftest test_conformance test_deep_chip test_runtime test_under_jax",
+        ),
+        *("CMakeLists.txt", "cpp/kernels.cc", "cpp/kernels.h", "cpp/runtime.cc", "cpp/runtime.h"),
+    ],
+    Kind.CPP_STUBS: [
+        *package(
             "__init__.py for_jax.py for_plugrt.py library.py probe.py py.typed",
             "conftest test_conformance test_deep_chip test_library test_under_jax",
         ),
@@ -196,7 +204,8 @@ def test_what_exists_is_not_overwritten(there: str, tmp_path: Path) -> None:
     [
         ("python", "src/mychip/backend.py", "pip install"),
         ("library", "src/mychip/library.py", "cp "),
-        ("cpp", "cpp/api.cc", "export PJRT_HEADER="),
+        ("cpp", "cpp/runtime.cc", "pip install"),
+        ("cpp-stubs", "cpp/api.cc", "export PJRT_HEADER="),
     ],
 )
 def test_the_command(kind: str, file: str, first: str, tmp_path: Path) -> None:

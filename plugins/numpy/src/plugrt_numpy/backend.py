@@ -99,7 +99,7 @@ class NumpyBackend(SavesPrograms):
         return usable_donations(aliases, *self.device_types(program, options))
 
     def compile(self, program: Program, options: CompileOptions) -> Launch:
-        _check_names(options.env_overrides)
+        check_names(options.env_overrides)
         program = choose_shardings(program, options)
         launch = compile_launch(program, options, check=self._check, handlers=dict(self._handlers))
         memory = self._memory
@@ -180,7 +180,7 @@ class NumpyBackend(SavesPrograms):
         return stated
 
 
-def _check_names(overrides: Iterable[str]) -> None:
+def check_names(overrides: Iterable[str]) -> None:
     """Refuses compile options that nobody has; XLA's, which programs are run with anywhere, say
     how it optimises and are of no account here."""
     for name in overrides:

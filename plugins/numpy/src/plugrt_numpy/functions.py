@@ -51,12 +51,14 @@ class ModuleCompiler:
         *,
         check: bool = False,
         handlers: Mapping[str, Handler] = MappingProxyType({}),
+        constants: dict[ir.Value, Array] | None = None,
     ) -> None:
+        """``constants`` may be another compiler's, of the same module, to share them."""
         self.grid = grid
         self.handlers = handlers
         self._check = check
         self.symbols = read_symbols(module)
-        self._constants: dict[ir.Value, Array] = {}
+        self._constants = {} if constants is None else constants
         self._functions: dict[tuple[str, bool], Function] = {}
         self._joint: dict[str, bool] = {}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -64,21 +65,32 @@ def from_products(products: Array, dtype: Dtype) -> Array:
     return products.astype(dtype)
 
 
+class DotDimensions(NamedTuple):
+    """Dimensions of the left and the right operand of a ``dot_general``, in the result's order."""
+
+    batch: tuple[list[int], list[int]]
+    summed: tuple[list[int], list[int]]
+    free: tuple[list[int], list[int]]
+
+
+def dot_dimensions(op: Operation) -> DotDimensions:
+    """Returns the dimensions that a ``dot_general`` pairs, sums over and keeps."""
+    numbers = hlo.DotDimensionNumbers(op.attribute("dot_dimension_numbers"))
+    batch = [*numbers.lhs_batching_dimensions], [*numbers.rhs_batching_dimensions]
+    summed = [*numbers.lhs_contracting_dimensions], [*numbers.rhs_contracting_dimensions]
+    left, right = (
+        [d for d in range(len(kind.shape)) if d not in pairs + sums]
+        for kind, pairs, sums in zip(op.operand_types[:2], batch, summed, strict=True)
+    )
+    return DotDimensions(batch, summed, (left, right))
+
+
 class _Dimensions:
-    """The dimension numbers of a ``dot_general``, and the shapes on the way to its result."""
+    """The shapes on the way to the result of a ``dot_general``."""
 
     def __init__(self, op: Operation) -> None:
-        numbers = hlo.DotDimensionNumbers(op.attribute("dot_dimension_numbers"))
+        batch, summed, free = dot_dimensions(op)
         left, right = (kind.shape for kind in op.operand_types[:2])
-        batch = list(numbers.lhs_batching_dimensions), list(numbers.rhs_batching_dimensions)
-        summed = (
-            list(numbers.lhs_contracting_dimensions),
-            list(numbers.rhs_contracting_dimensions),
-        )
-        free = [
-            [d for d in range(len(shape)) if d not in batch[i] + summed[i]]
-            for i, shape in enumerate((left, right))
-        ]
         sizes = [left[d] for d in batch[0]]
         self.terms = math.prod(left[d] for d in summed[0])
         rows, columns = [left[d] for d in free[0]], [right[d] for d in free[1]]

@@ -1,6 +1,6 @@
-"""The PJRT library of my-chip for plugrt, JAX and other PJRT hosts.
+"""The device my-chip for plugrt, JAX and other PJRT hosts.
 
-Hosts import this package wherever they look for platforms: nothing here loads the library.
+Hosts import this package wherever they look for platforms: nothing here loads the device.
 """
 
 NAME = "my-chip"
@@ -9,5 +9,5 @@ NAME = "my-chip"
 PRIORITY = -1
 """Hosts choose the highest; their cpu has 0. Below 0 it is used only where it is named.
 
-So it is while functions are missing. Make it 400 when the device does the work.
+So it is while the device is memory of the host. Make it 400 when the device does the work.
 """

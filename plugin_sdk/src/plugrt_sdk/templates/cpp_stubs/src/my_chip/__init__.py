@@ -1,0 +1,13 @@
+"""The PJRT library of my-chip for plugrt, JAX and other PJRT hosts.
+
+Hosts import this package wherever they look for platforms: nothing here loads the library.
+"""
+
+NAME = "my-chip"
+"""The platform's name: what users write into JAX_PLATFORMS."""
+
+PRIORITY = -1
+"""Hosts choose the highest; their cpu has 0. Below 0 it is used only where it is named.
+
+So it is while functions are missing. Make it 400 when the device does the work.
+"""
