@@ -41,6 +41,7 @@ LAYERS = [
     {"array_api", "lax", "random"},
     {"transforms", "debug", "ffi", "sharding"},
     {"programs", "export", "serialize_executable"},
+    {"models"},
     {"profiler"},
     {"demo"},
     {"cli"},

@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 
 _NAMES = {
     "Array": "plugrt.execution.arrays.array",
+    "Model": "plugrt.models.model",
     "PyTreeSpec": "plugrt.execution.trees.pytrees",
     "ShapeDtypeStruct": "plugrt.transforms.shape_dtype_struct",
     "assert_equal": "plugrt.execution.transfers.process_allgather",
@@ -48,6 +49,7 @@ _NAMES = {
     "io_callback": "plugrt.transforms.callbacks",
     "jit": "plugrt.transforms.jit",
     "live_arrays": "plugrt.execution.arrays.live_arrays",
+    "load_model": "plugrt.models.model",
     "load_program": "plugrt.programs",
     "local_device_count": "plugrt.plugins.selection.backends",
     "local_devices": "plugrt.plugins.selection.backends",
@@ -56,6 +58,7 @@ _NAMES = {
     "make_array_from_process_local_data": "plugrt.execution.transfers.array_parts",
     "make_array_from_single_device_arrays": "plugrt.execution.transfers.array_parts",
     "make_mesh": "plugrt.execution.shardings.mesh",
+    "pack_model": "plugrt.models.packing",
     "pjit": "plugrt.transforms.jit",
     "pmap": "plugrt.transforms.pmap",
     "process_allgather": "plugrt.execution.transfers.process_allgather",
@@ -156,6 +159,9 @@ if TYPE_CHECKING:
     from plugrt.lax.sharding_constraint import (
         with_sharding_constraint as with_sharding_constraint,
     )
+    from plugrt.models.model import Model as Model
+    from plugrt.models.model import load_model as load_model
+    from plugrt.models.packing import pack_model as pack_model
     from plugrt.plugins.selection.backends import backends as backends
     from plugrt.plugins.selection.backends import clear_backends as clear_backends
     from plugrt.plugins.selection.backends import default_backend as default_backend

@@ -265,6 +265,10 @@ class FileRefused(PlugrtError, OSError):
         return f"{self.filename}: {self.strerror}"
 
 
+class Incompatible(FailedPrecondition):
+    """A file is whole, and for another program, version or platform than it is used with."""
+
+
 class InvalidReply(Internal, PluginBroken):
     """A library reported success but returned a value that the PJRT C API does not allow.
 

@@ -19,7 +19,7 @@ from support.doctor import show
 
 ROOT = Path(__file__).parents[3]
 WIDE = 5000
-COMMANDS = ("compile", "demo", "devices", "doctor", "run")
+COMMANDS = ("compile", "demo", "devices", "doctor", "inspect", "pack", "run")
 CALLS = [
     ["--help"],
     *([command, "--help"] for command in COMMANDS),

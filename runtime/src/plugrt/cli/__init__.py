@@ -21,6 +21,8 @@ COMMANDS = {
     "demo": "plugrt.cli.demo",
     "devices": "plugrt.cli.devices",
     "doctor": "plugrt.cli.doctor",
+    "inspect": "plugrt.cli.inspect_model",
+    "pack": "plugrt.cli.pack",
     "run": "plugrt.cli.run",
 }
 """Command name to module, whose attribute ``command`` is the `click.Command`."""

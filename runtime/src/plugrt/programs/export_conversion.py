@@ -51,11 +51,17 @@ def read_module(
     Raises as `choose_platform`, `ShapeError` for shapes that the module refuses, and `ProgramError`
     for an export that contradicts its module.
     """
+    return read_module_for(program, choose_platform(program.exported, target), types)
+
+
+def read_module_for(
+    program: ExportedProgram, platform: int | None, types: Sequence[TensorType]
+) -> tuple[ir.Module, Sequence[TensorType]]:
+    """As `read_module`, for the platform of an index; None where the export is for one."""
     from plugrt.stablehlo.modules import parse
     from plugrt.stablehlo.refinement import refine
 
     exported = program.exported
-    platform = choose_platform(exported, target)
     module = parse(program.code, program.name)
     kept = [types[i] for i in exported.module_kept_var_idx]
     if exported.needs_refinement:

@@ -28,6 +28,12 @@ def minimum_version() -> Version:
     return parse_version(hlo.get_minimum_version())
 
 
+def portable_version() -> Version:
+    """The version that readers have which are 12 weeks older than the installed bindings."""
+    weeks = hlo.StablehloCompatibilityRequirement.WEEK_12
+    return parse_version(hlo.get_version_from_compatibility_requirement(weeks))
+
+
 def parse_version(text: str) -> Version:
     """Reads ``"1.13.3"``."""
     major, minor, patch = map(int, text.split("."))

@@ -1,0 +1,1 @@
+"""Models: programs, weights and a signature in one folder or zip file, packed and called."""
