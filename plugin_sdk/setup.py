@@ -1,7 +1,8 @@
 """Builds the core of exports, the library of exports and the tracer, all in C (`core_build`).
 
 For Linux; elsewhere the SDK is installed without them (docs/export.md says what keeps them there).
-What needs them says so then. A wheel has the digests of its modules, for the conformance kit.
+What needs them says so then. A wheel has the digests of its modules, for the conformance kit, and
+the sources of the runner in C that plays the kit's data.
 """
 
 import json
@@ -38,10 +39,18 @@ class WithDigests(build_py):
                 "describe_all"
             ]
             Path(self._digests()).write_text(json.dumps(describe_all(PACKAGE)), encoding="utf-8")
+            for source, target in self._runner().items():
+                self.mkpath(str(Path(target).parent))
+                self.copy_file(source, target)
 
     def get_outputs(self, include_bytecode=True):
-        written = [] if self.editable_mode else [self._digests()]
+        written = [] if self.editable_mode else [self._digests(), *self._runner().values()]
         return [*super().get_outputs(include_bytecode), *written]
+
+    def _runner(self):
+        """Returns each source of the runner, and its place in the wheel."""
+        folder = f"{self.build_lib}/plugrt_sdk/conformance/c_runner"
+        return {path: f"{folder}/{Path(path).name}" for path in find("runner", "*.[ch]")}
 
     def _digests(self):
         return f"{self.build_lib}/plugrt_sdk/conformance/module_code.json"

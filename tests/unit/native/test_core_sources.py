@@ -56,6 +56,10 @@ def test_the_headers_are_made_from_the_declarations(folder: str) -> None:
     assert (ROOT / folder / "pjrt.h").samefile(ROOT / RUNTIME / "pjrt.h")
 
 
+def test_the_header_of_the_runner_is_made_from_the_declarations() -> None:
+    assert check_made("plugin_sdk/runner", "FILES")
+
+
 @cores
 def test_c_and_python_name_the_sources_as_they_are(folder: str) -> None:
     """Else a core built before a change would be taken for the one after it."""

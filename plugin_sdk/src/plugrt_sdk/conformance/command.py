@@ -163,6 +163,13 @@ def _complete_check(ctx: click.Context, param: click.Parameter, incomplete: str)
     metavar="A B",
     help="Say what changed between two JSON reports; runs nothing.",
 )
+@click.option(
+    "--export",
+    "export_folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write the selected checks as data, and a runner in C for them; runs nothing.",
+)
 @click.option("--list", "only_list", is_flag=True, help="List the selected checks; runs nothing.")
 def command(name: str | None, **given: Any) -> int:
     """Put a plugin through the conformance kit.

@@ -49,6 +49,8 @@ def invoke(name: str | None, given: Mapping[str, Any]) -> int:
     checks = select(given)
     if given["only_list"]:
         return _print_list(checks, given["as_json"])
+    if given["export_folder"]:
+        return _export(given["export_folder"], checks, given["seed"])
     if not name:
         raise click.UsageError("NAME is missing: the plugin or the library to test.")
     return _conform(name, checks, given)
@@ -175,6 +177,20 @@ def _print_list(checks: Sequence[Check], as_json: bool) -> int:
     for check in checks:
         click.echo(f"{check.id}  [{int(check.level)}]  {check.title}")
     return 0
+
+
+def _export(folder: Path, checks: Sequence[Check], seed: int) -> int:
+    from plugrt_sdk.conformance.data_export import export  # which makes programs
+
+    progress = Progress(len(checks), get_width(sys.stderr))
+    exported = export(folder, checks, seed, lambda c: progress(c, Result(Verdict.PASS)))
+    for name, why in exported.code.items():
+        click.echo(f"{name} is no data: {why}", err=True)
+    click.echo(
+        f"{exported.data + exported.table} of {len(checks)} checks are in {folder}: "
+        f"{exported.data} as data, {exported.table} of the function table in the runner"
+    )
+    return 0 if exported.data + exported.table else 2
 
 
 def _print_difference(before: Path, after: Path, as_json: bool) -> int:
