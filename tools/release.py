@@ -31,7 +31,8 @@ UV = Path(sys.executable).parent / "uv"
 KEPT = "build/wheels"
 """The last wheel of each project, in a folder named after a hash of its inputs."""
 PROJECTS = (
-    "runtime", "plugin_sdk", "plugins/cpu", "plugins/cuda", "plugins/numpy", "plugins/tpu"
+    "runtime", "plugin_sdk", "plugins/cpu", "plugins/cuda", "plugins/numpy", "plugins/remote",
+    "plugins/tpu",
 )  # fmt: skip
 ABI = "cp311-abi3"
 PURE = "py3-none-any"

@@ -31,6 +31,7 @@ PAGES = {
     "plugins/cpu/README.md": "plugin-cpu.md",
     "plugins/cuda/README.md": "plugin-cuda.md",
     "plugins/numpy/README.md": "plugin-numpy.md",
+    "plugins/remote/README.md": "plugin-remote.md",
     "plugins/tpu/README.md": "plugin-tpu.md",
     "tests/README.md": "tests.md",
     "README.md": "index.md",

@@ -25,8 +25,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FIRST_MINOR = (0, 9)
 NEWER_PYTHON = "3.12"
 UV = [sys.executable, "-m", "uv"]
-PACKAGES = ("runtime[trace]", "plugins/cpu", "plugins/cuda", "plugins/numpy", "plugins/tpu",
-            "plugin_sdk")  # fmt: skip
+PACKAGES = ("runtime[trace]", "plugins/cpu", "plugins/cuda", "plugins/numpy", "plugins/remote",
+            "plugins/tpu", "plugin_sdk")  # fmt: skip
 TEST_TOOLS = (
     *("pytest", "pytest-timeout", "pytest-randomly", "pytest-xdist", "hypothesis", "uv"),
     *("setuptools>=77", "pip", "flatbuffers"),  # jax.export writes with flatbuffers

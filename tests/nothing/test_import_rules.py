@@ -179,8 +179,8 @@ def test_the_runtime_imports_neither_sdk_nor_plugins() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-WITH_THE_SDK = {"plugrt_numpy"}
-"""The plugins that are written with the SDK."""
+WITH_THE_SDK = {"plugrt_numpy", "plugrt_remote"}
+"""The plugins that are written with the SDK, or give JAX their devices by it."""
 
 
 @pytest.mark.parametrize("plugin", PLUGINS, ids=lambda p: p.name)

@@ -16,8 +16,8 @@ from support.registries import settings
 
 HEAVY = (
     "jaxlib", "jax", "pytest", "_pytest", "pycparser", "cffi", "_cffi_backend", "rich", "click",
-    "pluggy", "plugrt_cpu", "plugrt_cuda", "plugrt_numpy", "plugrt_tpu", "plugrt_sdk", "libtpu",
-    "jax_plugins",
+    "pluggy", "plugrt_cpu", "plugrt_cuda", "plugrt_numpy", "plugrt_remote", "plugrt_tpu",
+    "plugrt_sdk", "libtpu", "jax_plugins",
     "optree", "scipy", "sklearn", "importlib_metadata",
 )  # fmt: skip
 

@@ -12,7 +12,8 @@ from support.apart import runs_apart
 from support.installed import RELEASE, environment, needs_uv, run
 
 DISTRIBUTIONS = {
-    "plugrt", "plugrt_cpu", "plugrt_cuda", "plugrt_numpy", "plugrt_tpu", "plugrt_sdk"
+    "plugrt", "plugrt_cpu", "plugrt_cuda", "plugrt_numpy", "plugrt_remote", "plugrt_tpu",
+    "plugrt_sdk",
 }  # fmt: skip
 
 pytestmark = [needs_uv, runs_apart("packages"), pytest.mark.long, pytest.mark.timeout(900)]

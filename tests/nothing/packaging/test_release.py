@@ -19,7 +19,15 @@ from support.markdown import ROOT, load_script
 from support.requirements import needs
 
 RELEASE = load_script("tools/release.py")
-ALL = ("plugrt", "plugrt-cpu", "plugrt-cuda", "plugrt-numpy", "plugrt-tpu", "plugrt-sdk")
+ALL = (
+    "plugrt",
+    "plugrt-cpu",
+    "plugrt-cuda",
+    "plugrt-numpy",
+    "plugrt-remote",
+    "plugrt-tpu",
+    "plugrt-sdk",
+)
 CHANGELOG = "# Changelog\n\n## Unreleased\n\n## 0.2.0 - 2026-12-01\n"
 
 
@@ -123,7 +131,7 @@ def test_a_distribution_that_is_missing_or_of_another_version(tmp_path: Path) ->
     made = release(tmp_path)
     [missing] = RELEASE.faults(made[:-1], "0.2.0")
     assert "plugrt-sdk has ['whl']" in missing
-    assert any("6 distributions" in f for f in RELEASE.faults(made[:-2], "0.2.0"))
+    assert any("7 distributions" in f for f in RELEASE.faults(made[:-2], "0.2.0"))
     assert sum("0.2.0, not 0.2.1" in f for f in RELEASE.faults(made, "0.2.1")) == len(made)
 
 

@@ -41,8 +41,15 @@ def test_the_attribute_is_the_version() -> None:
     assert plugrt.__version__ == VERSION
 
 
-def test_there_are_six_distributions() -> None:
-    parts = {"plugrt-cpu", "plugrt-cuda", "plugrt-numpy", "plugrt-tpu", "plugrt-sdk"}
+def test_there_are_seven_distributions() -> None:
+    parts = {
+        "plugrt-cpu",
+        "plugrt-cuda",
+        "plugrt-numpy",
+        "plugrt-remote",
+        "plugrt-tpu",
+        "plugrt-sdk",
+    }
     assert {"plugrt", *parts} == NAMES
 
 

@@ -1,0 +1,234 @@
+"""`RemoteClient`: the devices of a server as a client of plugrt."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.capi.abi.element_types import ELEMENT_TYPES
+from plugrt.errors import (
+    InvalidArgument,
+    NotAnArray,
+    ResourceExhausted,
+    UnsupportedDtype,
+)
+from plugrt.frames.argument_errors import with_argument_errors
+from plugrt.interface import (
+    Buffer,
+    Capabilities,
+    CompileOptions,
+    Device,
+    HostBufferSemantics,
+    Layout,
+    Memory,
+    OptionValue,
+    Program,
+    TensorType,
+    require_buffers,
+)
+from plugrt_remote import wire
+from plugrt_remote.arrays import RemoteBuffer, RemoteShards
+from plugrt_remote.connection import Connection
+from plugrt_remote.devices import ConnectedClient, RemoteDevice, RemoteMemory
+from plugrt_remote.executables import RemoteLoadedExecutable
+from plugrt_remote.values import pack
+from plugrt_remote.wire import Op, frame
+
+NOT_REMOTE = {
+    **dict.fromkeys(
+        ("zero_copy_put", "zero_copy_get", "dlpack", "unsafe_pointer", "strided_put"), False
+    ),
+    **dict.fromkeys(("layouts", "layout_put", "topology", "executable_serialization"), False),
+    **dict.fromkeys(("copies_between_processes", "custom_calls", "host_callbacks"), False),
+}
+"""Capabilities that assume one address space, and those that the protocol lacks."""
+
+
+class RemoteClient(ConnectedClient):
+    """The devices of the server at an address. Raises `Unavailable` where none answers."""
+
+    process_index = 0
+
+    def __init__(self, address: str) -> None:
+        self.connection = Connection(address)
+        try:
+            hello = wire.HELLO.pack(wire.MAGIC, wire.VERSION)
+            self._facts: Mapping[str, Any] = self.connection.ask(Op.HELLO, hello).result
+        except BaseException:
+            self.connection.close()
+            raise
+        stated = {f.name for f in fields(Capabilities)} & self._facts["capabilities"].keys()
+        found = {name: self._facts["capabilities"][name] for name in stated} | NOT_REMOTE
+        found = {k: tuple(v) if isinstance(v, list) else v for k, v in found.items()}
+        found |= {"dtypes": frozenset(found["dtypes"]), "asynchronous_dispatch": True}
+        self._capabilities = Capabilities(**found)
+        memories: dict[int, RemoteMemory] = {}
+        self._devices = [RemoteDevice(self, d, memories) for d in self._facts["devices"]]
+        self._memories = frozenset(memories.values())
+
+    @property
+    def platform(self) -> str:
+        return str(self._facts["platform"])
+
+    @property
+    def platform_version(self) -> str:
+        return str(self._facts["platform_version"])
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._capabilities
+
+    @property
+    def compiler_identity(self) -> str | None:
+        identity: str | None = self._facts["compiler_identity"]
+        return identity
+
+    @property
+    def attributes(self) -> Mapping[str, OptionValue]:
+        attributes: Mapping[str, OptionValue] = self._facts["attributes"]
+        return attributes
+
+    def _require_open(self) -> None:
+        if self.connection.lost is not None:
+            self.connection.ask(Op.PING, b"")
+
+    @with_argument_errors
+    def compile(self, program: Program, options: CompileOptions) -> RemoteLoadedExecutable:
+        """Has the server compile a program, whose code is sent if no client has sent it before."""
+        self._require_open()
+        if program.callbacks:
+            self._unimplemented("calling Python functions from a program (host_callbacks)")
+        formats = self._capabilities.program_formats
+        if program.format not in formats or not program.code:
+            raise InvalidArgument(
+                f"{self.backend_name} compiles programs in the formats {formats}; got "
+                f"{len(program.code)} bytes of {program.format!r:.40}"
+            )
+        connection, number = self.connection, self.connection.numbers()
+        body = wire.COMPILE.pack(0, number, hashlib.sha256(program.code).digest())
+        body = body[wire.NUMBER.size :] + pack(
+            [program.format, program.name, _plain_options(options)]
+        )
+        facts = connection.ask(Op.COMPILE, body).result
+        if facts is None:  # the server has not seen the code
+            facts = connection.ask(Op.COMPILE, body, program.code).result
+        devices = tuple(self._devices_by_id[i] for i in facts["devices"])
+        return RemoteLoadedExecutable(self, number, facts, devices)
+
+    @property
+    def _devices_by_id(self) -> dict[int, RemoteDevice]:
+        return {device.id: device for device in self._devices}
+
+    @with_argument_errors
+    def buffer_from_host(
+        self,
+        array: npt.NDArray[Any],
+        device: Device,
+        memory: Memory | None = None,
+        semantics: HostBufferSemantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
+        layout: Layout | None = None,
+    ) -> RemoteBuffer:
+        if not isinstance(array, np.ndarray | np.generic):
+            raise NotAnArray(f"{self.backend_name}: {array!r:.60} is not a NumPy array")
+        if layout is not None:
+            self._unimplemented("putting an array in a layout (layout_put)")
+        HostBufferSemantics(semantics)
+        self._require_open()
+        ours = self.require_device(device)
+        place = ours.default_memory() if memory is None else self.require_memory(memory)
+        if ours not in place.addressable_by_devices():
+            raise InvalidArgument(f"{place!r} is not a memory of {ours!r}")
+        host = np.asarray(array)
+        if not host.dtype.isnative:
+            host = host.astype(host.dtype.newbyteorder("="))
+        type = TensorType(host.shape, np.dtype(host.dtype))
+        self._require_dtype(type.dtype)
+        kind = None if place is ours.default_memory() else place.kind
+        connection = self.connection
+        number = connection.numbers()
+        made = RemoteShards(connection, number, type, (ours,), kind)
+        made.deleted = True  # nothing is on the server before it is sent
+        segment = 0
+        payload: Any = None
+        if connection.shares_memory and host.nbytes >= wire.SEGMENT_FROM:
+            taken = connection.take_segment(self._require_size(type))
+            flat = np.frombuffer(taken[1], host.dtype, host.size)
+            np.copyto(flat.reshape(host.shape), host)
+            connection.lend(taken)
+            segment = taken[0]
+        elif host.nbytes:
+            self._require_size(type)
+            payload = np.ascontiguousarray(host).reshape(-1).view(np.uint8)
+        body = wire.PUT.pack(
+            number, ours.id, -1 if kind is None else place.id, ELEMENT_TYPES[type.dtype],
+            host.ndim, segment,
+        )  # fmt: skip
+        body += struct.pack(f"<{host.ndim}q", *host.shape)
+        made.deleted = False
+        connection.post(frame(Op.PUT, body, 0 if payload is None else len(payload)), payload)
+        return RemoteBuffer(made, 0)
+
+    def _require_dtype(self, dtype: np.dtype[Any]) -> None:
+        dtypes = self._capabilities.dtypes
+        if dtype not in ELEMENT_TYPES or (dtypes and dtype.name not in dtypes):
+            raise UnsupportedDtype(
+                f"{self.backend_name} has no arrays of dtype {dtype}; it has {sorted(dtypes)}"
+            )
+
+    def _require_size(self, type: TensorType) -> int:
+        nbytes = type.nbytes
+        if nbytes > wire.MAX_PAYLOAD:
+            raise ResourceExhausted(
+                f"an array {type} of {nbytes} bytes cannot be sent to {self.backend_name}; the "
+                f"limit is {wire.MAX_PAYLOAD}"
+            )
+        return nbytes
+
+    def shards(self, buffers: Sequence[Buffer]) -> RemoteShards:
+        if type(buffers) is RemoteShards and buffers.connection is self.connection:
+            return buffers
+        found = require_buffers(buffers)
+        parts = tuple(b for b in found if isinstance(b, RemoteBuffer))
+        connection = self.connection
+        if not parts or len(parts) != len(found):
+            raise InvalidArgument(f"{found!r:.60} are not buffers of {self.backend_name}")
+        first = parts[0].shards
+        for part in parts:
+            if part.shards.connection is not connection:
+                raise InvalidArgument(f"{part!r:.60} is of another client than {self.backend_name}")
+            if (part.shape, part.dtype) != (first.type.shape, first.type.dtype):
+                raise InvalidArgument(
+                    f"the parts of an array have one type; got {first.type} and {part.shards.type}"
+                )
+        whole = len(first.devices) == len(parts)
+        if whole and all(p.shards is first and p.index == i for i, p in enumerate(parts)):
+            return first
+        body = [wire.PART.pack(part.shards.require(part.index), part.index) for part in parts]
+        number = connection.numbers()
+        devices = tuple(part.device for part in parts)
+        joined = RemoteShards(connection, number, first.type, devices, first.kind, parts)
+        connection.post(frame(Op.JOIN, wire.JOIN.pack(number, len(parts)) + b"".join(body)))
+        return joined
+
+    def stats(self) -> Mapping[str, int]:
+        """Returns what the server holds: ``sessions``, ``programs``, ``compilations``, ``arrays``,
+        ``segments`` (of this session the last two)."""
+        found = self.connection.ask(Op.STATS, wire.STATS.pack(0, -1)[wire.NUMBER.size :]).result
+        stats: Mapping[str, int] = found
+        return stats
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def _plain_options(options: CompileOptions) -> dict[str, Any]:
+    plain = {name: getattr(options, name) for name in CompileOptions.__slots__}
+    assignment = options.device_assignment
+    plain["device_assignment"] = None if assignment is None else assignment.device_ids
+    return {k: int(v) if isinstance(v, np.integer) else v for k, v in plain.items()}

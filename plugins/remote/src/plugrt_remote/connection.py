@@ -1,0 +1,345 @@
+"""`Connection`: the client's side of a connection to a server."""
+
+from __future__ import annotations
+
+import mmap
+import select
+import socket
+import struct
+import threading
+from collections import defaultdict, deque
+from collections.abc import Callable
+from contextlib import suppress
+from os import close as close_descriptor
+from typing import Any, Protocol
+
+from plugrt.errors import PlugrtError, Unavailable
+from plugrt.lifetime.thread_work import start_thread
+from plugrt_remote import wire
+from plugrt_remote.addresses import connect
+from plugrt_remote.segments import make_segment, segment_size
+from plugrt_remote.values import ProtocolError, unpack
+from plugrt_remote.wire import Op, frame
+
+_MOST_LENT = 512 << 20
+"""Bytes of segments that the server may hold before a put waits for it."""
+_WINDOW = 1024
+"""Launches after which the client waits for the server once."""
+_JOINED = 64 << 10
+"""A payload of at most so many bytes is sent in one piece with its header."""
+
+
+class Watched(Protocol):
+    """An event that the server sends a notice for."""
+
+    ready: bool
+
+    def set(
+        self, error: PlugrtError | None, contents: tuple[int, Any] | None = None
+    ) -> Callable[[], None] | None:
+        """Makes it ready, and returns a function that calls the callbacks, or None."""
+
+    def wait_for_notice(self) -> None:
+        """Waits while threads of the connection receive."""
+
+
+class Call:
+    """A request that is answered."""
+
+    __slots__ = ("done", "error", "event", "payload", "result")
+
+    def __init__(self) -> None:
+        self.done = False
+        self.error: PlugrtError | None = None
+        self.event: threading.Event | None = None
+        self.result: Any = None
+        self.payload: Any = None
+
+
+class Connection:
+    """Sends requests and receives answers.
+
+    The thread that waits for an answer receives what comes; once somebody has asked for calls at
+    the end of work (`start_threads`), threads of the connection receive instead. Finalisers
+    append numbers of arrays to ``dead``, and send nothing; the next message has these numbers.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.sock = connect(address)
+        self.shares_memory = self.sock.family == socket.AF_UNIX
+        self.lost: Unavailable | None = None
+        self.dead: deque[int] = deque()
+        self.watched: dict[int, Watched] = {}
+        self.notices = False
+        """Whether launches ask for a notice of their end at once."""
+        self.free: dict[int, list[tuple[int, mmap.mmap]]] = defaultdict(list)
+        self._reader = wire.FrameReader(self.sock, wire.FROM_SERVER)
+        self._sending = threading.Lock()
+        self._reading = threading.Lock()
+        self._next = 1
+        self._calls: dict[int, Call] = {}
+        self._lent: dict[int, tuple[int, mmap.mmap]] = {}
+        self._lent_bytes = 0
+        self._threads = 0
+        self._since = 0
+        self._unsent: list[Any] = []
+        self._sent: deque[int] = deque()
+
+    # --- sending ------------------------------------------------------------------------------
+
+    def numbers(self, count: int = 1) -> int:
+        """Returns the first of ``count`` new numbers, of arrays, programs or requests."""
+        with self._sending:
+            first = self._next
+            self._next = first + count
+        return first
+
+    def post(self, message: bytes, payload: Any = None) -> None:
+        """Sends a message without an answer; it also frees the arrays in ``dead``.
+
+        Raises `Unavailable` once the connection is lost.
+        """
+        if self.lost is not None:
+            raise Unavailable(self.lost.message)
+        if self.dead:
+            message = self._drop_dead() + message
+        parts: list[Any] = [message]
+        if payload is not None:
+            view = memoryview(payload).cast("B")
+            if view.nbytes <= _JOINED:
+                parts = [message + view]
+            else:
+                parts.append(view)
+        try:
+            with self._sending:
+                if self._unsent:
+                    self._send()  # the rest of a message whose caller was interrupted
+                self._unsent = parts
+                self._send()
+        except OSError as error:
+            self.lose(error)
+            assert self.lost is not None
+            raise Unavailable(self.lost.message) from None
+
+    def _drop_dead(self) -> bytes:
+        numbers = []
+        while self.dead:
+            numbers.append(self.dead.popleft())
+            if len(numbers) == 1 << 16:
+                break
+        return frame(Op.DELETE, struct.pack(f"<i{len(numbers)}Q", wire.DROPPED, *numbers))
+
+    def _send(self) -> None:
+        """Sends what is unsent. Functions in C count the bytes: no interruption comes between."""
+        parts, sent = self._unsent, self._sent
+        while parts:
+            if sent:
+                rest = memoryview(parts[0])[sent[0] :]
+                if not rest:
+                    del parts[0]  # and the count after it: an interruption repeats neither
+                    sent.clear()
+                    continue
+                parts[0] = rest
+                sent.clear()
+            sent.extend(map(self.sock.send, parts[:1]))
+
+    def ask(self, op: int, body: bytes, payload: Any = None, number: int = 0) -> Call:
+        """Sends a request, whose number precedes ``body``, and waits for its answer.
+
+        Raises the error that the server answers, and `Unavailable` once the connection is lost.
+        """
+        call, number = Call(), number or self.numbers()
+        self._calls[number] = call
+        try:
+            message = frame(
+                op, wire.NUMBER.pack(number) + body, 0 if payload is None else len(payload)
+            )
+            self.post(message, payload)
+            self._await(call)
+        finally:
+            self._calls.pop(number, None)
+        if call.error is not None:
+            raise call.error
+        return call
+
+    def pace(self) -> None:
+        """Waits for the server once in many launches, so that it is not far behind."""
+        self._since += 1
+        if self._since >= _WINDOW:
+            self._since = 0
+            self.ask(Op.PING, b"")
+
+    # --- receiving ----------------------------------------------------------------------------
+
+    def _await(self, call: Call) -> None:
+        while not call.done:
+            if self._threads:
+                event = call.event = threading.Event()
+                if not call.done:
+                    event.wait()
+                return
+            with self._reading:
+                while not call.done and not self._threads:
+                    self.receive()
+
+    def wait(self, event: Watched) -> None:
+        """Receives until an event is ready."""
+        while not event.ready:
+            if self._threads:
+                event.wait_for_notice()
+            else:
+                with self._reading:
+                    while not event.ready and not self._threads:
+                        self.receive()
+
+    def receive(self) -> Callable[[], None] | None:
+        """Waits for one message and handles it; returns a function to call then, or None.
+
+        After an interruption the next call handles the message again, which changes nothing.
+        """
+        if self.lost is not None:
+            self._fail_all()
+            return None
+        try:
+            op, body, payload = self._reader.next()
+            then = self._take(op, body, payload)
+            self._reader.done()
+        except (OSError, struct.error) as error:
+            self.lose(error)
+            return None
+        return then
+
+    def _take(self, op: int, body: bytes, payload: Any) -> Callable[[], None] | None:
+        if op == Op.READY:
+            number, handle = wire.READY.unpack_from(body)
+            event = self.watched.get(number)
+            if event is None:
+                return None
+            failed = unpack(body[wire.READY.size :])
+            contents = None if payload is None else (handle, payload)
+            then = event.set(failed and wire.unpack_error(failed), contents)
+            self.watched.pop(number, None)
+            return then
+        [number] = wire.NUMBER.unpack_from(body)
+        if op == Op.SEGMENT_FREE:
+            segment = self._lent.pop(number, None)
+            if segment is not None:
+                self._lent_bytes -= len(segment[1])
+                self.free[len(segment[1])].append(segment)
+        elif op in (Op.REPLY, Op.ERROR):
+            call = self._calls.get(number)
+            if call is not None:
+                value = unpack(body[wire.NUMBER.size :])
+                if op == Op.ERROR:
+                    call.error = wire.unpack_error(value)
+                call.result, call.payload, call.done = value, payload, True
+                if call.event is not None:
+                    call.event.set()
+            elif op == Op.ERROR and not number:  # why the server ends the connection
+                raise ProtocolError(unpack(body[wire.NUMBER.size :])[2])
+        else:
+            raise ProtocolError(f"a server sends no message {op}")
+        return None
+
+    def poll(self) -> None:
+        """Takes what has come, without waiting."""
+        if not self._threads and self._reading.acquire(blocking=False):
+            try:
+                while self.lost is None and (
+                    self._reader.has_more() or select.select([self.sock], [], [], 0)[0]
+                ):
+                    self.receive()
+            finally:
+                self._reading.release()
+
+    def start_threads(self) -> None:
+        """Has threads of the connection receive from now on.
+
+        One receives, and calls what is to be called for the message without the lock: such a
+        function may read arrays, which another of the threads then receives.
+        """
+        if not self._threads:
+            with self._reading:
+                if not self._threads and self.lost is None:
+                    for _ in range(3):
+                        self._threads += start_thread(self._serve)
+
+    def _serve(self) -> None:
+        while self.lost is None:
+            with self._reading:
+                then = self.receive()
+            if then is not None:
+                then()
+
+    # --- the end ------------------------------------------------------------------------------
+
+    def lose(self, error: BaseException) -> None:
+        """Notes that the connection has ended: who waits gets `Unavailable`, as later calls do."""
+        if self.lost is None:
+            self.lost = Unavailable(
+                f"the device server at {self.address} is gone ({error}); the arrays on its devices "
+                "are lost. Start it again, and call plugrt.clear_backends()"
+            )
+        self._fail_all()
+
+    def _fail_all(self) -> None:
+        for call in list(self._calls.values()):
+            call.error, call.done = self.lost, True
+            if call.event is not None:
+                call.event.set()
+        while self.watched:
+            try:
+                _, event = self.watched.popitem()
+            except KeyError:  # another thread took the last
+                return
+            then = event.set(self.lost)
+            if then is not None:
+                start_thread(then)  # who calls this may hold a lock that the function needs
+
+    def close(self) -> None:
+        """Ends the connection; the server frees what it holds for it."""
+        self.lose(ConnectionError("the client was closed"))
+        with suppress(OSError):  # the server has ended it
+            self.sock.shutdown(socket.SHUT_RDWR)
+        if not self._threads:  # else a thread may be receiving: the socket ends with the last
+            self.sock.close()
+
+    # --- shared memory ------------------------------------------------------------------------
+
+    def take_segment(self, nbytes: int) -> tuple[int, mmap.mmap]:
+        """Returns the number and the memory of a segment that the server has mapped."""
+        size = segment_size(nbytes)
+        if not self.free[size] or self._lent_bytes + size > _MOST_LENT:
+            self.poll()
+        if self._lent_bytes + size > _MOST_LENT:
+            self.ask(Op.PING, b"")
+        try:
+            return self.free[size].pop()
+        except IndexError:
+            pass
+        descriptor, memory = make_segment(size)
+        number = self.numbers()
+        try:
+            self._send_segment(frame(Op.SEGMENT, wire.SEGMENT.pack(number, size)), descriptor)
+        finally:
+            close_descriptor(descriptor)
+        return number, memory
+
+    def _send_segment(self, message: bytes, descriptor: int) -> None:
+        try:
+            with self._sending:
+                self._send()
+                self._unsent = [message]
+                count = socket.send_fds(self.sock, [message], [descriptor])
+                self._sent.append(count)
+                self._send()
+        except OSError as error:
+            self.lose(error)
+            assert self.lost is not None
+            raise Unavailable(self.lost.message) from None
+
+    def lend(self, segment: tuple[int, mmap.mmap]) -> None:
+        """Notes that the server uses a segment until its message `SEGMENT_FREE`."""
+        self._lent[segment[0]] = segment
+        self._lent_bytes += len(segment[1])

@@ -1,0 +1,83 @@
+"""`RemoteEvent`: the completion of work on a server."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from plugrt.errors import InvalidArgument, PjrtError, PlugrtError, read_message
+from plugrt.interface import Event
+from plugrt.interface.checks import require_callback
+from plugrt_remote import wire
+from plugrt_remote.connection import Connection
+from plugrt_remote.wire import Op, frame
+
+
+class RemoteEvent(Event):
+    """Ready once the server has sent its notice, which a launch or this object asks for."""
+
+    __slots__ = ("_callbacks", "_connection", "_lock", "contents", "error", "ready")
+
+    def __init__(self, connection: Connection, number: int, asked: bool = False) -> None:
+        self._connection = connection
+        self._callbacks: list[Callable[[PjrtError | None], None]] = []
+        self._lock = threading.Lock()
+        self.ready = False
+        self.error: PlugrtError | None = None
+        self.contents: tuple[int, Any] | None = None
+        """The number of an array, and its contents: of one that is small."""
+        connection.watched[number] = self
+        if not asked:
+            connection.post(frame(Op.WATCH, wire.NUMBER.pack(number)))
+
+    def set(
+        self, error: PlugrtError | None, contents: tuple[int, Any] | None = None
+    ) -> Callable[[], None] | None:
+        """Makes it ready, and returns a function that calls the callbacks, or None."""
+        with self._lock:
+            if not self.ready:
+                self.error, self.contents, self.ready = error, contents, True
+            callbacks, self._callbacks = self._callbacks, []
+        return partial(_call_all, callbacks, self.error) if callbacks else None
+
+    def is_ready(self) -> bool:
+        if not self.ready:
+            self._connection.poll()
+        return self.ready
+
+    def wait(self) -> None:
+        if not self.ready:
+            self._connection.wait(self)
+        if self.error is not None:
+            raise wire.unpack_error(wire.pack_error(self.error))
+
+    def wait_for_notice(self) -> None:
+        """Waits while threads of the connection receive."""
+        gate = threading.Event()
+        self._add(lambda _: gate.set())
+        gate.wait()
+
+    def on_ready(self, callback: Callable[[PjrtError | None], None]) -> None:
+        require_callback(callback)
+        self._connection.notices = True
+        self._connection.start_threads()
+        self._add(callback)
+
+    def _add(self, callback: Callable[[PjrtError | None], None]) -> None:
+        with self._lock:
+            if not self.ready:
+                self._callbacks.append(callback)
+                return
+        _call_all([callback], self.error)
+
+
+def _call_all(
+    callbacks: list[Callable[[PjrtError | None], None]], error: PlugrtError | None
+) -> None:
+    """Calls each with the error: one that is none of a backend's as `InvalidArgument`."""
+    if error is not None and not isinstance(error, PjrtError):
+        error = InvalidArgument(read_message(error))
+    for callback in callbacks:
+        callback(error)

@@ -1,0 +1,29 @@
+"""What JAX finds under the entry point ``jax_plugins``: the devices of a server."""
+
+from __future__ import annotations
+
+import os
+
+from plugrt_remote.log import logger
+
+
+def initialize() -> None:
+    """Registers the platform where PLUGRT_REMOTE is set.
+
+    JAX calls it in every process that uses devices: without the variable, nothing else is
+    imported. Without plugrt-sdk there is a warning with the command that installs it.
+    """
+    if not os.environ.get("PLUGRT_REMOTE"):
+        return
+    from importlib.util import find_spec
+
+    if find_spec("plugrt_sdk") is None:
+        logger.warning(
+            "PLUGRT_REMOTE is set, and JAX cannot use that server without plugrt-sdk: "
+            'pip install "plugrt-remote[jax]"'
+        )
+        return
+    from plugrt_remote.remote_plugin import plugin
+    from plugrt_sdk.export import offer_to_jax
+
+    offer_to_jax(plugin, donation=True)

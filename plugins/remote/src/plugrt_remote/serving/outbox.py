@@ -1,0 +1,86 @@
+"""`Outbox`: the messages to a client, which no thread of the backend waits to send."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections import deque
+from contextlib import suppress
+from typing import Any
+
+from plugrt_remote.values import ProtocolError
+
+_MOST = 1 << 30
+
+
+class Outbox:
+    """Sends messages in order. Any thread may add one, also a finaliser: none waits for a lock.
+
+    Whoever adds a message sends as much as the socket accepts; where the client does not read, one
+    thread waits for it. A client that leaves more than a gigabyte unread loses its
+    connection.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._queue: deque[Any] = deque()
+        self._bytes = 0
+        self._lock = threading.Lock()
+        self._writer: threading.Thread | None = None
+        self._closed = False
+
+    def send(self, message: bytes, payload: Any = None) -> None:
+        """Adds a message; nothing happens once the connection has ended."""
+        if self._closed:
+            return
+        if payload is None:
+            self._queue.append(memoryview(message))
+        else:
+            self._queue.append((memoryview(message), memoryview(payload).cast("B")))
+            self._bytes += len(payload)
+            if self._bytes > _MOST:
+                self.close()
+                raise ProtocolError(f"the client left {self._bytes} bytes of arrays unread")
+        while self._queue and self._writer is None and self._lock.acquire(blocking=False):
+            try:
+                self._drain(socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                self._writer = threading.Thread(target=self._write, daemon=True)
+                self._writer.start()
+            except OSError:
+                self.close()
+            finally:
+                self._lock.release()
+
+    def _drain(self, flags: int) -> None:
+        queue = self._queue
+        while queue:
+            first = queue[0]
+            if isinstance(first, tuple):
+                queue.popleft()
+                queue.extendleft(reversed(first))
+                continue
+            while first:
+                first = first[self._sock.send(first, flags) :]
+                queue[0] = first
+            queue.popleft()
+        self._bytes = 0
+
+    def _write(self) -> None:
+        """Waits for a client that does not read, until everything is sent."""
+        while True:
+            with self._lock:
+                try:
+                    self._drain(0)
+                except OSError:
+                    self.close()
+                self._writer = None
+            if not self._queue or self._closed:
+                return
+            self._writer = threading.current_thread()
+
+    def close(self) -> None:
+        """Drops the messages that are not sent, and later ones."""
+        self._closed = True
+        with suppress(OSError):  # it has ended already
+            self._sock.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,92 @@
+"""`ServedProgram`: a program of a client, compiled, and its description for the client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from plugrt.errors import PlugrtError, Unimplemented
+from plugrt.interface import (
+    Client,
+    CompileOptions,
+    DeviceAssignment,
+    LoadedExecutable,
+    MemoryAnalysis,
+    Program,
+)
+from plugrt_remote import wire
+
+
+class ServedProgram:
+    """An executable, shared by the sessions whose programs are equal."""
+
+    def __init__(self, client: Client, program: Program, options: CompileOptions) -> None:
+        self.loaded: LoadedExecutable = client.compile(program, options)
+        self.launch = self.loaded.execute
+        self.results = len(self.loaded.executable.output_types)
+        self.facts = self._describe(program)
+
+    def _describe(self, program: Program) -> dict[str, Any]:
+        executable, steps = self.loaded.executable, self.loaded.launch_steps
+        inputs = _ask(lambda: executable.input_types)
+        donated: Any = None if steps is None else steps.donated
+        if inputs is None or donated is None:
+            inputs, donated = _read(program, inputs, donated, executable.num_partitions)
+        return {
+            "name": executable.name,
+            "num_replicas": executable.num_replicas,
+            "num_partitions": executable.num_partitions,
+            "output_types": [wire.pack_type(t) for t in executable.output_types],
+            "input_types": None if inputs is None else [wire.pack_type(t) for t in inputs],
+            "output_memory_kinds": _ask(lambda: executable.output_memory_kinds),
+            "parameter_memory_kinds": _ask(lambda: executable.parameter_memory_kinds),
+            "output_shardings": _ask(executable.output_shardings),
+            "parameter_shardings": _ask(executable.parameter_shardings),
+            "devices": [device.id for device in self.loaded.addressable_devices],
+            "donated": sorted(donated or ()),
+        }
+
+    def ask(self, method: str) -> Any:
+        """Returns what a method of `Executable` returns, in a form that can be sent."""
+        found = getattr(self.loaded.executable, method)()
+        if isinstance(found, MemoryAnalysis):
+            return asdict(found)
+        if isinstance(found, Program):
+            return [found.code, found.format, found.name]
+        return found
+
+
+def _ask(question: Callable[[], Any]) -> Any:
+    try:
+        return question()
+    except Unimplemented:
+        return None
+
+
+def _read(program: Program, inputs: Any, donated: Any, partitions: int) -> tuple[Any, Any]:
+    """Returns the parameters' types and which are donated, from the program where unknown.
+
+    A program for several partitions states the types of whole arrays: they stay unknown.
+    """
+    if program.format != "mlir":
+        return inputs, donated
+    from plugrt.programs.parsing import parse_program
+    from plugrt.stablehlo.entry_attributes import donated_parameters
+
+    try:
+        module, types, _ = parse_program(program)
+    except PlugrtError:  # the backend reads it: what cannot be read here stays unknown
+        return inputs, donated
+    if inputs is None and partitions == 1:
+        inputs = types
+    return inputs, donated_parameters(module) if donated is None else donated
+
+
+def read_options(plain: Mapping[str, Any]) -> CompileOptions:
+    """Returns the options that a client sent; raises `PlugrtError` for others than there are."""
+    given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in plain.items()}
+    rows = given.get("device_assignment")
+    if rows is not None:
+        given["device_assignment"] = DeviceAssignment(tuple(map(tuple, rows)))
+    return CompileOptions(**given)

@@ -1,0 +1,423 @@
+"""`Session`: one connection of a server, and the arrays and programs of its client."""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import socket
+import struct
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import DeletedBuffer, InvalidArgument, NotFound, ResourceExhausted
+from plugrt.interface import ExecuteOptions, HostBufferSemantics, Memory, Program
+from plugrt_remote import wire
+from plugrt_remote.log import logger
+from plugrt_remote.segments import map_segment
+from plugrt_remote.serving.backend import ServedBackend
+from plugrt_remote.serving.outbox import Outbox
+from plugrt_remote.serving.programs import ServedProgram, read_options
+from plugrt_remote.values import ProtocolError, pack, unpack
+from plugrt_remote.wire import Op, frame
+
+_MOST_ARRAYS = 1 << 20
+_MOST_PROGRAMS = 1 << 14
+_MOST_SEGMENTS = 1 << 10
+
+
+class _Failed:
+    """Holds in place of an array why there is none."""
+
+    __slots__ = ("packed",)
+
+    def __init__(self, error: BaseException) -> None:
+        self.packed = wire.pack_error(error)
+
+
+class Session:
+    """One connection: receives messages, and does what they say, on a thread.
+
+    An error of a message that is not answered becomes the result. A message that the protocol does
+    not allow ends the session, whose arrays are freed.
+    """
+
+    def __init__(
+        self, backend: ServedBackend, sock: socket.socket, ended: Callable[[Session], object]
+    ) -> None:
+        self._backend, self._sock, self._ended = backend, sock, ended
+        self._client = backend.client
+        self._devices = {device.id: device for device in self._client.addressable_devices()}
+        self._memories = {
+            memory.id: memory for d in self._devices.values() for memory in d.memories()
+        }
+        self._reader = wire.FrameReader(sock, wire.FROM_CLIENT, fds=sock.family == socket.AF_UNIX)
+        self._outbox = Outbox(sock)
+        self._send = self._outbox.send
+        self.arrays: dict[int, Any] = {}
+        self._programs: dict[int, ServedProgram] = {}
+        self.segments: dict[int, mmap.mmap] = {}
+        self._greeted = False
+        self._table: dict[int, Callable[[bytes, Any], None]] = {
+            Op.HELLO: self._hello,
+            Op.COMPILE: self._compile,
+            Op.EXECUTE: self._execute,
+            Op.PUT: self._put,
+            Op.READ: self._read,
+            Op.WAIT: self._wait,
+            Op.WATCH: self._watch,
+            Op.DELETE: self._delete,
+            Op.JOIN: self._join,
+            Op.COPY: self._copy,
+            Op.ASK: self._ask,
+            Op.STATS: self._stats,
+            Op.PING: self._ping,
+            Op.SEGMENT: self._segment,
+        }
+
+    def run(self) -> None:
+        """Serves the client until its connection ends, then frees what it held."""
+        table, reader = self._table, self._reader
+        try:
+            while True:
+                op, body, payload = reader.next()
+                reader.done()
+                if (not self._greeted and op != Op.HELLO) or op not in table:
+                    raise ProtocolError(f"the message {op} is not allowed here")
+                try:
+                    table[op](body, payload)
+                except (struct.error, ValueError, TypeError) as error:
+                    raise ProtocolError(f"the message {op} cannot be read: {error}") from None
+        except ProtocolError as error:
+            logger.warning("a client's connection is ended: %s", error)
+            self._send(frame(Op.ERROR, wire.NUMBER.pack(0) + pack([3, "", str(error)])))
+        except OSError:
+            pass  # the client has ended
+        except Exception:  # noqa: BLE001 a fault of this module ends this session alone
+            logger.exception("a client's connection is ended by an error")
+        finally:
+            self._close()
+
+    def _close(self) -> None:
+        self._outbox.close()
+        self._reader.close()
+        self.arrays.clear()
+        self._programs.clear()
+        self.segments.clear()
+        self._sock.close()
+        self._ended(self)
+
+    def _answer(self, request: int, function: Callable[[], Any], payload: Any = None) -> None:
+        try:
+            body = pack(function())
+        except Exception as error:  # noqa: BLE001 a backend may raise anything: the client's
+            self._refuse(request, error)
+        else:
+            self._send(frame(Op.REPLY, wire.NUMBER.pack(request) + body))
+
+    def _refuse(self, request: int, error: BaseException) -> None:
+        self._send(frame(Op.ERROR, wire.NUMBER.pack(request) + pack(wire.pack_error(error))))
+
+    # --- the connection -----------------------------------------------------------------------
+
+    def _hello(self, body: bytes, _: Any) -> None:
+        [request] = wire.NUMBER.unpack_from(body)
+        magic, version = wire.HELLO.unpack(body[wire.NUMBER.size :])
+        if magic != wire.MAGIC:
+            raise ProtocolError("the other side is no client of plugrt-remote")
+        if version != wire.VERSION:
+            raise ProtocolError(
+                f"the client speaks version {version} of the protocol, and this server "
+                f"{wire.VERSION}: install the same version of plugrt-remote on both sides"
+            )
+        self._greeted = True
+        self._answer(request, self._backend.describe)
+
+    def _ping(self, body: bytes, _: Any) -> None:
+        [request] = wire.NUMBER.unpack(body)
+        self._answer(request, lambda: None)
+
+    def _stats(self, body: bytes, _: Any) -> None:
+        request, device = wire.STATS.unpack(body)
+        if device < 0:
+            own = {"arrays": len(self.arrays), "segments": len(self.segments)}
+            self._answer(request, lambda: {**self._backend.stats(), **own})
+        else:
+            self._answer(request, lambda: self._devices[device].memory_stats())
+
+    def _segment(self, body: bytes, _: Any) -> None:
+        number, size = wire.SEGMENT.unpack(body)
+        if not self._reader.fds or len(self.segments) >= _MOST_SEGMENTS:
+            raise ProtocolError("no file descriptor came with a segment, or too many segments")
+        self.segments[number] = map_segment(self._reader.fds.popleft(), size)
+
+    # --- programs -----------------------------------------------------------------------------
+
+    def _compile(self, body: bytes, code: Any) -> None:
+        request, number, digest = wire.COMPILE.unpack_from(body)
+        form, name, plain = unpack(body[wire.COMPILE.size :])
+        if len(self._programs) >= _MOST_PROGRAMS:
+            raise ProtocolError(f"a client has {_MOST_PROGRAMS} programs at most")
+        given = None if code is None else code.tobytes()
+        if given is not None and hashlib.sha256(given).digest() != digest:
+            raise ProtocolError("the code of a program is not that of its hash")
+        text = given or self._backend.code(digest)
+        if text is None:
+            self._answer(request, lambda: None)  # the client sends it
+            return
+
+        def compile() -> Any:
+            program = Program(text, form, name)
+            key = digest, form, name, pack(plain)
+            served = self._backend.compile(key, program, partial(read_options, plain))
+            self._programs[number] = served
+            return served.facts
+
+        self._backend.pool.submit(self._answer, request, compile)
+
+    def _ask(self, body: bytes, _: Any) -> None:
+        request, number, method = wire.ASK.unpack(body)
+        if method >= len(wire.METHODS) or number not in self._programs:
+            self._refuse(request, NotFound(f"there is no program {number}, or no method {method}"))
+            return
+        ask = partial(self._programs[number].ask, wire.METHODS[method])
+        self._backend.pool.submit(self._answer, request, ask)
+
+    def _execute(self, body: bytes, _: Any) -> None:
+        number, first, count, kept, flags = wire.EXECUTE.unpack_from(body)
+        begin = wire.EXECUTE.size
+        numbers = struct.unpack_from(f"<{count}Q", body, begin)
+        served = self._programs.get(number)
+        if served is None:
+            raise ProtocolError(f"there is no program {number}")
+        arrays = self.arrays
+        try:
+            arguments = [arrays[n] for n in numbers]
+            if _Failed in map(type, arguments):
+                failed = next(a for a in arguments if type(a) is _Failed)
+                results: Sequence[Any] = [failed] * served.results
+            elif flags & wire.KEPT:
+                indices = struct.unpack_from(f"<{kept}H", body, begin + 8 * count)
+                options = ExecuteOptions(0, indices)
+                results = served.launch(arguments, options)
+            else:
+                results = served.launch(arguments)
+        except struct.error:
+            raise
+        except KeyError:
+            results = [_Failed(DeletedBuffer("an argument was deleted"))] * served.results
+        except Exception as error:  # noqa: BLE001 a backend may raise anything: the result
+            results = [_Failed(error)] * served.results
+        for result in results:
+            arrays[first] = result
+            first += 1
+        if flags & wire.NOTICE and results:
+            self._notify(first - len(results), results[-1], first - 1)
+        if len(arrays) > _MOST_ARRAYS:
+            raise ProtocolError(f"a client has {_MOST_ARRAYS} arrays at most")
+
+    # --- arrays -------------------------------------------------------------------------------
+
+    def _array(self, number: int, index: int = 0) -> Any:
+        """Returns the array of that number; raises the error that made it fail."""
+        held = self.arrays.get(number)
+        if held is None:
+            raise DeletedBuffer(f"there is no array {number}: it was deleted or donated")
+        if type(held) is _Failed:
+            raise wire.unpack_error(held.packed)
+        if index >= len(held):
+            raise InvalidArgument(f"the array {number} has {len(held)} parts, and no part {index}")
+        return held
+
+    def _make(self, number: int, function: Callable[[], Any]) -> None:
+        """Makes an array of the result of ``function``, or of its error."""
+        if len(self.arrays) > _MOST_ARRAYS:
+            raise ProtocolError(f"a client has {_MOST_ARRAYS} arrays at most")
+        try:
+            self.arrays[number] = function()
+        except Exception as error:  # noqa: BLE001 a backend may raise anything: the result
+            self.arrays[number] = _Failed(error)
+
+    def _place(self, device: int, memory: int) -> tuple[Any, Memory | None]:
+        if device not in self._devices or (memory >= 0 and memory not in self._memories):
+            raise InvalidArgument(f"the server has no device {device}, or no memory {memory}")
+        return self._devices[device], None if memory < 0 else self._memories[memory]
+
+    def _put(self, body: bytes, payload: Any) -> None:
+        number, device, memory, kind, rank, segment = wire.PUT.unpack_from(body)
+        shape = struct.unpack(f"<{rank}q", body[wire.PUT.size :])
+        if kind not in wire.DTYPES or min(shape, default=0) < 0:
+            raise ProtocolError(f"no array has the dtype {kind} and the shape {shape}")
+        dtype = wire.DTYPES[kind]
+        size = prod(shape) * dtype.itemsize
+        if segment:
+            mapped = self.segments.get(segment)
+            if mapped is None or size > len(mapped) or not size:
+                raise ProtocolError(f"an array of {size} bytes is not in the segment {segment}")
+            array = np.frombuffer(mapped, dtype, prod(shape)).reshape(shape)
+        elif size != (0 if payload is None else len(payload)):
+            raise ProtocolError(f"an array of {size} bytes came with other contents")
+        else:
+            array = np.empty(shape, dtype) if payload is None else payload.view(dtype)
+            array = array.reshape(shape)
+        zero_copy = self._client.capabilities.zero_copy_put
+        semantics = HostBufferSemantics.IMMUTABLE_ZERO_COPY
+        if segment and not zero_copy:
+            semantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+
+        def put() -> Any:
+            where, space = self._place(device, memory)
+            buffer = self._client.buffer_from_host(array, where, space, semantics)
+            return self._client.shards((buffer,))
+
+        self._make(number, put)
+        if segment:
+            message = frame(Op.SEGMENT_FREE, wire.NUMBER.pack(segment))
+            if zero_copy:  # once the backend has dropped it
+                weakref.finalize(array.base, self._send, message).atexit = False
+            else:
+                self._send(message)
+
+    def _join(self, body: bytes, _: Any) -> None:
+        number, count = wire.JOIN.unpack_from(body)
+        parts = struct.iter_unpack("<QI", body[wire.JOIN.size :])
+        found = [*parts]
+        if len(found) != count or not count:
+            raise ProtocolError(f"an array of {count} parts came with {len(found)}")
+        join = self._client.shards
+        self._make(number, lambda: join([self._array(n, index)[index] for n, index in found]))
+
+    def _copy(self, body: bytes, _: Any) -> None:
+        number, source, index, device, memory = wire.COPY.unpack(body)
+
+        def copy() -> Any:
+            where, space = self._place(device, memory)
+            buffer = self._array(source, index)[index]
+            made = buffer.copy_to_device(where) if space is None else buffer.copy_to_memory(space)
+            return self._client.shards((made,))
+
+        self._make(number, copy)
+
+    def _delete(self, body: bytes, _: Any) -> None:
+        [part] = wire.DELETE.unpack_from(body)
+        for [number] in struct.iter_unpack("<Q", body[wire.DELETE.size :]):
+            if part == wire.DROPPED:
+                self._programs.pop(number, None)
+            held = self.arrays.get(number) if part >= 0 else self.arrays.pop(number, None)
+            if part == wire.DROPPED or held is None or type(held) is _Failed:
+                continue
+            for buffer in held[part : part + 1] if part >= 0 else held:
+                buffer.delete()
+
+    # --- contents -----------------------------------------------------------------------------
+
+    def _when_ready(self, held: Any, index: int, then: Callable[[bool], None]) -> None:
+        """Calls ``then(False)`` here if the parts are ready, else ``then(True)`` on some thread."""
+        events = [b.ready_event() for b in (held if index < 0 else [held[index]])]
+        waiting = [event for event in events if not event.is_ready()]
+        if not waiting:
+            then(False)
+            return
+        left, lock = [len(waiting)], threading.Lock()
+
+        def one(_: object) -> None:
+            with lock:
+                left[0] -= 1
+                last = not left[0]
+            if last:
+                then(True)
+
+        for event in waiting:
+            event.on_ready(one)
+
+    def _read(self, body: bytes, _: Any) -> None:
+        request, number, index, segment = wire.READ.unpack(body)
+        mapped = self.segments.get(segment)
+        if segment and mapped is None:
+            raise ProtocolError(f"there is no segment {segment}")
+        try:
+            held = self._array(number, index)
+
+            def copy() -> None:
+                try:
+                    self._send_contents(request, held[index].to_host(), mapped)
+                except Exception as error:  # noqa: BLE001 a backend may raise anything: the client's
+                    self._refuse(request, error)
+
+            def then(late: bool) -> None:
+                if late or segment:
+                    self._backend.pool.submit(copy)
+                else:
+                    copy()
+
+            self._when_ready(held, index, then)
+        except Exception as error:  # noqa: BLE001 a backend may raise anything: the client's
+            self._refuse(request, error)
+
+    def _send_contents(self, request: int, host: Any, mapped: mmap.mmap | None) -> None:
+        answer = wire.NUMBER.pack(request) + pack(None)
+        if mapped is None:
+            flat = np.ascontiguousarray(host).reshape(-1).view(np.uint8) if host.size else None
+            self._send(frame(Op.REPLY, answer, 0 if flat is None else len(flat)), flat)
+            return
+        if host.nbytes > len(mapped):
+            raise ResourceExhausted(f"an array of {host.nbytes} bytes is larger than its segment")
+        np.copyto(np.frombuffer(mapped, host.dtype, host.size).reshape(host.shape), host)
+        self._send(frame(Op.REPLY, answer))
+
+    def _wait(self, body: bytes, _: Any) -> None:
+        request, number, index = wire.WAIT.unpack(body)
+        try:
+            held = self._array(number, max(index, 0))
+            end = partial(_finish, held, index)
+            self._when_ready(held, index, lambda late: self._answer(request, end))
+        except Exception as error:  # noqa: BLE001 a backend may raise anything: the client's
+            self._refuse(request, error)
+
+    def _watch(self, body: bytes, _: Any) -> None:
+        [number] = wire.NUMBER.unpack(body)
+        held = self.arrays.get(number)
+        if held is None:
+            held = _Failed(DeletedBuffer(f"there is no array {number}: it was deleted or donated"))
+        self._notify(number, held, number)
+
+    def _notify(self, number: int, held: Any, of: int) -> None:
+        """Sends a notice once an array is ready, with its contents if it is small."""
+
+        def tell(late: bool) -> None:
+            failed = contents = None
+            try:
+                _finish(held, -1)
+                contents = _small_contents(held)
+            except Exception as error:  # noqa: BLE001 a backend may raise anything: the client's
+                failed = wire.pack_error(error)
+            body = wire.READY.pack(number, of) + pack(failed)
+            self._send(frame(Op.READY, body, 0 if contents is None else len(contents)), contents)
+
+        if type(held) is _Failed:
+            self._send(frame(Op.READY, wire.READY.pack(number, of) + pack(held.packed)))
+            return
+        try:
+            self._when_ready(held, -1, tell)
+        except Exception as error:  # noqa: BLE001 a backend may raise anything: the client's
+            failed = pack(wire.pack_error(error))
+            self._send(frame(Op.READY, wire.READY.pack(number, of) + failed))
+
+
+def _finish(held: Any, index: int) -> None:
+    for buffer in held if index < 0 else [held[index]]:
+        buffer.block_until_ready()
+
+
+def _small_contents(held: Any) -> Any:
+    """Returns the bytes of an array on one device that is small; None for others."""
+    if len(held) > 1 or held[0].is_deleted() or held[0].dtype.kind == "V":
+        return None
+    if not 0 < prod(held[0].shape) * held[0].dtype.itemsize <= wire.CONTENTS_WITH_NOTICE:
+        return None
+    return np.ascontiguousarray(held[0].to_host()).reshape(-1).view(np.uint8)

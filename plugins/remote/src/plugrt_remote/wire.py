@@ -1,0 +1,242 @@
+"""The protocol: messages, their headers and limits, and `FrameReader`, which receives them.
+
+A message is a head (`HEAD`: its number, the bytes of its body, the bytes of its payload), a body of
+fixed binary fields, and a payload, the contents of an array or a program. Arrays and programs have
+numbers that the client chooses. `PUT`, `EXECUTE`, `JOIN`, `COPY` and `DELETE` are not answered: if
+one fails, its results hold the error, which the answer to `READ` or `WAIT` brings.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+import socket
+import struct
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from plugrt import errors
+from plugrt.capi.abi.element_types import ELEMENT_TYPES
+from plugrt.errors import Internal, PjrtError, PlugrtError, error_from_code, read_message
+from plugrt.interface import TensorType
+from plugrt_remote.values import ProtocolError
+
+MAGIC = b"plugrt-r"
+VERSION = 1
+"""The protocol's: both sides of a connection must have the same."""
+HEAD = struct.Struct("<B3xIQ")
+MAX_BODY = 16 << 20
+MAX_PAYLOAD = 1 << 40
+MAX_CODE = 1 << 30
+SEGMENT_FROM = 256 << 10
+"""Arrays of so many bytes and more are in shared memory, on one machine."""
+CONTENTS_WITH_NOTICE = 4096
+"""The contents of arrays up to so many bytes are in the notice that they are ready."""
+
+
+class Op(enum.IntEnum):
+    """The messages; those from `REPLY` on are the server's."""
+
+    HELLO = 1
+    COMPILE = 2
+    EXECUTE = 3
+    PUT = 4
+    READ = 5
+    WAIT = 6
+    WATCH = 7
+    DELETE = 8
+    JOIN = 9
+    COPY = 10
+    ASK = 11
+    STATS = 12
+    PING = 14
+    SEGMENT = 15
+    REPLY = 64
+    ERROR = 65
+    READY = 66
+    SEGMENT_FREE = 67
+
+
+HELLO = struct.Struct("<8sI")
+COMPILE = struct.Struct("<QQ32s")
+EXECUTE = struct.Struct("<QQHHB")
+"""The program, the first result's number, the counts of arguments and of those kept, `NOTICE`."""
+PUT = struct.Struct("<QiiBBQ")
+"""The array's number, device, memory (-1: the default), dtype, dimensions, segment (0: none)."""
+READ = struct.Struct("<QQIQ")
+WAIT = struct.Struct("<QQi")
+NUMBER = struct.Struct("<Q")
+DELETE = struct.Struct("<i")
+"""Which part of the arrays that follow: `DROPPED` or `ALL_PARTS`."""
+JOIN = struct.Struct("<QH")
+PART = struct.Struct("<QI")
+COPY = struct.Struct("<QQIii")
+ASK = struct.Struct("<QQB")
+STATS = struct.Struct("<Qi")
+SEGMENT = struct.Struct("<QQ")
+READY = struct.Struct("<QQ")
+
+NOTICE, KEPT = 1, 2
+"""Flags of `EXECUTE`: the client wants a notice; arguments that are not donated follow."""
+DROPPED, ALL_PARTS = -2, -1
+METHODS = (
+    "cost_analysis", "memory_analysis", "optimized_program", "as_text", "fingerprint",
+    "generated_code_size_in_bytes",
+)  # fmt: skip
+"""The methods of `Executable` that `ASK` calls, by their place here."""
+DTYPES = {number: dtype for dtype, number in ELEMENT_TYPES.items()}
+FROM_SERVER = {Op.REPLY: MAX_PAYLOAD, Op.READY: CONTENTS_WITH_NOTICE}
+FROM_CLIENT = {Op.COMPILE: MAX_CODE, Op.PUT: MAX_PAYLOAD}
+
+
+def frame(op: int, body: bytes, size: int = 0) -> bytes:
+    """Returns the head and the body of a message, whose payload of ``size`` bytes follows."""
+    return HEAD.pack(op, len(body), size) + body
+
+
+class FrameReader:
+    """Receives messages. One ``recv`` brings many small ones; a large payload goes to its place.
+
+    A message is given by `next` until `done` is called, and an interrupted `next` continues where
+    it was: functions in C count the bytes, and no interruption divides one.
+    """
+
+    def __init__(self, sock: socket.socket, limits: Mapping[Any, int], fds: bool = False) -> None:
+        self._sock, self._limits, self._takes_fds = sock, limits, fds
+        self._buffer = bytearray(256 << 10)
+        self._view = memoryview(self._buffer)
+        self._start = self._end = 0
+        self._received: deque[int] = deque()
+        self._head: tuple[int, bytes, Any, int] | None = None
+        self._filled = 0
+        self.fds: deque[int] = deque()
+        """The file descriptors that came along and are not taken yet."""
+
+    def has_more(self) -> bool:
+        """Whether something was received that `next` has not returned."""
+        return self._end > self._start or self._head is not None
+
+    def next(self) -> tuple[int, bytes, Any]:
+        """Waits for a message, and returns its number, its body and its payload or None.
+
+        Raises `ConnectionError` at the end, and `ProtocolError` for a message beyond the limits.
+        """
+        if self._head is None:
+            self._read_head()
+        assert self._head is not None
+        op, body, payload, _ = self._head
+        if payload is not None:
+            self._read_payload(memoryview(payload))
+        return op, body, payload
+
+    def done(self) -> None:
+        """Forgets the message that `next` returned."""
+        self._head, self._filled = None, 0
+
+    def _read_head(self) -> None:
+        self._fill(HEAD.size)
+        op, length, size = HEAD.unpack_from(self._buffer, self._start)
+        if length > MAX_BODY or size > self._limits.get(op, 0):
+            raise ProtocolError(f"a message {op} of {length} and {size} bytes is not allowed")
+        self._fill(HEAD.size + length)
+        begin = self._start + HEAD.size
+        body = bytes(self._view[begin : begin + length])
+        payload = None
+        if size:
+            try:
+                payload = np.empty(size, np.uint8)
+            except MemoryError:
+                raise ProtocolError(f"there is no memory for a message of {size} bytes") from None
+        self._head, self._start = (op, body, payload, size), begin + length
+
+    def _fill(self, need: int) -> None:
+        self._note()
+        if self._end - self._start >= need:
+            return
+        if self._start == self._end:
+            self._start, self._end = 0, 0
+        elif self._start + need > len(self._buffer):  # a new one: an interruption may come between
+            grown = bytearray(need + (256 << 10))
+            kept = self._end - self._start
+            grown[:kept] = self._view[self._start : self._end]
+            view = memoryview(grown)
+            self._buffer, self._view, self._start, self._end = grown, view, 0, kept
+        while self._end - self._start < need:
+            self._receive(self._view[self._end :])
+            self._note()
+
+    def _note(self) -> None:
+        """Adds what was received to the buffer; also what an interruption has left."""
+        if self._received:
+            self._end += self._received[0]
+            self._received.clear()  # no call, at which an interruption comes, is before it
+
+    def _read_payload(self, out: memoryview) -> None:
+        size = len(out)
+        if not self._filled and self._end > self._start:
+            count = min(size, self._end - self._start)
+            out[:count] = self._view[self._start : self._start + count]
+            self._filled, self._start = count, self._start + count
+        while True:
+            if self._received:
+                self._filled += self._received[0]
+                self._received.clear()
+            if self._filled == size:
+                return
+            self._receive(out[self._filled :])
+
+    def _receive(self, view: memoryview) -> None:
+        """Waits, and receives bytes; their count goes to ``_received``."""
+        if self._takes_fds:
+            count, ancillary, flags, _ = self._sock.recvmsg_into(
+                [view], socket.CMSG_SPACE(4 * 4), socket.MSG_CMSG_CLOEXEC
+            )
+            for _, kind, data in ancillary:
+                if kind == socket.SCM_RIGHTS:
+                    self.fds.extend(struct.unpack(f"{len(data) // 4}i", data[: len(data) // 4 * 4]))
+            if flags & socket.MSG_CTRUNC or len(self.fds) > 64:
+                raise ProtocolError("more file descriptors came than messages name")
+            self._received.append(count)
+        else:
+            self._received.extend(map(self._sock.recv_into, (view,)))
+        if not self._received[0]:
+            raise ConnectionError("the other side closed the connection")
+
+    def close(self) -> None:
+        """Closes the file descriptors that nobody has taken."""
+        while self.fds:
+            os.close(self.fds.popleft())
+
+
+# --- values of the interface ------------------------------------------------------------------
+
+
+def pack_error(error: BaseException) -> list[Any]:
+    """Returns an exception's code, class and message, for `unpack_error`."""
+    if isinstance(error, PjrtError):
+        return [error.code, type(error).__name__, error.message]
+    if isinstance(error, PlugrtError):
+        return [Internal.code, type(error).__name__, read_message(error)]
+    return [Internal.code, "", f"{type(error).__name__}: {read_message(error)}"]
+
+
+def unpack_error(packed: Any) -> PlugrtError:
+    """Returns a new exception of plugrt's class of that name, else the one of the code."""
+    code, name, message = packed
+    cls = getattr(errors, name, None) if name else None
+    if isinstance(cls, type) and issubclass(cls, PlugrtError):
+        return cls(message)
+    return error_from_code(code, message)
+
+
+def pack_type(type: TensorType) -> list[Any]:
+    """Returns the shape and the number of the dtype, for `unpack_type`."""
+    return [type.shape, ELEMENT_TYPES[type.dtype]]
+
+
+def unpack_type(packed: Any) -> TensorType:
+    """Returns the type of these numbers."""
+    return TensorType(tuple(packed[0]), DTYPES[packed[1]])

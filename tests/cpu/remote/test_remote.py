@@ -1,0 +1,199 @@
+"""The plugin ``remote``, of a server of the cpu's devices: same results, and errors in time."""
+
+from __future__ import annotations
+
+import gc
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt.errors import (
+    AlreadyExists,
+    ConfigError,
+    DeletedBuffer,
+    InvalidArgument,
+    PjrtError,
+    Unavailable,
+    Unimplemented,
+)
+from plugrt.interface import CompileOptions, ExecuteOptions, Program
+from plugrt_cpu.create_client import start
+from plugrt_remote import wire
+from plugrt_remote.addresses import socket_path
+from plugrt_remote.client import RemoteClient
+from plugrt_remote.serving.server import Server
+from support.device_server import becomes_true, serving
+from support.distributions import run_warm
+
+ADD = """func.func @main(%x: tensor<4xf32>{donated}, %y: tensor<4xf32>) -> tensor<4xf32> {{
+  %0 = stablehlo.add %x, %y : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}}"""
+X = np.float32([1, 2, 3, 4])
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serving(start({"num_devices": 4}), Path(folder)) as found,
+    ):
+        yield found
+
+
+@pytest.fixture
+def client(address: str) -> Iterator[RemoteClient]:
+    found = RemoteClient(address)
+    yield found
+    found.close()
+
+
+def add(client: RemoteClient, donated: str = "") -> plugrt.interface.LoadedExecutable:
+    text = ADD.format(donated=f" {{{donated}}}" if donated else "")
+    return client.compile(Program(text.encode()), CompileOptions())
+
+
+def test_arrays_of_each_size_go_there_and_back(client: RemoteClient) -> None:
+    for dtype, count in (("bool", 0), ("bfloat16", 3), ("int8", 70_000), ("float32", 1 << 20)):
+        x = (np.arange(count) % 2).astype(wire.DTYPES[1] if dtype == "bool" else dtype)
+        for layout in (x, x[::-1], x.reshape(-1, 1).T):
+            buffer = client.buffer_from_host(layout, client.devices()[1])
+            found = buffer.to_host()
+            np.testing.assert_array_equal(found, layout)
+            assert (found.dtype, found.flags.writeable) == (layout.dtype, False)
+            copied = buffer.copy_to_device(client.devices()[2])
+            assert copied.device is client.devices()[2]
+            np.testing.assert_array_equal(copied.to_host(), layout)
+
+
+def test_what_was_put_is_the_copy_of_that_time(client: RemoteClient) -> None:
+    for count in (4, 1 << 20):
+        x = np.ones(count, np.float32)
+        buffers = []
+        for value in range(4):
+            x[:] = value
+            buffers.append(client.buffer_from_host(x, client.devices()[0]))
+        assert [buffer.to_host()[-1] for buffer in buffers] == [0, 1, 2, 3]
+
+
+def test_arguments_are_checked_before_the_launch(client: RemoteClient) -> None:
+    program, [one, two, *_] = add(client), client.devices()
+    x, far = client.buffer_from_host(X, one), client.buffer_from_host(X, two)
+    narrow = client.buffer_from_host(X[:2], one)
+    for wrong in ([(x,)], [(x,), (far,)], [(x,), (narrow,)], [(x,), (x, x)]):
+        with pytest.raises(InvalidArgument):
+            program.execute(wrong)
+    x.delete()
+    with pytest.raises(DeletedBuffer):
+        program.execute([(x,), (x,)])
+
+
+def test_donation_deletes_at_once_and_frees_there(client: RemoteClient) -> None:
+    program = add(client, "tf.aliasing_output = 0 : i32")
+    x, y = (client.buffer_from_host(X, client.devices()[0]) for _ in range(2))
+    with pytest.raises(InvalidArgument):
+        program.execute([(x,), (x,)])
+    [[kept]] = program.execute([(x,), (y,)], ExecuteOptions(0, (0,)))
+    assert (x.is_deleted(), kept.to_host().tolist()) == (False, [2, 4, 6, 8])
+    [[result]] = program.execute([(x,), (y,)])
+    assert (x.is_deleted(), y.is_deleted()) == (True, False)
+    assert result.to_host().tolist() == [2, 4, 6, 8]
+    del x, y, kept, result
+    gc.collect()
+    assert client.stats()["arrays"] == 0
+
+
+def test_an_error_of_the_server_is_in_all_that_is_computed_from_it(client: RemoteClient) -> None:
+    program, device = add(client), client.devices()[0]
+    x = client.buffer_from_host(X, device)
+    gone = wire.DELETE.pack(-1) + wire.NUMBER.pack(x.shards.number)
+    client.connection.post(wire.frame(wire.Op.DELETE, gone))
+    [failed] = program.execute([(x,), (x,)])
+    [[later]] = program.execute([failed, failed])
+    called: list[PjrtError | None] = []
+    later.ready_event().on_ready(called.append)
+    assert becomes_true(lambda: bool(called))
+    assert isinstance(called[0], InvalidArgument)
+    assert "argument was deleted" in called[0].message
+    for use in (later.to_host, later.block_until_ready, later.ready_event().wait):
+        with pytest.raises(DeletedBuffer):
+            use()
+    [[later]] = program.execute([failed, failed])  # now launches ask for their notice
+    with pytest.raises(DeletedBuffer):
+        later.to_host()
+
+
+def test_a_second_client_compiles_nothing(client: RemoteClient, address: str) -> None:
+    add(client)
+    before = client.stats()["compilations"]
+    other = RemoteClient(address)
+    x = other.buffer_from_host(X, other.devices()[0])
+    [[result]] = add(other).execute([(x,), (x,)])
+    assert result.to_host().tolist() == [2, 4, 6, 8]
+    assert (other.stats()["compilations"], other.stats()["sessions"]) == (before, 2)
+    other.close()
+    assert becomes_true(lambda: client.stats()["sessions"] == 1)
+    with pytest.raises(Unavailable, match="closed"):
+        result.to_host()
+    with pytest.raises(InvalidArgument, match="another client"):
+        client.shards((result,))
+
+
+def test_what_assumes_one_address_space_is_refused_by_name(client: RemoteClient) -> None:
+    x = client.buffer_from_host(X, client.devices()[0])
+    for name, call in {
+        "to_dlpack": x.to_dlpack,
+        "unsafe_pointer": x.unsafe_pointer,
+        "register_handler": lambda: client.register_handler("t", lambda *_: None),
+        "host_callbacks": lambda: client.compile(
+            Program(b"x", callbacks={1: lambda a: a}), CompileOptions()
+        ),
+    }.items():
+        with pytest.raises(Unimplemented, match=name):
+            call()
+    assert not {"dlpack", "unsafe_pointer", "custom_calls"} & {
+        name for name, (declared, _) in client.capabilities.sentences().items() if declared
+    }
+
+
+def test_the_socket_is_for_one_user_and_one_server(address: str) -> None:
+    assert stat.S_IMODE(os.stat(socket_path(address)).st_mode) == 0o600
+    with pytest.raises(AlreadyExists):
+        Server(plugrt.get_backend("cpu")).bind(address)
+    for wrong in ("", "tcp:localhost:1", "unix:"):
+        with pytest.raises(ConfigError, match="unix:PATH"):
+            RemoteClient(wrong)
+
+
+USES = """
+import numpy as np
+import plugrt
+f = plugrt.jit(lambda x, y: x @ y)
+x = plugrt.device_put(np.eye(3, dtype=np.float32))
+print(plugrt.devices(), float((f(x, x) + 1).sum()))
+print(plugrt.pmap(lambda x: plugrt.lax.psum(x, "i"), "i")(np.arange(4.0)))
+"""
+
+
+def test_the_plugin_is_the_default_where_the_variable_is_set(address: str) -> None:
+    shown = run_warm(USES, PLUGRT_REMOTE=address, JAX_PLATFORMS="")
+    assert shown.stdout.splitlines() == ["[cpu:0, cpu:1, cpu:2, cpu:3] 12.0", "[6. 6. 6. 6.]"]
+
+
+def test_a_server_that_does_not_answer_is_one_warning_or_the_error(tmp_path: Path) -> None:
+    code = "import plugrt\nprint(plugrt.devices())"
+    address = f"unix:{tmp_path}/none"
+    shown = run_warm(code, PLUGRT_REMOTE=address, JAX_PLATFORMS="")
+    assert "[cpu:0]" in shown.stdout
+    assert shown.stderr.count(f"plugrt serve --bind {address}") == 1
+    shown = run_warm(code, PLUGRT_REMOTE=address, JAX_PLATFORMS="remote")
+    assert "PluginUnavailable" in shown.stderr
+    assert "UNAVAILABLE: no device server answers" in shown.stderr
+    shown = run_warm(code, PLUGRT_REMOTE="", JAX_PLATFORMS="")
+    assert ("[cpu:0]" in shown.stdout, shown.stderr) == (True, "")

@@ -1,0 +1,139 @@
+"""A server of NumPy's backend lives through damaged messages, and serves other sessions."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import struct
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from plugrt.interface import CompileOptions, Program
+from plugrt_numpy import plugin
+from plugrt_remote import wire
+from plugrt_remote.addresses import connect
+from plugrt_remote.client import RemoteClient
+from plugrt_remote.values import pack
+from plugrt_remote.wire import HEAD, Op, frame
+from support.device_server import answer_to, becomes_true, serving
+from support.effort import seeds
+
+HELLO = frame(Op.HELLO, wire.NUMBER.pack(1) + wire.HELLO.pack(wire.MAGIC, wire.VERSION))
+PUT = frame(Op.PUT, wire.PUT.pack(2, 0, -1, 11, 1, 0) + struct.pack("<q", 2), 8) + b"\0" * 8
+READ = frame(Op.READ, wire.READ.pack(3, 2, 0, 0))
+REST = [
+    frame(Op.JOIN, wire.JOIN.pack(4, 1) + wire.PART.pack(2, 0)),
+    frame(Op.COPY, wire.COPY.pack(5, 2, 0, 0, -1)),
+    frame(Op.EXECUTE, wire.EXECUTE.pack(9, 10, 1, 0, 0) + struct.pack("<Q", 2)),
+    frame(Op.COMPILE, wire.COMPILE.pack(6, 9, bytes(32)) + pack(["mlir", "main", {}])),
+    frame(Op.WATCH, wire.NUMBER.pack(2)),
+    frame(Op.WAIT, wire.WAIT.pack(7, 2, -1)),
+    frame(Op.STATS, wire.STATS.pack(8, 0)),
+    frame(Op.ASK, wire.ASK.pack(9, 1, 2)),
+    frame(Op.SEGMENT, wire.SEGMENT.pack(1, 1 << 20)),
+    frame(Op.DELETE, wire.DELETE.pack(-1) + wire.NUMBER.pack(2)),
+]
+ADD = b"func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n  return %x : tensor<2xf32>\n}"
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serving(plugin.create_client({"num_devices": 2}), Path(folder)) as found,
+    ):
+        yield found
+
+
+@pytest.fixture(scope="module")
+def other(address: str) -> Iterator[RemoteClient]:
+    """Another session, which lives all the time."""
+    client = RemoteClient(address)
+    yield client
+    client.close()
+
+
+def still_serves(other: RemoteClient) -> None:
+    program = other.compile(Program(ADD), CompileOptions())
+    x = other.buffer_from_host(np.float32([1, 2]), other.devices()[0])
+    [[y]] = program.execute([(x,)])
+    assert y.to_host().tolist() == [1, 2]
+    assert becomes_true(lambda: other.stats()["sessions"] == 1)
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        ([PUT], "not allowed here"),
+        ([frame(Op.HELLO, wire.NUMBER.pack(1) + wire.HELLO.pack(b"GET / HT", 1))], "no client"),
+        ([HELLO.replace(wire.HELLO.pack(wire.MAGIC, wire.VERSION),
+                        wire.HELLO.pack(wire.MAGIC, 99))], "version 99"),
+        ([HELLO, HEAD.pack(Op.EXECUTE, 2**32 - 1, 0)], "not allowed"),
+        ([HELLO, HEAD.pack(Op.PUT, 0, 2**63)], "not allowed"),
+        ([HELLO, HEAD.pack(Op.WAIT, 0, 8)], "not allowed"),
+        ([HELLO, frame(99, b"")], "99 is not allowed"),
+        ([HELLO, frame(Op.READ, b"123")], "cannot be read"),
+        ([HELLO, PUT.replace(struct.pack("<q", 2), struct.pack("<q", 3))], "other contents"),
+        ([HELLO, PUT.replace(struct.pack("<q", 2), struct.pack("<q", -2))], "the shape"),
+        ([HELLO, REST[2]], "no program 9"),
+        ([HELLO, REST[8]], "no file descriptor"),
+        ([HELLO, frame(Op.COMPILE, wire.COMPILE.pack(6, 9, bytes(32)) + pack([]), 1) + b"x"],
+         "cannot be read"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_a_message_that_is_not_allowed_ends_its_session_with_the_reason(
+    address: str, other: RemoteClient, messages: list[bytes], expected: str
+) -> None:
+    assert expected.encode() in answer_to(address, *messages)
+    still_serves(other)
+
+
+@pytest.mark.parametrize("seed", seeds(3))
+def test_damaged_and_reordered_messages_end_no_other_session(
+    address: str, other: RemoteClient, seed: int
+) -> None:
+    rng = random.Random(seed)
+    for _ in range(40):
+        sent = rng.sample([PUT, READ, *REST], 6) if rng.random() < 0.5 else [PUT, READ, *REST]
+        stream = bytearray(HELLO + b"".join(sent))
+        for _ in range(rng.randrange(1, 4)):
+            at = rng.randrange(len(HELLO), len(stream))
+            change = rng.random()
+            if change < 0.6:
+                stream[at] = rng.randrange(256)
+            elif change < 0.8:
+                del stream[at : at + rng.randrange(1, 20)]
+            else:
+                stream[at:at] = rng.randbytes(rng.randrange(1, 20))
+        answer_to(address, bytes(stream))
+    still_serves(other)
+
+
+@pytest.mark.parametrize("fault", ["not sealed", "shorter"])
+def test_a_segment_that_could_end_the_server_is_refused(
+    address: str, other: RemoteClient, fault: str
+) -> None:
+    descriptor = os.memfd_create("test", os.MFD_ALLOW_SEALING)
+    os.ftruncate(descriptor, 4096)
+    if fault == "shorter":
+        import fcntl
+
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+    size = 4096 if fault == "not sealed" else 8192
+    with connect(address) as sock:
+        sock.sendall(HELLO)
+        socket.send_fds(sock, [frame(Op.SEGMENT, wire.SEGMENT.pack(1, size))], [descriptor])
+        os.close(descriptor)
+        found = b""
+        while part := sock.recv(1 << 16):
+            found += part
+    assert b"is not sealed, or has another size" in found
+    still_serves(other)
+    names = [os.readlink(path) for path in Path("/proc/self/fd").iterdir() if path.exists()]
+    assert not [name for name in names if "memfd:test" in name]

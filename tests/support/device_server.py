@@ -1,0 +1,57 @@
+"""A device server on a thread of the test's process, and raw connections to it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from plugrt.interface import Client
+from plugrt_remote.addresses import connect
+from plugrt_remote.serving.server import Server
+
+
+@contextmanager
+def serving(client: Client, folder: Path) -> Iterator[str]:
+    """Serves a client's devices meanwhile, and gives the address."""
+    address = f"unix:{folder}/s"
+    server = Server(client)
+    server.bind(address)
+    thread = threading.Thread(target=server.serve)
+    thread.start()
+    try:
+        yield address
+    finally:
+        server.close()
+        thread.join()
+        server.backend.pool.shutdown()
+
+
+def answer_to(address: str, *messages: bytes) -> bytes:
+    """Returns what a server sends, until it ends the connection, to one who sends and ends."""
+    with connect(address) as sock:
+        sock.settimeout(30)
+        try:
+            for message in messages:
+                sock.sendall(message)
+            sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # it has ended the connection at an earlier message
+        found = b""
+        try:
+            while part := sock.recv(1 << 16):
+                found += part
+        except ConnectionError:
+            pass  # it left messages unread
+        return found
+
+
+def becomes_true(question: Callable[[], bool], seconds: float = 30.0) -> bool:
+    """Whether it is true, or becomes so in that time: what another thread does."""
+    deadline = time.monotonic() + seconds
+    while not (found := question()) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    return found
