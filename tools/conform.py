@@ -12,9 +12,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 from tools.test_vendors import QUIET, make_environment
@@ -39,6 +42,8 @@ class Run:
     variables: Mapping[str, str] = field(default_factory=dict)
     needs_vendors: bool = False
     """Whether it needs a vendor's library, and runs in the environment that has it."""
+    serves: str = ""
+    """The plugin that `plugrt serve` serves meanwhile, to the plugin that is tried."""
     exports: str = ""
     """The plugin to test, exported as a library with the run's name."""
 
@@ -55,6 +60,7 @@ RUNS = (
     Run("xla_cpu", options=("--option", "cpu_device_count=4")),
     Run("libnumpy.so", exports="numpy", options=("--option", "num_devices=4")),
     Run("libcpu.so", exports="cpu", options=("--option", "num_devices=4")),
+    Run("remote", "plugins/remote", serves="cpu"),
     Run("cuda", "plugins/cuda", variables=QUIET, needs_vendors=True),
     Run("tpu", "plugins/tpu", variables=QUIET, needs_vendors=True),
 )
@@ -94,10 +100,30 @@ def _conform(run: Run) -> int:
         *(["--waivers", str(waivers.relative_to(ROOT))] if waivers.exists() else []),
         *(f"--{form}={BUILD.relative_to(ROOT) / run.name}.{end}" for form, end in forms.items()),
     ]  # fmt: skip
-    return subprocess.run(
-        [python.parent / command[0], *command[1:]], cwd=ROOT, check=False,
-        env={**os.environ, **run.variables},
-    ).returncode  # fmt: skip
+    with _serving(run, python.parent / command[0]) as variables:
+        return subprocess.run(
+            [python.parent / command[0], *command[1:]], cwd=ROOT, check=False,
+            env={**os.environ, **run.variables, **variables},
+        ).returncode  # fmt: skip
+
+
+@contextmanager
+def _serving(run: Run, plugrt: Path) -> Iterator[dict[str, str]]:
+    """Runs the server of a run that has one, and gives the variables with its address."""
+    if not run.serves:
+        yield {}
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        address = f"unix:{folder}/devices"
+        command = [plugrt, "serve", "--platform", run.serves, "--bind", address]
+        options = {"PLUGRT_CLIENT_CREATE_OPTIONS": f"{run.serves}:num_devices:4"}
+        with subprocess.Popen(command, env={**os.environ, **options}, stdout=PIPE) as server:
+            assert server.stdout is not None
+            server.stdout.readline()  # it serves
+            try:
+                yield {"PLUGRT_REMOTE": address}
+            finally:
+                server.terminate()
 
 
 def _write_page(run: Run) -> None:
