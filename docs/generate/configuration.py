@@ -15,7 +15,7 @@ Every setting is read from an environment variable when it is first needed. In P
 `config.update("debug_nans", True)` changes it for the process and
 `with config.override(debug_nans=True):` for a block in one thread
 (`from plugrt import config`). A value that cannot be understood raises `ConfigError`,
-which names the variable, the value and what is accepted; the first call that asks for devices
+which names the variable, the value and the accepted values; the first call of `devices`
 reads all of them, so that none is passed over. An empty variable counts as unset. Those that are
 *read at the start* cannot change while backends live: `SettingInUse` (a `RuntimeError`, as in
 JAX) says so, and `plugrt.clear_backends()` ends it, and has the environment read again.
@@ -25,8 +25,8 @@ checked, but what they set is not built: doctor warns of them.
 {table}
 Some of JAX's variables have no effect here: `JAX_BACKEND_TARGET` (its remote backend is gone),
 `ENABLE_PJRT_COMPATIBILITY` (plugrt always reads a library by the version that it states), and
-`RUNFILES_DIR`. Some that JAX takes as flags only are read from the environment here, so that a
-variable that looks set is set; the table says so.
+`RUNFILES_DIR`. Some that are flags only in JAX are read from the environment here, so that a
+variable that looks set is set; the table marks them.
 """
 
 

@@ -51,7 +51,7 @@ def groups(text: str) -> list[str]:
 @behaviour(
     15,
     "the documentation's sin(cos(x)) gives a parameter, a cosine, a sine and a tuple of it",
-    jax="JAX 0.4.31 removed `xla_computation`; this is what 0.4.20 did",
+    jax="JAX 0.4.31 removed `xla_computation`; 0.4.20 did the same",
 )
 def test_the_example_of_the_documentation() -> None:
     computation = xla_computation(f)(3.0)
@@ -69,7 +69,7 @@ def test_the_example_of_the_documentation() -> None:
 @behaviour(
     15,
     "anything with `shape` and `dtype` is an example argument: a scalar gives the same program",
-    jax="JAX 0.4.31 removed `xla_computation`; this is what 0.4.20 did",
+    jax="JAX 0.4.31 removed `xla_computation`; 0.4.20 did the same",
 )
 def test_a_scalar_by_shape_and_dtype() -> None:
     scalar = SimpleNamespace(shape=(), dtype=np.dtype(np.float32))
@@ -79,7 +79,7 @@ def test_a_scalar_by_shape_and_dtype() -> None:
 @behaviour(
     15,
     "`axis_env=[('i', 4)]` binds an axis: psum's replica_groups are {{0,1,2,3}}",
-    jax="JAX 0.4.31 removed `xla_computation`; this is what 0.4.20 did",
+    jax="JAX 0.4.31 removed `xla_computation`; 0.4.20 did the same",
 )
 def test_a_collective_over_one_axis() -> None:
     computation = xla_computation(lambda x: x - lax.psum(x, "i"), axis_env=[("i", 4)])(2)
@@ -92,7 +92,7 @@ def test_a_collective_over_one_axis() -> None:
 @behaviour(
     15,
     "over axes i=4 and j=2, psum has the groups of rows, of columns, and all eight",
-    jax="JAX 0.4.31 removed `xla_computation`; this is what 0.4.20 did",
+    jax="JAX 0.4.31 removed `xla_computation`; 0.4.20 did the same",
 )
 def test_a_collective_over_two_axes() -> None:
     def g(x: Any) -> Any:
@@ -107,7 +107,7 @@ def test_a_collective_over_two_axes() -> None:
 @behaviour(
     15,
     "text, bytes, a Graphviz graph, the program's shape, its name and its hash are to be had",
-    jax="JAX 0.4.31 removed `xla_computation`; this is what 0.4.20 did",
+    jax="JAX 0.4.31 removed `xla_computation`; 0.4.20 did the same",
 )
 def test_forms_of_a_program() -> None:
     computation = xla_computation(lambda x, y: x @ y)(MATRIX, MATRIX)
@@ -157,7 +157,7 @@ def test_one_tuple_above_a_hundred_arguments() -> None:
 @behaviour(
     15,
     "`return_shape` gives the results' shapes and dtypes beside the program, in their structure",
-    jax="JAX 0.4.31 removed `xla_computation`; this is what 0.4.20 did",
+    jax="JAX 0.4.31 removed `xla_computation`; 0.4.20 did the same",
 )
 def test_shapes_of_results() -> None:
     """Results as shapes and dtypes.
@@ -177,7 +177,7 @@ def test_shapes_of_results() -> None:
 @behaviour(
     15,
     "static arguments are part of the program",
-    jax="JAX 0.4.31 removed `xla_computation`; this is what 0.4.20 did",
+    jax="JAX 0.4.31 removed `xla_computation`; 0.4.20 did the same",
 )
 @pytest.mark.parametrize("static", [1, (1,), [1], -1])
 def test_static_arguments(static: Any) -> None:
@@ -194,7 +194,7 @@ def test_static_arguments(static: Any) -> None:
 @behaviour(
     15,
     "a donated argument is aliased to a result, also where arguments are one tuple",
-    jax="JAX 0.4.31 removed `xla_computation`; this is what 0.4.20 did",
+    jax="JAX 0.4.31 removed `xla_computation`; 0.4.20 did the same",
 )
 @pytest.mark.parametrize(
     ("tupled", "where"), [(False, "(0, {}, may-alias)"), (True, "(0, {0}, may-alias)")]
@@ -228,7 +228,7 @@ def test_parts_of_arguments_and_results() -> None:
 @behaviour(
     15,
     "named tuples are containers, in arguments and results",
-    jax="JAX 0.4.31 removed `xla_computation`; this is what 0.4.20 did",
+    jax="JAX 0.4.31 removed `xla_computation`; 0.4.20 did the same",
 )
 def test_named_tuples_are_containers() -> None:
     make = xla_computation(lambda p: Pair(p.b, p.a + 1), return_shape=True)
@@ -259,7 +259,7 @@ def test_constant_results_are_always_there(instantiate: bool | None) -> None:
 @behaviour(
     15,
     "every argument stays a parameter, and arrays that the function closes over are constants",
-    jax="JAX 0.4.31 removed `xla_computation`; this is what 0.4.20 did",
+    jax="JAX 0.4.31 removed `xla_computation`; 0.4.20 did the same",
 )
 @pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "complex64", "bfloat16"])
 def test_unused_arguments_and_closures(dtype: str) -> None:

@@ -58,7 +58,7 @@ class Config(Options):
     )  # fmt: skip
     platform_name = option(
         "JAX_PLATFORM_NAME", LOWER, None,
-        "Deprecated, as in JAX: which backend is the default, among those of JAX_PLATFORMS if that "
+        "Deprecated, as in JAX: which backend is the default, among JAX_PLATFORMS if that "
         "is set. One that is not there fails only calls without a name.",
         at_start=True,
     )  # fmt: skip
@@ -100,15 +100,15 @@ class Config(Options):
     )  # fmt: skip
     probe_seconds = option(
         "PLUGRT_PROBE_SECONDS", number(0.1), 20.0,
-        "How long such a trial may take; a library that takes longer is broken.",
+        "The longest time of such a trial; a library that needs more is broken.",
     )  # fmt: skip
     doctor_seconds = option(
         "PLUGRT_DOCTOR_SECONDS", number(1.0), 30.0,
-        "How long `plugrt doctor` may take for all that it tries.",
+        "The longest time of all trials of `plugrt doctor`.",
     )  # fmt: skip
     cache_dir = option(
         "PLUGRT_CACHE_DIR", TEXT, None,
-        "The folder for what plugrt remembers between runs; unset means plugrt in XDG_CACHE_HOME "
+        "The folder for plugrt's records between runs; unset means plugrt in XDG_CACHE_HOME "
         "or ~/.cache.",
     )  # fmt: skip
     init_warn_seconds = option(
@@ -154,7 +154,7 @@ class Config(Options):
     )  # fmt: skip
     cross_host_transfer_socket_address = option(
         "JAX_CROSS_HOST_TRANSFER_SOCKET_ADDRESS", TEXT, None,
-        "host:port at which this process answers when another copies an array from its cpu "
+        "The host:port where this process answers when another copies an array from its cpu "
         "devices; port 0 takes a free one. Without it arrays do not go to devices of other "
         "processes.",
         at_start=True,
@@ -167,7 +167,7 @@ class Config(Options):
     )  # fmt: skip
     cross_host_transfer_timeout_seconds = option(
         "JAX_CROSS_HOST_TRANSFER_TIMEOUT_SECONDS", integer(1), 60,
-        "How long such a copy waits for the other process to take part.",
+        "How long such a copy waits for the other process to join.",
         at_start=True,
     )  # fmt: skip
     cross_host_transfer_transfer_size = option(
@@ -177,17 +177,17 @@ class Config(Options):
     )  # fmt: skip
     cuda_visible_devices = option(
         "JAX_CUDA_VISIBLE_DEVICES", INTEGERS, None,
-        "The devices that a library named cuda uses, by index. (JAX takes it as a flag only.)",
+        "The devices that a library named cuda uses, by index. (In JAX it is a flag only.)",
         at_start=True,
     )  # fmt: skip
     rocm_visible_devices = option(
         "JAX_ROCM_VISIBLE_DEVICES", INTEGERS, None,
-        "The devices that a library named rocm uses, by index. (JAX takes it as a flag only.)",
+        "The devices that a library named rocm uses, by index. (In JAX it is a flag only.)",
         at_start=True,
     )  # fmt: skip
     oneapi_visible_devices = option(
         "JAX_ONEAPI_VISIBLE_DEVICES", INTEGERS, None,
-        "The devices that a library named oneapi uses, by index. (JAX takes it as a flag only.)",
+        "The devices that a library named oneapi uses, by index. (In JAX it is a flag only.)",
         at_start=True,
     )  # fmt: skip
     mock_gpu_topology = option(
@@ -222,12 +222,12 @@ class Config(Options):
     )  # fmt: skip
     xla_python_client_preallocate = option(
         "XLA_PYTHON_CLIENT_PREALLOCATE", BOOLEAN, None,
-        "Whether GPU backends take their share of the device's memory at the start.",
+        "Whether GPU backends allocate their share of the device's memory at the start.",
         at_start=True,
     )  # fmt: skip
     xla_client_mem_fraction = option(
         "XLA_CLIENT_MEM_FRACTION", number(), None,
-        "The share of the device's memory that GPU backends take; else "
+        "The share of the device's memory that GPU backends allocate; else "
         "XLA_PYTHON_CLIENT_MEM_FRACTION says (deprecated).", also="XLA_PYTHON_CLIENT_MEM_FRACTION",
         at_start=True,
     )  # fmt: skip
@@ -261,7 +261,7 @@ class Config(Options):
     default_matmul_precision = option(
         "JAX_DEFAULT_MATMUL_PRECISION",
         choice("default", "bfloat16", "high", "tensorfloat32", "highest", "float32"), None,
-        "The precision of matrix products and convolutions that ask for none.", traced=True,
+        "The precision of matrix products and convolutions that state none.", traced=True,
     )  # fmt: skip
     disable_jit = option(
         "JAX_DISABLE_JIT", BOOLEAN, False,
@@ -357,7 +357,7 @@ class Config(Options):
         "PLUGRT_QUICK_COMPILE_BYTES", integer(0), 0,
         "Programs of at most so many bytes (as StableHLO artifacts) are compiled by XLA's CPU "
         "compiler without its fusion emitters: about 0.6 of the time. Results may differ in the "
-        "last digits, as those of cbrt do. 0 means never.",
+        "last digits, as in cbrt. 0 means never.",
         launched=True,
     )  # fmt: skip
     enable_compilation_cache = option(
@@ -371,7 +371,7 @@ class Config(Options):
     )  # fmt: skip
     compilation_cache_max_size = option(
         "JAX_COMPILATION_CACHE_MAX_SIZE", integer(-1), -1,
-        "The size in bytes beyond which the least recently used entries go; -1 means no bound.",
+        "The size of all entries in bytes; the least recently used go first; -1 means no bound.",
     )  # fmt: skip
     persistent_cache_min_compile_time_secs = option(
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", number(), 0.01,
@@ -406,7 +406,7 @@ class Config(Options):
     )  # fmt: skip
     coordinator_bind_address = option(
         "JAX_COORDINATOR_BIND_ADDRESS", TEXT, None,
-        "host:port at which the coordinator listens, where that is not its address.",
+        "The host:port where the coordinator listens, if it is not its address.",
     )  # fmt: skip
     coordinator_secret = option(
         "PLUGRT_COORDINATOR_SECRET", SECRET, None,
@@ -415,11 +415,11 @@ class Config(Options):
     )  # fmt: skip
     num_processes = option(
         "JAX_NUM_PROCESSES", integer(1), None,
-        "How many processes there are. (JAX takes it as an argument only.)",
+        "How many processes there are. (In JAX it is an argument only.)",
     )  # fmt: skip
     process_id = option(
         "JAX_PROCESS_ID", integer(0), None,
-        "The index of this process. (JAX takes it as an argument only.)",
+        "The index of this process. (In JAX it is an argument only.)",
     )  # fmt: skip
     local_device_ids = option(
         "JAX_LOCAL_DEVICE_IDS", INTEGERS, None,
@@ -427,7 +427,7 @@ class Config(Options):
     )  # fmt: skip
     partition_index = option(
         "JAX_PARTITION_INDEX", integer(0), None,
-        "The partition that this process's devices are in; libraries are told.",
+        "The partition that this process's devices are in; libraries get it.",
         also="JAX_SLICE_INDEX",
     )  # fmt: skip
 
