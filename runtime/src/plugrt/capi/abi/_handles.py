@@ -1,5 +1,5 @@
 # Made by plugrt.capi.abi.generate from the declarations; do not edit.
-"""Argument struct to the fields in which its function returns a handle."""
+"""Maps each argument struct to the fields in which its function returns a handle."""
 
 HANDLES: dict[str, tuple[str, ...]] = {
     "PJRT_Client_Create_Args": ("client",),

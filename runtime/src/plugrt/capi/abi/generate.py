@@ -125,9 +125,10 @@ _HANDLE = re.compile(r"(?:const )?(\w+)\* (\w+)")
 
 
 def handles() -> dict[str, tuple[str, ...]]:
-    """Returns argument struct to the fields in which its function returns a handle.
+    """Maps each argument struct to the fields in which its function returns a handle.
 
-    Pointers that come with a function that frees them are no handles, and may be NULL.
+    Pointers that are returned together with a function that frees them are no handles, and may be
+    NULL.
     """
     members = [*d.functions(), *(e for t in d.EXTENSIONS.values() for e in d.entries(t))]
     opaque = {*OPAQUE, *EXTENSION_OPAQUE}
@@ -154,7 +155,7 @@ def handles_module() -> str:
     """Returns the text of the module ``_handles.py``."""
     lines = (f'    "{name}": {fields!r},' for name, fields in handles().items())
     return f"""# Made by plugrt.capi.abi.generate from the declarations; do not edit.
-\"""Argument struct to the fields in which its function returns a handle.\"""
+\"""Maps each argument struct to the fields in which its function returns a handle.\"""
 
 HANDLES: dict[str, tuple[str, ...]] = {{
 {chr(10).join(lines)}
