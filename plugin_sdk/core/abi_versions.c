@@ -107,8 +107,6 @@ static uint64_t hash_platform(const AbiVersion *version) {
 VERSION_BYTES(RuntimeAbiVersion, runtime)
 VERSION_BYTES(ExecutableAbiVersion, executable)
 
-/* --- the table ---------------------------------------------------------------------------------- */
-
 DEFINE_EXTENSION(abi_version, AbiVersion, PJRT_ABIVERSION_SLOTS)
 
 static void set_functions(PJRT_AbiVersion_Extension *table) {

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-/* --- kept once it was asked for ----------------------------------------------------------------------- */
-
 /* Writes what Bridge.<method>(executable) answers to a text, once. */
 static PJRT_Error *keep_text(PJRT_Executable *executable, const char *method, const char *function,
                              atomic_int *is_kept, Text *text, Text *format) {
@@ -93,8 +91,6 @@ static PJRT_Error *executable_costs(struct PJRT_Executable_GetCostAnalysis_Args 
   args->num_properties = executable->num_costs;
   return error;
 }
-
-/* --- asked each time ------------------------------------------------------------------------------------ */
 
 static int64_t figure(PyObject *object, const char *name) {
   PyObject *value = PyObject_GetAttrString(object, name);

@@ -1,4 +1,5 @@
-/* Copies of buffers in other memories and of other types, their addresses, and buffers that take over from others. */
+/* Copies of buffers to other memories and to other types, addresses of buffers, and buffers that
+   take over the contents of others. */
 #include "core.h"
 
 static PJRT_Error *copy_buffer(PJRT_Buffer *buffer, const Place *place, const char *function,
@@ -30,8 +31,6 @@ static PJRT_Error *copy_to_memory(struct PJRT_Buffer_CopyToMemory_Args *args) {
   PJRT_Error *error = find_place(args->buffer->client, NULL, args->dst_memory, function, &place);
   return error ? error : copy_buffer(args->buffer, &place, function, &args->dst_buffer);
 }
-
-/* --- the same bytes as another array --------------------------------------------------------------- */
 
 /* An error for a shape that is no reading of a buffer's bytes. */
 static PJRT_Error *check_bitcast(PJRT_Buffer *buffer, const Shape *shape, const char *function) {
@@ -71,8 +70,6 @@ static PJRT_Error *bitcast(struct PJRT_Buffer_Bitcast_Args *args) {
   return error;
 }
 
-/* --- addresses ------------------------------------------------------------------------------------- */
-
 static PJRT_Error *ask_pointer(PJRT_Buffer *buffer, const char *function, uintptr_t *pointer) {
   Entry entry;
   PJRT_Error *error = require_contents(buffer, function);
@@ -98,13 +95,12 @@ static PJRT_Error *data_pointer(struct PJRT_Buffer_OpaqueDeviceMemoryDataPointer
   return error;
 }
 
-/* --- a buffer that takes another's contents once something else is done ------------------------------- */
-
 typedef struct {
   PJRT_Buffer *taker, *giver;
 } Handover;
 
-/* The host calls this once: what the handover waits for is done, or failed. */
+/* The host calls this once, when the event that the handover waits for is complete or has failed.
+   */
 static void dependency_is_ready(PJRT_Buffer_DonateWithControlDependency_Callback_Args *args) {
   Handover *handover = args->callback_data;
   Entry entry;

@@ -1,4 +1,5 @@
-/* The contents of buffers in the host's memory: now, when they are there, or where it says later. */
+/* Reads buffers into the host's memory: at once, when the contents are ready, or to an address that
+   the host gives later. */
 #include "core.h"
 
 /* A read that is under way. It keeps the buffer, and the buffer's contents from being deleted. */
@@ -155,8 +156,6 @@ static PJRT_Error *copy_raw(struct PJRT_Buffer_CopyRawToHost_Args *args) {
   return answer_read(args->buffer, NULL, args->offset, args->dst, (size_t)args->transfer_size,
                      function, &args->event);
 }
-
-/* --- where the host says later where to ------------------------------------------------------------ */
 
 typedef struct {
   PJRT_Buffer *buffer;

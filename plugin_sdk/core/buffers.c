@@ -24,8 +24,6 @@ PJRT_Error *measure(const Shape *shape, const char *function, size_t *size) {
   return NULL;
 }
 
-/* --- when the contents are there ------------------------------------------------------------------ */
-
 /* Tells a future of the exception that is set, and clears it. */
 static void fail_with_exception(PyObject *completion) {
   PyObject *type, *value, *traceback;
@@ -61,8 +59,6 @@ static Future *watch(PJRT_Client *client, PyObject *object) {
   Py_DECREF(completion);
   return future;
 }
-
-/* --- making and freeing ----------------------------------------------------------------------------- */
 
 /* Takes the reference to `ready`, also when it fails. */
 static PJRT_Buffer *allocate(PJRT_Memory *memory, PJRT_Device *device, const Shape *shape,
@@ -142,8 +138,6 @@ static PJRT_Error *buffer_destroy(struct PJRT_Buffer_Destroy_Args *args) {
   return NULL;
 }
 
-/* --- contents that come later ----------------------------------------------------------------------- */
-
 /* Calls the backend's delete; XLA's client ends the process if PJRT_Buffer_Delete fails. */
 static void delete_object(PyObject *object) {
   PyObject *answer = PyObject_CallMethod(object, "delete", NULL);
@@ -190,8 +184,6 @@ PJRT_Error *require_contents(PJRT_Buffer *buffer, const char *function) {
                         function);
   return future_error(buffer->ready);
 }
-
-/* --- deleting --------------------------------------------------------------------------------------- */
 
 int buffer_hold(PJRT_Buffer *buffer) {
   long holds = buffer->holds;

@@ -1,4 +1,4 @@
-/* PJRT_Client: created and closed in Python; what it states is kept in C. */
+/* PJRT_Client. Python creates and closes it; C keeps its attributes. */
 #include "core.h"
 
 #include <limits.h>
@@ -233,7 +233,7 @@ static PJRT_Error *client_topology(struct PJRT_Client_TopologyDescription_Args *
   return NULL;
 }
 
-/* Hosts tell which processes are alive; a backend of one process has no use for it. */
+/* Hosts report which processes are alive. A backend of one process does not use this. */
 static PJRT_Error *update_processes(struct PJRT_Client_UpdateGlobalProcessInfo_Args *args) {
   (void)args;
   return NULL;

@@ -1,4 +1,4 @@
-/* PJRT_ExecuteContext: what a host gives the handlers of custom calls that a launch runs. */
+/* PJRT_ExecuteContext: user data that a host passes to the handlers of custom calls of a launch. */
 #include "core.h"
 
 #include <pthread.h>
@@ -56,7 +56,7 @@ static PJRT_Error *context_create(struct PJRT_ExecuteContext_Create_Args *args) 
   return args->context ? NULL : no_host_memory();
 }
 
-/* The data stays the host's: what is freed here is the list of it. */
+/* The host owns the data; this frees only the list. */
 static PJRT_Error *context_destroy(struct PJRT_ExecuteContext_Destroy_Args *args) {
   UserData *each = args->context == NULL ? NULL : args->context->data;
   while (each != NULL) {

@@ -1,8 +1,9 @@
-/* What the files of the core share: the objects behind PJRT's handles, and entering Python.
+/* Declarations that the core's files share: the objects behind PJRT's handles, and the functions
+ * that enter Python.
  *
  * Every handle is memory whose first word is NULL: since PJRT 0.105 hosts read a table of functions
- * there (PJRT_Memory, PJRT_Error), and take NULL for none. Nothing but what enters Python
- * needs the interpreter's lock (GIL); hosts ask for the rest while they hold locks of their own. */
+ * there (PJRT_Memory, PJRT_Error), and treat NULL as "no table". Only functions that enter Python
+ * need the interpreter's lock (GIL); hosts call the others while they hold their own locks. */
 #ifndef PLUGRT_CORE_H
 #define PLUGRT_CORE_H
 
@@ -60,7 +61,8 @@ typedef struct Table {
   PJRT_Api api;
   PyObject *bridge; /* plugrt_sdk.export.bridge.Bridge */
   int makes_topologies;
-  atomic_int refuses_handlers; /* of custom calls: its newest client takes none */
+  atomic_int refuses_handlers; /* handlers of custom calls are given to its newest client; false if
+                                  that client accepts none */
   Arena arena;
   const PJRT_NamedValue *attributes;
   size_t num_attributes;
@@ -134,13 +136,14 @@ struct PJRT_TopologyDescription {
 struct PJRT_Client {
   const void *functions;
   Table *table;
-  atomic_long references; /* the host's, and those of buffers and executables */
+  atomic_long references; /* one reference of the host, one for each buffer and executable */
   Arena arena;
   PyObject *object;
   int process_index;
   int is_asynchronous, donates, has_processes;
   int takes_layouts; /* other than row-major, of arrays that are put */
-  int is_on_host, takes_views; /* arrays lie in memory that hosts can read, and may be the host's */
+  int is_on_host, takes_views; /* arrays are in memory that hosts can read, and may share the host's
+                                  */
   PJRT_Device **devices, **addressable_devices;
   size_t num_devices, num_addressable_devices;
   PJRT_Memory **memories;
@@ -169,7 +172,7 @@ void fill_topology(PJRT_Api *api);
 
 /* --- buffers.c, buffer_facts.c ------------------------------------------------------------------ */
 
-/* A shape, an element type, and the order in which the dimensions lie on the device. */
+/* A shape, an element type, and the order of the dimensions in device memory. */
 typedef struct {
   PJRT_Buffer_Type type;
   const int64_t *dims;
@@ -185,10 +188,11 @@ PJRT_Error *measure(const Shape *shape, const char *function, size_t *size);
 
 struct PJRT_Buffer {
   const void *functions;
-  atomic_long references; /* the host's, and those of whoever still reads or fills it */
+  atomic_long references; /* one reference of the host, one for each reader or writer */
   PJRT_Client *client;
   PyObject *object; /* interface Buffer; NULL: not there yet, or failed (the GIL guards it) */
-  PJRT_Buffer *source; /* whose object it is, if another's, of which it keeps a hold */
+  PJRT_Buffer *source; /* the buffer that owns the object, if it is another one; this buffer keeps a
+                          reference to it */
   PJRT_Device *device;
   PJRT_Memory *memory;
   Future *ready;
@@ -202,13 +206,13 @@ struct PJRT_Buffer {
   int64_t dims[]; /* and then minor_to_major */
 };
 
-/* Makes a handle of an interface Buffer, whose reference it takes, also when it fails (NULL, with
- * an exception). The future of its contents is made too; the GIL is held. */
+/* Makes a handle for an interface Buffer and steals the reference to it, also on failure (NULL,
+ * with an exception). Makes the future of its contents, too. The caller holds the GIL. */
 PJRT_Buffer *make_buffer(PJRT_Memory *memory, PJRT_Device *device, PyObject *object,
                          const Shape *shape);
 /* Makes a handle whose contents come later; NULL if there is no memory. No GIL is needed. */
 PJRT_Buffer *make_promise(PJRT_Memory *memory, PJRT_Device *device, const Shape *shape);
-/* Gives a promise its contents, whose reference it takes; the GIL is held. */
+/* Gives a promise its contents and steals the reference to them. The caller holds the GIL. */
 void fulfil_promise(PJRT_Buffer *buffer, PyObject *object);
 /* Gives a promise the contents of another buffer; the GIL is held. */
 void share_contents(PJRT_Buffer *buffer, PJRT_Buffer *source);
@@ -241,7 +245,8 @@ typedef struct {
 /* Finds the device and the memory that a host names by one or both of them. */
 PJRT_Error *find_place(PJRT_Client *client, PJRT_Device *device, PJRT_Memory *memory,
                        const char *function, Place *place);
-/* Finds the bytes of an array; an error for what is none, or not row-major on the device. */
+/* Computes the size of an array in bytes. Returns an error for an invalid array and for one that is
+   not row-major on the device. */
 PJRT_Error *check_array(const HostArray *array, const char *function, size_t *size);
 /* Puts an array that was checked; the host may change it when `done` is complete (NULL: on return).
  * Returns the interface's Buffer, or NULL with an exception; the GIL is held. */
@@ -265,7 +270,7 @@ typedef struct {
   Text memory_kind;
 } Output;
 
-/* Strings or arrays of bytes, as hosts take several. */
+/* Strings or byte arrays in the form in which hosts receive several. */
 typedef struct {
   const char **data; /* NULL: not stated; an arena's memory, also where there are none of them */
   size_t *sizes;
@@ -275,7 +280,8 @@ typedef struct {
 struct PJRT_Executable {
   const void *functions;
   atomic_long references;
-  PJRT_TopologyDescription *topology; /* what it was compiled for: a client's, or one without */
+  PJRT_TopologyDescription *topology; /* the topology it was compiled for: a client's, or one
+                                         without a client */
   Arena arena;
   PyObject *object; /* interface Executable */
   Text name;
@@ -288,8 +294,9 @@ struct PJRT_Executable {
   Texts output_shardings, parameter_shardings;
   Text device_assignment, compile_options;
   PJRT_Layouts_MemoryLayout **output_layouts, **parameter_layouts; /* NULL: unknown */
-  size_t num_parameters; /* of which the layouts are known */
-  atomic_int has_fingerprint, has_program, has_costs; /* what was asked for and is kept */
+  size_t num_parameters; /* properties that were requested and are now kept */
+  atomic_int has_fingerprint, has_program, has_costs; /* properties that were requested and are now
+                                                         kept */
   Text fingerprint, program, program_format;
   const PJRT_NamedValue *costs;
   size_t num_costs;
@@ -306,12 +313,12 @@ struct PJRT_LoadedExecutable {
   atomic_int is_deleted;
 };
 
-/* What a host gives a launch for the handlers of its custom calls: pointers by their types' ids. */
+/* User data that a host passes to the handlers of custom calls of a launch: pointers by type id. */
 PJRT_Error *context_add(PJRT_ExecuteContext *context, int64_t type_id, void *data);
 /* Returns them as a dict from id to address, or None if there are none; the GIL is held. */
 PyObject *context_data(const PJRT_ExecuteContext *context);
 
-/* Make handles of what Bridge describes; NULL with an exception. */
+/* Make handles from Bridge's descriptions; return NULL with an exception on failure. */
 PJRT_Executable *make_executable(PJRT_TopologyDescription *topology, PyObject *description);
 PJRT_LoadedExecutable *make_loaded(PJRT_Client *client, PyObject *description);
 void executable_release(PJRT_Executable *executable);

@@ -1,7 +1,7 @@
 /* Reads what Bridge says of a client: its names, memories and devices, once, when it is made. */
 #include "core.h"
 
-/* Returns an array of what the client has, by the indices in a sequence; NULL with an exception. */
+/* Returns the client's items at the indices in a sequence; NULL with an exception on failure. */
 static void **select_items(PJRT_Client *client, PyObject *indices, void *const *items, size_t count,
                            size_t *selected) {
   Py_ssize_t size = PySequence_Size(indices);

@@ -1,4 +1,5 @@
-/* PJRT_DeviceDescription, PJRT_Device and PJRT_Memory: what is kept of them is answered in C. */
+/* PJRT_DeviceDescription, PJRT_Device and PJRT_Memory. C answers from the attributes that it keeps.
+   */
 #include "core.h"
 
 /* Defines a function that copies a member of a handle to a field of the arguments. */
@@ -97,8 +98,6 @@ static PJRT_Error *device_memory_stats(struct PJRT_Device_MemoryStats_Args *args
   leave_python(&entry);
   return error;
 }
-
-/* --- what hosts mark on a device -------------------------------------------------------------------- */
 
 /* A launch that was accepted runs at once: none waits that could be made to fail. */
 static PJRT_Error *poison_execution(struct PJRT_Device_PoisonExecution_Args *args) {

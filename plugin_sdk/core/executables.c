@@ -1,7 +1,5 @@
-/* PJRT_Executable and PJRT_LoadedExecutable: their handles, made of what Bridge describes. */
+/* PJRT_Executable and PJRT_LoadedExecutable: makes their handles from Bridge's descriptions. */
 #include "core.h"
-
-/* --- made from what Python describes ------------------------------------------------------------ */
 
 void executable_release(PJRT_Executable *executable) {
   if (atomic_fetch_sub(&executable->references, 1) != 1)
@@ -32,7 +30,7 @@ static int read_order_of(Arena *arena, PyObject *order, Shape *shape) {
   return 0;
 }
 
-/* Reads a tuple of strings or bytes, or None for what the backend does not say. */
+/* Reads a tuple of strings or bytes, or None if the backend does not provide them. */
 static int read_texts(Arena *arena, PyObject *tuple, Texts *texts) {
   if (tuple == Py_None)
     return 0;
@@ -52,7 +50,7 @@ static int read_texts(Arena *arena, PyObject *tuple, Texts *texts) {
   return PyErr_Occurred() ? -1 : 0;
 }
 
-/* The forms in which hosts ask for the results' types: flat lists. */
+/* Fills the flat lists in which hosts receive the results' types. */
 static int flatten_outputs(PJRT_Executable *made) {
   size_t rank = 0, count = made->num_outputs;
   for (size_t i = 0; i < count; i++)
@@ -78,7 +76,7 @@ static int flatten_outputs(PJRT_Executable *made) {
   return made->output_layouts == NULL ? -1 : 0;
 }
 
-/* Reads a type, dimensions and their order of each result, and what memories they are in. */
+/* Reads the type, the dimensions, the dimension order and the memory kind of each result. */
 static int read_outputs(PJRT_Executable *made, PyObject *outputs, PyObject *kinds) {
   made->num_outputs = (size_t)PyTuple_Size(outputs);
   if (PyErr_Occurred() || read_texts(&made->arena, kinds, &made->output_memory_kinds))
@@ -99,7 +97,7 @@ static int read_outputs(PJRT_Executable *made, PyObject *outputs, PyObject *kind
   return made->outputs == NULL ? -1 : flatten_outputs(made);
 }
 
-/* Reads the order of each parameter's dimensions, or None for what the backend does not say. */
+/* Reads the dimension order of each parameter, or None if the backend does not provide it. */
 static int read_parameters(PJRT_Executable *made, PyObject *tuple) {
   if (tuple == Py_None)
     return 0;
@@ -120,7 +118,7 @@ static int read_parameters(PJRT_Executable *made, PyObject *tuple) {
   return made->parameter_layouts == NULL ? -1 : 0;
 }
 
-/* Hosts take as many as there are results: a backend that says more or less is wrong. */
+/* Hosts read one item for each result: a backend that gives more or fewer is wrong. */
 static int check_count(const Texts *texts, size_t count, const char *what) {
   if (texts->data == NULL || texts->count == count)
     return 0;

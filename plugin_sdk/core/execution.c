@@ -53,7 +53,7 @@ static PJRT_Error *check(const Execute *args) {
   return check_options(args->options);
 }
 
-/* Returns the arguments as the interface takes them: a tuple of buffers for each parameter. */
+/* Returns the arguments in the interface's form: a tuple of buffers for each parameter. */
 static PyObject *make_arguments(const Execute *args) {
   PyObject *arguments = PyList_New((Py_ssize_t)args->num_args);
   for (size_t i = 0; arguments != NULL && i < args->num_args; i++) {
@@ -192,7 +192,7 @@ static int make_events(const Execute *args) {
   return -1;
 }
 
-/* The backend says which arguments it donated: those that are deleted now. */
+/* Marks the arguments that the backend donated: those that are deleted now. */
 static int mark_donated(const Execute *args) {
   if (!args->executable->client->donates)
     return 0;
@@ -222,7 +222,7 @@ static PJRT_Error *execute(Execute *args) {
   if (results == NULL || fill_results(args, results) || mark_donated(args) ||
       (args->device_complete_events != NULL && make_events(args))) {
     error = take_exception("LoadedExecutable_Execute");
-    /* A launch that failed may have taken arguments before; its error is told, and no second one. */
+    /* A failed launch may have donated arguments before it failed; report its error only. */
     if (mark_donated(args))
       PyErr_Clear();
     destroy_results(args);

@@ -1,9 +1,7 @@
 /* The extension FFI: handlers of custom calls (XLA_FFI_Handler), and the data they are given. */
 #include "core.h"
 
-/* --- types of data: the process's, as handlers are ------------------------------------------------- */
-
-/* A type has one id; the host that names none (0) is told it. */
+/* A type has one id; a host that passes 0 receives it. */
 PJRT_Error *register_type(Table *table, struct PJRT_FFI_Type_Register_Args *args) {
   static const char function[] = "FFI_Type_Register";
   Entry entry;
@@ -38,8 +36,6 @@ static PJRT_Error *user_data_add(struct PJRT_FFI_UserData_Add_Args *args) {
   return context_add(args->context, args->user_data.type_id, args->user_data.data);
 }
 
-/* --- handlers, which a table has for all clients --------------------------------------------------- */
-
 static const char function[] = "FFI_Register_Handler";
 
 PJRT_Error *register_handler(Table *table, struct PJRT_FFI_Register_Handler_Args *args) {
@@ -67,8 +63,6 @@ PJRT_Error *register_handler(Table *table, struct PJRT_FFI_Register_Handler_Args
   leave_python(&entry);
   return error;
 }
-
-/* --- the table ---------------------------------------------------------------------------------- */
 
 DEFINE_EXTENSION(ffi, FFI, PJRT_FFI_SLOTS)
 

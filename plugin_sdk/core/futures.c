@@ -72,7 +72,7 @@ void future_release(Future *future) {
   if (future == NULL || future == &ready || atomic_fetch_sub(&future->references, 1) != 1)
     return;
   if (!future_is_done(future)) {
-    future->references = 1; /* callbacks that are left are told, and may keep a reference */
+    future->references = 1; /* call the remaining callbacks; one may keep a reference */
     future_complete(future, PJRT_Error_Code_CANCELLED, dropped, sizeof dropped - 1);
     future_release(future);
     return;

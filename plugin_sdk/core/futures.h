@@ -25,7 +25,7 @@ void future_follow(Future *target, Future *source); /* the same, once the source
 int future_then(Future *future, FutureCallback call, void *argument);
 /* Complete when all are, with the first error; NULL if there is no memory. */
 Future *future_join(Future *const *futures, size_t count);
-PJRT_Event *make_event(Future *future); /* takes the reference; NULL if there is no memory */
+PJRT_Event *make_event(Future *future); /* steals the reference; NULL if there is no memory */
 void free_event(PJRT_Event *event);
 void fill_events(PJRT_Api *api);
 void prepare_futures(void);

@@ -1,10 +1,11 @@
 """Makes ``slots.h`` from the declarations of `plugrt.capi.abi`, for the core in C.
 
-And the two files that name the core's sources, ``sources.h`` for the core and ``core_sources.py``
-for Python, so that a core of other sources is not taken for theirs. ``pjrt.h`` is a link to the
-runtime's, copied into an sdist. Run ``python plugin_sdk/core/generate.py`` after a change there or
-in the core; a test keeps them in step. Where two branches changed the core, git may find a
-conflict in these files: what this makes resolves it.
+It also makes the two files that list the core's sources, ``sources.h`` for C and
+``core_sources.py`` for Python, by which Python recognises a core that was built from other sources.
+``pjrt.h`` is a link to the runtime's, copied into an sdist. Run ``python
+plugin_sdk/core/generate.py`` after a change there or in the core; a test compares the files. Where
+two branches changed the core, git may report a conflict in these files: run this again to resolve
+it.
 """
 
 from __future__ import annotations

@@ -100,8 +100,6 @@ layouts_of_parameters(struct PJRT_Layouts_Executable_GetParameterLayouts_Args *a
   return NULL;
 }
 
-/* --- the table ---------------------------------------------------------------------------------- */
-
 DEFINE_EXTENSION(layouts, Layouts, PJRT_LAYOUTS_SLOTS)
 
 static void set_functions(PJRT_Layouts_Extension *table) {

@@ -17,8 +17,6 @@ static PJRT_Error *memory_description_kind(struct PJRT_MemoryDescription_Kind_Ar
   return NULL;
 }
 
-/* --- the table ---------------------------------------------------------------------------------- */
-
 DEFINE_EXTENSION(memory_descriptions, MemoryDescriptions, PJRT_MEMORYDESCRIPTIONS_SLOTS)
 
 static void set_functions(PJRT_MemoryDescriptions_Extension *table) {

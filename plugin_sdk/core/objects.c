@@ -1,8 +1,6 @@
 /* The core's Python types: a block of the host's memory, and a callable that completes a future. */
 #include "core.h"
 
-/* --- HostMemory ---------------------------------------------------------------------------------- */
-
 typedef struct {
   PyObject ob_base;
   void *base;
@@ -59,8 +57,6 @@ static PyType_Spec host_memory_spec = {
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = host_memory_slots,
 };
-
-/* --- Completion ---------------------------------------------------------------------------------- */
 
 typedef struct {
   PyObject ob_base;

@@ -1,8 +1,6 @@
 /* What hosts ask of a PJRT_Executable and a PJRT_LoadedExecutable that is kept in C. */
 #include "core.h"
 
-/* --- loaded executables --------------------------------------------------------------------------- */
-
 static PJRT_Error *loaded_destroy(struct PJRT_LoadedExecutable_Destroy_Args *args) {
   if (args->executable == NULL)
     return NULL;
@@ -59,8 +57,6 @@ static PJRT_Error *loaded_is_deleted(struct PJRT_LoadedExecutable_IsDeleted_Args
   args->is_deleted = (uint8_t)args->executable->is_deleted;
   return NULL;
 }
-
-/* --- what is known without asking --------------------------------------------------------------------- */
 
 static PJRT_Error *executable_destroy(struct PJRT_Executable_Destroy_Args *args) {
   if (args->executable == NULL)

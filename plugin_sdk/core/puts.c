@@ -48,7 +48,7 @@ PJRT_Error *read_order(PJRT_Client *client, const PJRT_Buffer_MemoryLayout *layo
     return NULL;
   if (!client->takes_layouts || !is_order(layout, shape))
     return require_row_major(layout, shape, function);
-  /* Each dimension once: what is made of it has no room for another order. */
+  /* Each dimension once: the array that is made from this has room for one order only. */
   for (size_t i = 0; i < shape->num_dims; i++) {
     size_t found = 0;
     for (size_t j = 0; j < shape->num_dims; j++)
@@ -60,8 +60,6 @@ PJRT_Error *read_order(PJRT_Client *client, const PJRT_Buffer_MemoryLayout *layo
   *order = layout->tiled.minor_to_major;
   return NULL;
 }
-
-/* --- the memory that an array takes ----------------------------------------------------------------- */
 
 typedef struct {
   const char *start;
@@ -102,8 +100,6 @@ PJRT_Error *check_array(const HostArray *array, const char *function, size_t *si
                         "PJRT_%s: the strides reach beyond all memory", function);
   return NULL;
 }
-
-/* --- into Python ------------------------------------------------------------------------------------ */
 
 PyObject *put_array(const HostArray *array, size_t size, const Place *place, Future *done) {
   Extent extent;
@@ -184,8 +180,6 @@ static PJRT_Error *buffer_from_host(struct PJRT_Client_BufferFromHostBuffer_Args
   return no_host_memory();
 }
 
-/* --- contents that nobody states -------------------------------------------------------------------- */
-
 static PJRT_Error *
 create_uninitialized(struct PJRT_Client_CreateUninitializedBuffer_Args *args) {
   static const char function[] = "Client_CreateUninitializedBuffer";
@@ -207,8 +201,6 @@ create_uninitialized(struct PJRT_Client_CreateUninitializedBuffer_Args *args) {
   free(zeros);
   return error;
 }
-
-/* --- views of memory that the host keeps ------------------------------------------------------------- */
 
 typedef struct {
   void (*release)(void *pointer, void *argument);
@@ -258,9 +250,7 @@ static PJRT_Error *create_view(struct PJRT_Client_CreateViewOfDeviceBuffer_Args 
   return error;
 }
 
-/* --- memory of the host that devices are to reach ------------------------------------------------- */
-
-/* Where arrays lie in the host's memory, its devices reach all of it: there is nothing to do. */
+/* Where arrays are in the host's memory, devices reach all of it: there is nothing to do. */
 static PJRT_Error *require_on_host(const PJRT_Client *client, const char *function) {
   return client->is_on_host
              ? NULL

@@ -29,10 +29,10 @@ static int holds_gil(void) {
   return question != NULL && question();
 }
 
-/* At exit Python ends every thread that asks for the GIL: by pthread_exit (until 3.13), which C++
+/* At exit Python ends every thread that requests the GIL: by pthread_exit (until 3.13), which C++
  * frames of the host above us turn into std::terminate. So threads are counted while they are in
- * here, and once Python's exit handlers run, close_python lets no other thread in and waits
- * until those that are have left. */
+ * this library. Once Python's exit handlers run, close_python admits no other thread and waits
+ * until the others have left. */
 static atomic_long inside;
 static _Thread_local long inside_here; /* of those, this thread's: it may enter again in a callback */
 static atomic_int is_closing;

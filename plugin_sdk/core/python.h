@@ -19,15 +19,16 @@ PJRT_Error *enter_python(Entry *entry, const char *function);
 /* The same, for hosts that may hold the GIL on another thread until this call returns: UNAVAILABLE
  * if nobody else gets it for ten seconds. */
 PJRT_Error *enter_python_in_time(Entry *entry, const char *function);
-int try_python(Entry *entry); /* the same for what must not fail; 0: it could not be entered */
+int try_python(Entry *entry); /* the same for functions that must not fail; 0: Python could not be
+                                 entered */
 void leave_python(Entry *entry);
 void prepare_python(void);
 void close_python(void); /* by an exit handler: from now on only its thread enters */
 /* Turns the exception that is set into an error, and clears it. An interrupt is raised again where
  * the main thread runs Python next, unless the host does that. */
 PJRT_Error *take_exception(const char *function);
-/* Returns (code, message, exception to raise again or None) of an exception, of which it takes the
- * reference; NULL: with none set. */
+/* Returns (code, message, exception to raise again or None) for an exception and steals the
+ * reference to it. NULL stands for an exception that is not set. */
 PyObject *describe(const char *function, PyObject *exception);
 /* For a function that must not fail: raises an interrupt later, and writes others to stderr. */
 void log_exception(const char *function);

@@ -1,8 +1,8 @@
-/* The extension Shardings: how a program's arguments and results lie on its devices. */
+/* The extension Shardings: how a program divides its arguments and results over its devices. */
 #include "core.h"
 
-/* NULL where the backend does not say: hosts take that for a program that is not partitioned. An
- * error would be logged by XLA's client at every compilation. */
+/* NULL where the backend does not provide shardings: hosts then treat the program as not
+ * partitioned. XLA's client would log an error at every compilation. */
 static PJRT_Error *
 output_shardings(struct PJRT_Shardings_Executable_OutputShardings_Args *args) {
   /* For a program without results XLA states one sharding, the empty tuple's, and its client refuses
@@ -27,8 +27,6 @@ parameter_shardings(struct PJRT_Shardings_Executable_ParameterShardings_Args *ar
   args->sharding_sizes = shardings->sizes;
   return NULL;
 }
-
-/* --- the table ---------------------------------------------------------------------------------- */
 
 DEFINE_EXTENSION(shardings, Shardings, PJRT_SHARDINGS_SLOTS)
 

@@ -8,9 +8,10 @@
 #define HAS_FIELD(args, field)                                                                     \
   ((args)->struct_size >= (size_t)((char *)&(args)->field - (char *)(args)) + sizeof (args)->field)
 
-/* What a table of functions needs for each SLOT(name, since, last) of slots.h: no_<name>, which
- * refuses by name, and call_<name>, which looks at the size of the host's arguments before it calls
- * the function of the table `filled`, which then finds every field up to `last`. */
+/* For each SLOT(name, since, last) of slots.h, defines the functions of a table: no_<name> refuses
+ * the call and names the function; call_<name> checks the size of the host's arguments before it
+ * calls the function in the table `filled`, so that function can rely on every field up to `last`.
+ */
 #define DEFINE_CALLS(name, since, last)                                                            \
   static PJRT_Error *no_##name(struct PJRT_##name##_Args *args) {                                  \
     (void)args;                                                                                    \
@@ -26,8 +27,9 @@
 #define GUARDED(name, since, last) .name = call_##name,
 #define SIZE_TO(type, field) (offsetof(type, field) + sizeof ((type *)NULL)->field)
 
-/* fill_<what>(table), which writes the table of the extension `name` with the SLOTS of slots.h, and
- * its `filled`, to which set_functions(table) of the same file gives the functions that are there. */
+/* Defines fill_<what>(table), which writes the table of the extension `name` with the SLOTS of
+ * slots.h, and its table `filled`, which set_functions(table) of the same file fills with the
+ * functions that are implemented. */
 #define DEFINE_EXTENSION(what, name, SLOTS)                                                        \
   static void set_functions(PJRT_##name##_Extension *table);                                       \
   static PJRT_##name##_Extension filled;                                                           \

@@ -9,8 +9,6 @@ PJRT_SLOTS(DEFINE_CALLS)
 static Table tables[MOST_TABLES];
 static int num_tables;
 
-/* --- functions that get no handle: a host says by the pointer that it calls whose they are ----------- */
-
 static PJRT_Error *plugin_attributes(const Table *table, struct PJRT_Plugin_Attributes_Args *args) {
   args->attributes = table->attributes;
   args->num_attributes = table->num_attributes;
@@ -62,8 +60,6 @@ static PJRT_Error *plugin_initialize(struct PJRT_Plugin_Initialize_Args *args) {
   (void)args;
   return NULL;
 }
-
-/* --- making one --------------------------------------------------------------------------------------- */
 
 /* The size of the table at a minor version: what came later is not in it. */
 static size_t size_at(int minor) {

@@ -23,8 +23,6 @@ void topology_release(PJRT_TopologyDescription *topology) {
   free(topology);
 }
 
-/* --- made by the host -------------------------------------------------------------------------------- */
-
 static int read_devices(PJRT_TopologyDescription *topology, PyObject *list) {
   Py_ssize_t count = PyList_Size(list);
   if (count < 0)
@@ -40,7 +38,7 @@ static int read_devices(PJRT_TopologyDescription *topology, PyObject *list) {
   return topology->devices == NULL ? -1 : 0;
 }
 
-/* Returns a handle of what Bridge describes; NULL with an exception. */
+/* Returns a handle for a description from Bridge; NULL with an exception on failure. */
 static PJRT_TopologyDescription *make_topology(Table *table, PyObject *description) {
   PyObject *object, *name, *version, *devices, *attributes;
   if (!PyArg_ParseTuple(description, "OOOOO", &object, &name, &version, &devices, &attributes))
@@ -116,8 +114,6 @@ static PJRT_Error *destroy(struct PJRT_TopologyDescription_Destroy_Args *args) {
   return NULL;
 }
 
-/* --- questions that the backend answers -------------------------------------------------------------- */
-
 static void free_serialized(PJRT_SerializedTopology *serialized) {
   release_object((PyObject *)serialized);
 }
@@ -161,7 +157,7 @@ static PJRT_Error *fingerprint(struct PJRT_TopologyDescription_Fingerprint_Args 
 
 static void free_shape(const char *shape) { free((char *)shape); }
 
-/* The canonical shape of an array is that of a row-major one, in every memory. */
+/* The canonical shape of an array is its row-major shape in every memory. */
 static PJRT_Error *
 canonical_shape(struct PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace_Args *args) {
   static const char function[] = "TopologyDescription_MakeCanonicalShapeForMemorySpace";
@@ -192,8 +188,6 @@ canonical_shape(struct PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace
   leave_python(&entry);
   return error;
 }
-
-/* --- what is known without asking -------------------------------------------------------------------- */
 
 static PJRT_Error *platform_name(struct PJRT_TopologyDescription_PlatformName_Args *args) {
   args->platform_name = args->topology->platform_name.data;

@@ -109,8 +109,6 @@ static PJRT_Error *refuse_finished(const char *function, int index) {
                       function, index);
 }
 
-/* --- data ------------------------------------------------------------------------------------------- */
-
 /* Puts what was gathered; a failure is the buffer's. */
 static void finish(const Place *place, Transfer *transfer) {
   PJRT_Buffer *buffer = transfer->buffer;
@@ -191,8 +189,6 @@ set_error(struct PJRT_AsyncHostToDeviceTransferManager_SetBufferError_Args *args
   return NULL;
 }
 
-/* --- questions -------------------------------------------------------------------------------------- */
-
 static PJRT_Error *retrieve(struct PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer_Args *args) {
   Transfer *transfer = find(args->transfer_manager, args->buffer_index);
   if (transfer == NULL)
@@ -222,7 +218,7 @@ static PJRT_Error *size(struct PJRT_AsyncHostToDeviceTransferManager_BufferSize_
   return NULL;
 }
 
-/* For a backend's own tools, of which there are none. */
+/* For a backend's own tools; there are none. */
 static PJRT_Error *metadata(struct PJRT_AsyncHostToDeviceTransferManager_AddMetadata_Args *args) {
   (void)args;
   return NULL;

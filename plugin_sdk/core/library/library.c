@@ -19,8 +19,6 @@ __attribute__((used)) static volatile struct {
   char name[96];
 } record = {"plugrt-exported-plugin-name-is:", ""};
 
-/* --- a table that refuses everything with the reason --------------------------------------------- */
-
 static char reason[2048];
 static char the_error; /* its address is every PJRT_Error* that this table returns */
 
@@ -76,8 +74,6 @@ static const PJRT_Api *refuse(const char *format, ...) {
   refusing.Plugin_Attributes = plugin_attributes;
   return &refusing;
 }
-
-/* --- the interpreter of this process ----------------------------------------------------------------- */
 
 typedef struct PyObject PyObject;
 
@@ -188,8 +184,9 @@ static const PJRT_Api *find_table(void) {
 
 __attribute__((visibility("default"))) const PJRT_Api *GetPjrtApi(void) {
   static const PJRT_Api *_Atomic table;
-  /* Not under a lock: importing takes the GIL, which another caller may hold. The SDK makes one
-   * table for a name, whoever asks. */
+  /* Not under a lock: the import acquires the GIL, which another caller may hold. The SDK makes one
+   * table for each name, however many callers ask for it.
+   */
   if (table == NULL)
     table = find_table();
   return table;

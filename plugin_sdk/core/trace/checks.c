@@ -42,8 +42,6 @@ static void check_size(const Call *call) {
            function->fields[0].name, function->size);
 }
 
-/* --- handles that the host gives -------------------------------------------------------------- */
-
 static void report_dead(const Call *call, const Field *field, void *pointer, const Handle *handle) {
   bool again = (field->flags & DESTROYED) != 0;
   report(HOST, again ? "double destroy" : "use after destroy", call,
@@ -131,8 +129,6 @@ void undo_destruction(const Call *call) {
       handle_revive(read_pointer(call, field), field->detail, call->id);
   }
 }
-
-/* --- what the library returns ----------------------------------------------------------------- */
 
 static void remember(const Call *call, const Field *field, void *pointer) {
   Handle made = {0};

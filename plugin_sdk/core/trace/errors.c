@@ -1,4 +1,4 @@
-/* Errors: what the library's say, and those that the tracer makes to have a call fail. */
+/* Errors: reads the errors of the library, and makes errors for calls that the tracer fails. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -30,8 +30,6 @@ static void sleep_until(int64_t time) {
     ;
 }
 
-/* --- callbacks -------------------------------------------------------------------------------- */
-
 static void record_callback(const Waiter *waiter, int64_t begin, int64_t duration) {
   Line line;
   if (!settings.calls)
@@ -57,11 +55,10 @@ static void call_back(Waiter *waiter) {
   record_callback(&copy, begin, now() - begin);
 }
 
-/* --- the thread that calls back later --------------------------------------------------------- */
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static Waiter *delayed; /* all have the same delay, nearly: in the order in which they came */
+static Waiter *delayed; /* all delays are nearly equal, so events complete in the order of arrival
+                           */
 static bool has_thread;
 
 static void *call_back_later(void *unused) {
@@ -94,7 +91,7 @@ static void delay(Waiter *waiter) {
   pthread_mutex_unlock(&lock);
 }
 
-/* What the library calls. */
+/* The library calls this. */
 static void is_ready(PJRT_Error *error, void *user_arg) {
   Waiter *waiter = user_arg;
   Handle made = {0};
@@ -135,8 +132,6 @@ PJRT_Error *forward_on_ready(const Call *call) {
     free(waiter);
   return error;
 }
-
-/* --- what hosts ask --------------------------------------------------------------------------- */
 
 void await_delayed_event(const Call *call) {
   struct PJRT_Event_Await_Args *args = call->args;

@@ -50,7 +50,7 @@ def handle_types() -> list[str]:
 
 
 def functions() -> list[d.Entry]:
-    """Returns every function: those of ``PJRT_Api`` in the order of slots, then extensions'."""
+    """Returns every function: ``PJRT_Api``'s in the order of slots, then the extensions'."""
     return [*d.functions(), *(e for t in d.EXTENSIONS.values() for e in d.entries(t))]
 
 

@@ -1,7 +1,8 @@
-/* What each pointer is: a table beside the library's handles, which are passed on as they are.
+/* The type and number of each pointer, in a table beside the library's handles, which are passed on
+ * unchanged.
  *
- * A pointer is known by its address and its type: a library may place one object at the beginning
- * of another. A handle that was destroyed stays known until its address is used again. */
+ * The key is the address and the type: a library may place one object at the beginning of another.
+ * A destroyed handle stays in the table until its address is used again. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,8 +174,6 @@ void handle_set_outputs(void *pointer, int64_t num_outputs) {
     handle->num_outputs = num_outputs;
   pthread_mutex_unlock(&shard->lock);
 }
-
-/* --- at the end ------------------------------------------------------------------------------- */
 
 void write_handle_counts(Line *line) {
   line_key(line, "handles");

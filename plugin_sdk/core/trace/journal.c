@@ -1,7 +1,7 @@
-/* A file of JSON lines, written through shared memory: what was written outlives a crash.
+/* A file of JSON lines, written through shared memory, so that written lines survive a crash.
  *
- * The end of a line is stored last, so that a reader who finds one has the whole line. The file
- * grows by windows that the system has promised room for: else a full disk would be SIGBUS. */
+ * The end of a line is stored last: a reader that finds it has the whole line. The file grows by
+ * windows for which the system has reserved space; otherwise a full disk would raise SIGBUS. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -19,8 +19,6 @@ static int file = -1;
 static bool has_failed;
 static char *window;
 static size_t window_begin, end; /* in the file */
-
-/* --- lines ------------------------------------------------------------------------------------ */
 
 void line_begin(Line *line) {
   line->size = 1;
@@ -107,8 +105,6 @@ void line_integer(Line *line, const char *name, int64_t number) {
   line_key(line, name);
   line_number(line, number);
 }
-
-/* --- the file --------------------------------------------------------------------------------- */
 
 static bool open_file(void) {
   char path[1024];

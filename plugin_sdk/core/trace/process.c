@@ -8,8 +8,6 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* --- the beginning ---------------------------------------------------------------------------- */
-
 static void write_command(Line *line) {
   char text[2048];
   FILE *file = fopen("/proc/self/cmdline", "rb");
@@ -53,8 +51,6 @@ static void prepare(void) {
 }
 
 void prepare_process(void) { pthread_once(&once, prepare); }
-
-/* --- the end ---------------------------------------------------------------------------------- */
 
 static void write_function(Line *line, int number) {
   Count *count = &counts[number];

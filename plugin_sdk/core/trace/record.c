@@ -1,11 +1,11 @@
-/* The lines of calls: what was given, what came back. */
+/* The lines of calls: their arguments and their results. */
 #include <string.h>
 
 #include "trace.h"
 
 enum { MOST_ITEMS = 8, LONGEST_TEXT = 160 };
 
-/* Type#number@address; the number is that of the last handle of the type at the address. */
+/* Writes Type#number@address with the number of the last handle of this type at the address. */
 void record_handle(Line *line, void *pointer, int type) {
   Handle handle = {0};
   if (pointer == NULL) {

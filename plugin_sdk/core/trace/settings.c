@@ -1,4 +1,5 @@
-/* What the environment says: `plugrt trace` sets it, and anybody else may (docs/trace.md). */
+/* The settings in the environment: `plugrt trace` sets them, and any other program may
+   (docs/trace.md). */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,13 +30,14 @@ static int function_number(const char *name, size_t size) {
   return -1;
 }
 
-/* `plugrt trace` checks what users write; whoever sets the variables is told here, by each process. */
+/* `plugrt trace` checks its users' settings; for other settings each process reports the error
+   here. */
 static void refuse(const char *name, const char *text, size_t size, const char *expected) {
   fprintf(stderr, "plugrt trace: %s: %.*s is not %s; it is left out\n", name, (int)size, text,
           expected);
 }
 
-/* Reads a whole number that is followed by `end`; -1 for what is none, or more than `most`. */
+/* Reads a whole number that is followed by `end`; -1 for any other text and beyond `most`. */
 static int64_t read_number(const char *text, const char *end, int64_t most) {
   char *after;
   if (*text < '0' || *text > '9')
@@ -67,7 +69,7 @@ static int read_minor(const char *text) {
   return (int)minor;
 }
 
-/* Returns nanoseconds of milliseconds; the comparison is false for what is not a number. */
+/* Returns milliseconds as nanoseconds. The comparison is false for NaN. */
 static int64_t read_delay(const char *text) {
   char *end;
   double milliseconds = text == NULL ? 0 : strtod(text, &end);

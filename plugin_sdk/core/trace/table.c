@@ -24,8 +24,6 @@ static size_t slot_offset(int slot) {
 
 static void **slot_at(const void *api, size_t offset) { return (void **)((char *)api + offset); }
 
-/* --- functions and extensions ----------------------------------------------------------------- */
-
 /* Replaces the functions of a struct from `offset` on; returns how many are there. */
 static int replace(Table *table, void *made, const void *real, size_t size, size_t offset,
                    int first, int count) {
@@ -91,8 +89,6 @@ static PJRT_Extension_Base *wrap_chain(Table *table, Line *line) {
   }
   return first;
 }
-
-/* --- the table -------------------------------------------------------------------------------- */
 
 static void pretend_minor(PJRT_Api *made) {
   int slot = API_FUNCTIONS;
@@ -169,19 +165,17 @@ static const PJRT_Api *wrap_new(const PJRT_Api *real, const char *path) {
   return table->traced;
 }
 
-/* The table around another, which may be one of ours; `path` is what the trace calls it. */
+/* Wraps a table, which may itself be a tracer's; `path` is its name in the trace. */
 __attribute__((visibility("default"))) const PJRT_Api *plugrt_trace_wrap(const PJRT_Api *real,
                                                                          const char *path) {
   if (real == NULL || real->struct_size < slot_offset(SETTLED_SLOTS - 4))
-    return real; /* no table that a host would take */
+    return real; /* no table that a host would accept */
   prepare_process();
   pthread_mutex_lock(&lock);
   const PJRT_Api *made = wrap_new(real, path);
   pthread_mutex_unlock(&lock);
   return made;
 }
-
-/* --- as a library ----------------------------------------------------------------------------- */
 
 typedef const PJRT_Api *(*GetApi)(void);
 
@@ -199,8 +193,6 @@ __attribute__((visibility("default"))) const PJRT_Api *GetPjrtApi(void) {
   }
   return plugrt_trace_wrap(get(), settings.library);
 }
-
-/* --- preloaded -------------------------------------------------------------------------------- */
 
 static GetApi getters[MOST_TABLES];
 static int num_getters;

@@ -1,8 +1,9 @@
-/* What the files of the tracer share: a table of functions around another library's.
+/* Declarations that the tracer's files share. The tracer is a table of functions around another
+ * library's.
  *
- * Nothing here knows Python, and nothing but descriptors.h knows the functions of the API: each
- * call goes through `trace_call`, which reads from the descriptors what the arguments are. The
- * library's handles are passed on as they are; a table beside them remembers what each is. */
+ * Only descriptors.h depends on the API's functions, and no file depends on Python: each call goes
+ * through `trace_call`, which reads the arguments' fields from the descriptors. The library's
+ * handles are passed on unchanged; a table beside them keeps the type of each. */
 #ifndef PLUGRT_TRACE_H
 #define PLUGRT_TRACE_H
 #include <stdatomic.h>
@@ -59,7 +60,8 @@ typedef struct Table {
 } Table;
 extern Table tables[MOST_TABLES];
 
-/* --- settings.c: what the environment says ---------------------------------------------------- */
+/* --- settings.c: settings from the environment -------------------------------------------------
+   */
 
 typedef struct {
   bool check, calls, forward_double_destroys;
@@ -111,7 +113,8 @@ void count_call(int function, int64_t duration, bool failed);
 
 void prepare_process(void); /* once a process, and again in a forked child */
 
-/* --- handles.c: what each pointer is ---------------------------------------------------------- */
+/* --- handles.c: the type of each pointer --------------------------------------------------------
+   */
 
 typedef struct Handle {
   struct Handle *next;
@@ -150,7 +153,7 @@ typedef struct {
   int number; /* of the function */
   uint64_t id;
   void *args;
-  size_t size; /* what the host states */
+  size_t size; /* the size that the host states */
 } Call;
 
 PJRT_Error *trace_call(int table, int function, void *args);
@@ -183,7 +186,7 @@ void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Before a call: false if it must not reach the library. Marks what it destroys. */
 bool check_inputs(const Call *call);
-/* After a call that succeeded: what the library returned, whose handles are remembered. */
+/* After a successful call: records the handles that the library returned. */
 void check_outputs(const Call *call);
 void undo_destruction(const Call *call); /* after one that failed */
 void check_error(const Call *call, int code);

@@ -1,7 +1,7 @@
 """An SDK for PJRT backends in Python: four methods make a complete client.
 
-`Backend` is what an author writes, `BackendPlugin` is how plugrt finds and starts it; `read_module`
-and `result_types` read the programs that it is to compile.
+An author subclasses `Backend`; plugrt finds and starts it by a `BackendPlugin`; `read_module` and
+`result_types` read the programs to compile.
 """
 
 from __future__ import annotations

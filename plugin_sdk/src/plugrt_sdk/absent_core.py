@@ -1,4 +1,4 @@
-"""`explain_absence`: why plugrt-sdk was installed without its parts in C, and what to do then."""
+"""`explain_absence`: why plugrt-sdk was installed without its parts in C, and the cure."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import sysconfig
 
 
 def explain_absence(part: str, instead: str = "") -> str:
-    """Returns that ``part`` is not installed, why, and the cure.
+    """Returns the message that ``part`` is not installed, why, and the cure.
 
-    ``instead`` is what works all the same where there is no cure.
+    ``instead`` names an alternative that works where there is no cure.
     """
     if sys.platform != "linux":
         return f"{part} is not installed: it is for Linux, and this is {sys.platform}. {instead}"

@@ -46,8 +46,6 @@ class ArrayMethods:
         """
         refuse_left_out(self, "copy")
 
-    # --- memory ---------------------------------------------------------------------------------
-
     def memories(self, device: int) -> Sequence[str]:
         """Returns the kinds of memory that a device addresses, the default first.
 
@@ -70,16 +68,15 @@ class ArrayMethods:
         """
         refuse_left_out(self, "copy_to_memory")
 
-    # --- layouts --------------------------------------------------------------------------------
-
     def put_in_layout(self, array: npt.NDArray[Any], device: int, layout: Layout) -> Handle:
-        """Copies a host array to a device so that it lies as ``layout`` says, as `put` does.
+        """Copies a host array to a device in the layout ``layout``; otherwise as `put`.
 
-        It declares ``layouts`` and ``layout_put``: arrays lie row-major unless a put or a program
-        says otherwise. ``layout`` is never row-major and has no tiles. Programs then state layouts
-        of their parameters and results (`read_layouts`): `compile` takes arguments and gives
-        results so, and `copy` keeps the layout. What a program leaves to the compiler is row-major.
-        Without this method other layouts are refused, in programs too.
+        Overriding it declares ``layouts`` and ``layout_put``: arrays are row-major unless a put or
+        a program states another layout. ``layout`` is never row-major and has no tiles. Programs
+        then state layouts of their parameters and results (`read_layouts`): compiled programs
+        accept and return arrays in them, and `copy` keeps the layout. A layout that the program
+        leaves to the compiler is row-major. Without this method other layouts are refused, in
+        programs too.
         """
         refuse_left_out(self, "put_in_layout")
 
@@ -109,8 +106,6 @@ class ArrayMethods:
         """
         refuse_left_out(self, "pointer")
 
-    # --- what there is --------------------------------------------------------------------------
-
     def memory_stats(self, device: int) -> Mapping[str, int]:
         """Returns ``bytes_in_use``, and if known ``peak_bytes_in_use``, ``bytes_limit``,
         ``num_allocs``, ``largest_alloc_size`` and the other keys of ``PJRT_Device_MemoryStats``.
@@ -120,10 +115,10 @@ class ArrayMethods:
         refuse_left_out(self, "memory_stats")
 
     def dtypes(self) -> Collection[str]:
-        """Returns the names of the dtypes that `put` takes, such as ``{"float32", "bfloat16"}``.
+        """Returns the names of the dtypes that `put` accepts, such as ``{"float32", "bfloat16"}``.
 
         Called once, when the client is made; others are refused as `UnsupportedDtype`, before `put`
-        sees them. Without it `put` is given whatever users put there.
+        sees them. Without this method, `put` receives arrays of every dtype.
         """
         refuse_left_out(self, "dtypes")
 

@@ -17,16 +17,19 @@ __all__ = ["Backend", "Handle", "Launch"]
 
 
 class Backend(ArrayMethods, ProgramMethods, ABC):
-    """A device, or several, in four methods. `BackendClient` makes a `plugrt.interface.Client` of
-    it, with events, ownership, errors and everything else that hosts rely on.
+    """One or more devices, in four methods.
 
-    Every other method is optional, and overriding it declares a capability: hosts read the lack of
-    it in `plugrt.interface.Capabilities` and do without (docs/backend.md says how).
+    `BackendClient` adapts it to `plugrt.interface.Client` and adds events, ownership, errors and
+    everything else that hosts rely on.
 
-    All methods may be called from several threads. Exceptions reach the user: raise the classes
-    of `plugrt.errors` where one fits (`Unimplemented` for what the backend cannot do). What a
-    method returns is checked; what does not fit is `Internal`, with the method's name and the
-    distribution of the backend.
+    Every other method is optional, and overriding it declares a capability: hosts read in
+    `plugrt.interface.Capabilities` which are missing and work without them (docs/backend.md
+    describes how).
+
+    All methods may be called from several threads. Exceptions reach the user: raise the classes of
+    `plugrt.errors` where one fits (`Unimplemented` for an unsupported operation). Results of
+    methods are checked; an invalid one raises `Internal`, which names the method and the backend's
+    distribution.
     """
 
     platform: str = ""
@@ -36,17 +39,18 @@ class Backend(ArrayMethods, ProgramMethods, ABC):
     stablehlo_version: tuple[int, int, int] | None = None
     """The newest StableHLO that `compile` reads; None means what the installed plugrt writes."""
     tuple_arguments_above: int | None = None
-    """Programs of more parameters are compiled with ``options.parameter_is_tupled``, for devices
-    that take few; None means none. Launches give their arguments one by one all the same."""
+    """Programs with more parameters are compiled with ``options.parameter_is_tupled``, for devices
+    that accept few; None means no program. Launches pass the arguments one by one in either case.
+    """
 
     @abstractmethod
     def devices(self) -> Sequence[str | DeviceDescription]:
-        """Returns the devices in id order, all those of other processes as well.
+        """Returns the devices in id order, also those of other processes.
 
         Each is its kind alone, such as ``["mychip v1"] * 2``, where the ids are 0, 1, …; or a
         `plugrt.interface.DeviceDescription` with an id, a process index and attributes (``coords``
         and ``core_on_chip`` are those that JAX arranges meshes by). Called once, when the client is
-        made: it is where a backend opens its devices (`topologies` is asked without).
+        made: a backend opens its devices here (`topologies` is called without that).
         """
 
     @abstractmethod
@@ -59,25 +63,26 @@ class Backend(ArrayMethods, ProgramMethods, ABC):
 
     @abstractmethod
     def get(self, handle: Handle) -> npt.NDArray[Any]:
-        """Returns the contents of an array; its shape and dtype are those of the program.
+        """Returns the contents of an array; its shape and dtype are as the program states.
 
-        What NumPy makes an array of will do, such as a handle with ``__array_interface__``. It is
-        called when the `event` of the handle is complete. The array is not copied: it stays
-        as it is when the handle is deleted.
+        Any object that NumPy converts will do, such as a handle with ``__array_interface__``. It is
+        called when the `event` of the handle is complete. The array is not copied: it stays as it
+        is when the handle is deleted.
         """
 
     @abstractmethod
     def compile(self, program: Program, options: CompileOptions) -> Launch:
         """Returns a function that launches a StableHLO program.
 
-        It takes ``arguments[parameter][device]`` and returns ``results[result][device]``, handles.
-        A token (``!stablehlo.token``) is ordered by its handle alone: what is returned for it,
-        None as well, is passed where it is an argument; the first of a chain is an empty array.
+        It is called with ``arguments[parameter][device]`` and returns ``results[result][device]``,
+        handles. A token (``!stablehlo.token``) is ordered by its handle alone: the value returned
+        for it, which may be None, is passed where it is an argument; the first token of a chain is
+        an empty array.
 
-        The program is handed over as bytes, a portable artifact, rather than parsed: a
-        backend that sends it on to a compiler of its own pays for no parsing, bytes can be hashed,
-        stored and sent to another thread, and a module of MLIR's can not. `read_module` parses it,
-        `result_types` and `read_aliases` tell what else its ``main`` states.
+        The program is passed as bytes, a portable artifact, and not as a parsed module: a backend
+        that forwards it to its own compiler then needs no parsing, and bytes, unlike an MLIR
+        module, can be hashed, stored and sent to another thread. `read_module` parses it;
+        `result_types` and `read_aliases` read other facts that its ``main`` states.
 
         ``options`` are decoded: ``num_replicas`` and ``num_partitions`` (1 and 1, unless `replicas`
         and `partitions` declare more), ``device_assignment`` (always given: ``device_ids[replica]

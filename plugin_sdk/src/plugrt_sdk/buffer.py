@@ -29,7 +29,7 @@ from plugrt_sdk.uses import Held, Uses
 class BackendBuffer(Buffer):
     """An array on a backend's device. The handle is released once, by `delete` or the finaliser.
 
-    A token has a buffer as well, whose handle may be None: what it orders is in its event.
+    A token has a buffer as well, whose handle may be None: its event orders the effects.
     """
 
     __slots__ = (
@@ -132,8 +132,6 @@ class BackendBuffer(Buffer):
         require_callback(callback)
         _when_ready(self._event, callback)
 
-    # --- reading ------------------------------------------------------------------------------
-
     def to_host(self) -> npt.NDArray[Any]:
         self._require_contents()
         handle = self.begin_use()
@@ -174,8 +172,6 @@ class BackendBuffer(Buffer):
             raise self.deleted_error()
         return ReadyEvent() if self._event is None else self._event
 
-    # --- deleting -----------------------------------------------------------------------------
-
     def delete(self) -> None:
         """Frees the memory, once its contents are ready and nothing uses it."""
         if self._deleted:
@@ -197,8 +193,6 @@ class BackendBuffer(Buffer):
 
     def is_deleted(self) -> bool:
         return self._deleted
-
-    # --- copying ------------------------------------------------------------------------------
 
     def copy_to_device(self, device: Device) -> BackendBuffer:
         target, backend = self._session.require_device(device), self._session.backend
@@ -243,8 +237,6 @@ class BackendBuffer(Buffer):
             raise
         made.when_ready(self.end_use)
         return made
-
-    # --- host memory --------------------------------------------------------------------------
 
     def unsafe_pointer(self) -> int:
         session = self._session

@@ -52,9 +52,9 @@ hide_frames(f"{_FOLDER}/", but=[f"{_FOLDER / 'conformance'}/"])
 class BackendClient(Client):
     """The client of a `Backend`.
 
-    What the backend does not override of the optional methods, its `capabilities` do not declare,
-    and the client refuses as `Unimplemented`. Errors of the author's methods raise where they
-    happen, those of a `PendingEvent` where the array is used.
+    Optional methods that the backend does not override are missing in its `capabilities`, and the
+    client raises `Unimplemented` for them. Errors of the author's methods raise where they happen,
+    those of a `PendingEvent` where the array is used.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -196,7 +196,7 @@ class BackendClient(Client):
 
     @with_argument_errors
     def default_layout(self, type: TensorType) -> Layout:
-        """Returns row-major order: arrays have it unless a put or a program says otherwise."""
+        """Returns row-major order, unless a put or a program states another layout."""
         if not self._capabilities.layouts:
             self._unimplemented("default_layout (the backend's method put_in_layout)")
         return Layout.row_major(len(type.shape))

@@ -72,9 +72,9 @@ def export(name: str, output: Path | None, minor: int | None) -> None:
 def new(name: str, kind: str, path: Path | None, library: Path | None, torch_xla: bool) -> None:
     """Write a new plugin package.
 
-    NAME is what users will install and write into JAX_PLATFORMS. The package runs from the first
-    minute, is found by plugrt and by stock JAX, and has tests, a CI workflow, a README and a
-    licence. KIND is one of
+    NAME is the name that users will install and set in JAX_PLATFORMS. The package runs at once, is
+    found by plugrt and by stock JAX, and has tests, a CI workflow, a README and a licence. KIND is
+    one of
 
     \b
     python     a backend in Python: four methods, which NumPy fills until yours do

@@ -1,4 +1,4 @@
-"""`Compiled`: a program that a backend compiled, with what the SDK read from it."""
+"""`Compiled`: a program that a backend compiled, with the facts that the SDK read from it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Handle = Any
 """The backend's own object for an array on a device; opaque to plugrt."""
 
 Launch = Callable[..., Sequence[Sequence[Handle]]]
-"""Takes ``arguments[parameter][device]`` and returns ``results[result][device]``.
+"""Maps ``arguments[parameter][device]`` to ``results[result][device]``.
 
-Where the backend declares donation it takes a second argument (`Backend.donated`).
+Where the backend declares donation it has a second parameter (`Backend.donated`).
 """
 
 
@@ -33,7 +33,7 @@ class Compiled:
     output_types: tuple[TensorType, ...]
     """The results, on one device."""
     donated: frozenset[int] = frozenset()
-    """The parameters whose handles launches may take over."""
+    """The parameters whose handles launches may consume."""
     output_memory_kinds: tuple[str, ...] = ()
     """The memory that each result is in."""
 
@@ -41,7 +41,7 @@ class Compiled:
 def settings_of(options: CompileOptions) -> dict[str, Any]:
     """Returns the options that a compiled program depends on, by name.
 
-    But for its devices and XLA's own options, and the whole as a proto, which says them again.
+    Excludes its devices, XLA's own options, and the serialised proto, which repeats the options.
     """
     names = (field.name for field in fields(CompileOptions))
     return {name: getattr(options, name) for name in names if name not in _APART}

@@ -95,9 +95,9 @@ def _device_types(
 def _read_memories(
     module: ir.Module, parameters: int, results: int, kinds: Sequence[str], backend: Backend
 ) -> tuple[str, ...]:
-    """Returns the memory of each result: what the program states, else the default.
+    """Returns the memory kind of each result: as the program states, else the default.
 
-    Raises `Unimplemented` where a parameter or a result is to be in one that there is not.
+    Raises `Unimplemented` for a parameter or a result in an unknown memory kind.
     """
     stated: tuple[str, ...] = ()
     for what, side, count in (

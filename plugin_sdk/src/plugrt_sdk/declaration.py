@@ -1,4 +1,4 @@
-"""What a backend declares: the optional methods that its class overrides."""
+"""Reads the capabilities that a backend declares: the optional methods that its class overrides."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class BackendDevice(Device):
 
     @property
     def description(self) -> DeviceDescription:
-        """What the backend's ``devices()`` says of it."""
+        """The description that the backend's ``devices()`` returned."""
         return self._description
 
     def memories(self) -> Sequence[BackendMemory]:

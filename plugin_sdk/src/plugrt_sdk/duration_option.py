@@ -16,7 +16,9 @@ class Duration(click.FloatRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Returns the number; click's usage error for what is none, NaN, or out of the range."""
+        """Returns the number; raises click's usage error for text that is no number, NaN, or out of
+        the range.
+        """
         number: float = super().convert(value, param, ctx)
         if number != number:
             self.fail(f"{value!r} is no length of time.", param, ctx)

@@ -29,7 +29,7 @@ class BackendExecutable(Executable):
         self._backend = backend
         self._methods = methods
         self.compiled = compiled
-        """What the author's methods are given."""
+        """The object that the author's methods receive."""
 
     @property
     def backend_name(self) -> str:

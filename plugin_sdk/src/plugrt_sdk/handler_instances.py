@@ -9,11 +9,12 @@ from plugrt.interface import Handler
 
 
 def instantiate(handler: Handler, attributes: Mapping[str, Any]) -> Handler:
-    """Returns what a custom call calls when it is launched, for a handler that was registered.
+    """Returns the callable for one custom call, made from a registered handler.
 
-    For each custom call of a program, once, when `Backend.compile` meets it: a handler in C may
-    have a stage that makes a state for all launches of the executable, which is deleted with what
-    this returns. A handler without stages is returned as it is. Raises the handler's own error.
+    Call it once for each custom call of a program, when `Backend.compile` reads it: a handler in C
+    may have a stage that makes a state for all launches of the executable. The state is deleted
+    with the returned callable. A handler without stages is returned unchanged. Raises the handler's
+    own error.
     """
     make = getattr(handler, "instantiate", None)
     if make is None:

@@ -42,10 +42,10 @@ def address_of(array: npt.NDArray[Any]) -> int:
 
 
 def import_capsule(capsule: Any) -> npt.NDArray[Any]:
-    """Returns a read-only array over the host memory of a ``dltensor`` capsule, which is taken.
+    """Consumes a ``dltensor`` capsule and returns a read-only array over its host memory.
 
-    The producer is told when the array, and all that is made of it, is gone. Raises
-    `InvalidArgument` for what is no capsule to be taken, and for memory of other devices.
+    The producer's deleter runs when the array, and every view of it, is freed. Raises
+    `InvalidArgument` for an object that is no unused capsule, and for memory of other devices.
     """
     tensor = dlpack.read(capsule)
     if tensor.device_type != CPU:

@@ -1,4 +1,6 @@
-"""Layouts of a backend's arrays and programs: `read_layouts` for authors, and what is refused."""
+"""Layouts of a backend's arrays and programs: `read_layouts` for authors, and checks that refuse
+unsupported layouts.
+"""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from typing import Any
 def names_from(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
     """Returns the ``__getattr__`` of a package whose names (keys) are in other modules (values).
 
-    Plugins are imported wherever hosts look for platforms; what they need to run is imported only
-    in processes that choose them.
+    Plugins are imported wherever hosts look for platforms; the modules that they need to run are
+    imported only in processes that choose them.
     """
 
     def __getattr__(name: str) -> Any:

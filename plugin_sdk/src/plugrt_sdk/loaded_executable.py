@@ -33,7 +33,7 @@ from plugrt_sdk.session import Session
 from plugrt_sdk.uses import Uses, begin_all, end_all
 
 _FIRST_TOKEN = TensorType((0,), np.dtype(np.bool_))
-"""The type of what hosts pass as the first token of a chain (`plugrt.interface.TOKEN_TYPE`)."""
+"""The type of a chain's first token, as hosts pass it (`plugrt.interface.TOKEN_TYPE`)."""
 
 Arguments = Sequence[Sequence[BackendBuffer]]
 
@@ -253,7 +253,7 @@ class BackendLoadedExecutable(LoadedExecutable):
 
 
 def _refuse_place(buffer: object, device: BackendDevice, what: str) -> None:
-    """Raises `InvalidArgument` for what is no buffer of a backend on ``device``."""
+    """Raises `InvalidArgument` for an object that is no buffer of a backend on ``device``."""
     if not isinstance(buffer, BackendBuffer):
         raise InvalidArgument(f"{what} must lie on {device!r}; got {buffer!r:.60}")
     if buffer.device is not device:

@@ -1,4 +1,4 @@
-"""The logger of the SDK: for what fails where nothing can be raised."""
+"""The SDK's logger, for failures in places that cannot raise."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """`write_package`: a new plugin package, from the templates that come with plugrt-sdk.
 
-The templates are packages as they are, of a plugin called ``my-chip``: what is written is a copy
-with another name. A kind's files lie in the folders of `LAYERS`; a later one replaces an earlier
-one's files.
+The templates are working packages of a plugin called ``my-chip``; they are copied under the new
+name. A kind's files are in the folders of `LAYERS`; a later folder's files replace an earlier
+one's.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from plugrt_sdk.package_names import PackageName
 
 
 class Kind(enum.StrEnum):
-    """What a plugin is made of."""
+    """The implementation of a plugin: a backend in Python, a library, or C++."""
 
     PYTHON = "python"
     LIBRARY = "library"
@@ -52,10 +52,10 @@ _GENERATED = ("__pycache__", ".ruff_cache", ".mypy_cache")
 
 @dataclass(frozen=True)
 class NewPackage:
-    """A package to be written. ``library`` is an existing PJRT library that it is to hold.
+    """A package to be written. ``library`` is an existing PJRT library to include.
 
-    Raises `InvalidArgument` for a library that the kind does not take, and `PluginBroken` or
-    `PluginIncompatible` for a file that is no PJRT library of this machine. It is not loaded.
+    Raises `InvalidArgument` for a kind without a library that gets one, and `PluginBroken` or
+    `PluginIncompatible` for a file that is no PJRT library of this machine. Does not load it.
     """
 
     name: PackageName
@@ -139,7 +139,7 @@ def _template(folder: Traversable, inside: str = "") -> Iterator[tuple[str, str]
 
 
 def _adapt(text: str, package: NewPackage) -> str:
-    """Returns a template's text with the package's name, and with bounds on what is ours."""
+    """Returns a template's text with the package's name and version bounds on plugrt's packages."""
     if not package.torch_xla:
         text = re.sub(r"(?s)# with torch_xla:\n.*?# end\n\n?", "", text)
     text = re.sub(r"# with torch_xla:\n|# end\n\n?(?=\[)", "", text)

@@ -48,7 +48,7 @@ class BackendPlugin(Plugin):
         return BackendClient(self._factory(**options))
 
     def _check(self, options: Mapping[str, OptionValue]) -> None:
-        """Raises `InvalidArgument` for create options that the factory does not take."""
+        """Raises `InvalidArgument` for create options that are no parameters of the factory."""
         try:
             taken = signature(self._factory)
         except ValueError:  # some functions in C state none

@@ -41,10 +41,10 @@ class ProgramMethods:
         return 1
 
     def collectives(self) -> Collection[str]:
-        """Returns the StableHLO collectives that `compile` takes, such as ``{"all_reduce"}``.
+        """Returns the StableHLO collectives that `compile` accepts, such as ``{"all_reduce"}``.
 
-        Called once, when the client is made (``collectives``). Without it a host knows that the
-        devices of a launch exchange no data.
+        Called once, when the client is made (``collectives``). Without this method, hosts assume
+        that the devices of a launch exchange no data.
         """
         refuse_left_out(self, "collectives")
 
@@ -73,25 +73,27 @@ class ProgramMethods:
 
         Overriding it declares ``custom_calls`` and ``host_callbacks``. A call to ``target`` with
         ``api_version = 4`` is ``handler(arguments, results, attributes)``: NumPy arrays that are
-        row-major, arrays of the results' types for it to fill in, and what stands in
-        ``backend_config``, numbers as NumPy scalars. Tokens are left out of both; they keep the
-        order of calls. An exception is the launch's error. Without it custom calls are
-        yours alone, and programs that call Python are `Unimplemented`.
+        row-major, arrays of the results' types, which it fills, and the values in
+        ``backend_config``, with numbers as NumPy scalars. Arguments and results exclude tokens; the
+        calls run in their order. An exception becomes the launch's error. Without this method, only
+        custom calls that the backend itself implements work, and programs that call Python raise
+        `Unimplemented`.
 
-        Handlers in C may have stages and state: call what ``plugrt_sdk.instantiate(handler,
-        attributes)`` returns, once for each custom call of a program. One that is executed without
-        raises `Unimplemented`.
+        Handlers in C may have stages and state: call the result of
+        ``plugrt_sdk.instantiate(handler, attributes)``, made once for each custom call of a
+        program. A handler with stages that is called directly raises `Unimplemented`.
         """
         refuse_left_out(self, "register_handler")
 
     def donated(self, program: Program, options: CompileOptions) -> Collection[int]:
-        """Returns the parameters whose handles launches may take over (``donation``).
+        """Returns the parameters whose handles launches may consume (``donation``).
 
-        Usually ``read_aliases(program)``: those that the program donates. Launches then have a
-        second argument, the frozenset of the parameters that this one may consume: handles that
-        nothing else uses, whose memory you may reuse, overwrite or free; `delete` is not called for
-        them. What is donated and cannot be consumed is deleted when it is no longer used. A launch
-        that raises has consumed nothing. Without this method donated arguments stay as they are.
+        Usually ``read_aliases(program)``: the parameters that the program donates. Launches then
+        receive a second argument, the frozenset of the parameters that this launch may consume:
+        nothing else uses their handles, so you may reuse, overwrite or free the memory; `delete` is
+        not called for them. Other donated handles are deleted when they are no longer used. A
+        launch that raises has consumed nothing. Without this method donated arguments stay as they
+        are.
         """
         refuse_left_out(self, "donated")
 
@@ -105,7 +107,7 @@ class ProgramMethods:
         refuse_left_out(self, "serialize")
 
     def deserialize(self, content: bytes, program: Program, options: CompileOptions) -> Launch:
-        """Returns the launch of what `serialize` saved; the bytes are of this `version` and whole.
+        """Returns the launch of a saved program; the bytes are complete and of this `version`.
 
         ``options.device_assignment`` may name other devices than those that it was compiled for.
         """
@@ -116,10 +118,10 @@ class ProgramMethods:
     ) -> Sequence[DeviceDescription]:
         """Returns the devices of the topology of that name, present or not (``topology``).
 
-        Called on a backend whose `devices` are not asked for. `compile` is then given programs for
-        these devices (``options.device_assignment`` has their ids), and what `serialize` makes of
-        them is loaded where the devices are. Raise `InvalidArgument` for an unknown name. Without
-        it programs are compiled only where the devices are.
+        Called on a backend without a call of `devices`. `compile` then receives programs for these
+        devices (``options.device_assignment`` has their ids), and the executables that `serialize`
+        saves are loaded on a machine with the devices. Raise `InvalidArgument` for an unknown name.
+        Without this method, programs are compiled only on a machine with the devices.
         """
         refuse_left_out(self, "topologies")
 

@@ -41,7 +41,7 @@ def put_array(
 def put_in_layout(
     session: Session, array: npt.NDArray[Any], memory: BackendMemory, layout: Layout
 ) -> Handle:
-    """Returns the handle of a host array that lies on its device as ``layout``."""
+    """Puts a host array on a device in the layout ``layout`` and returns its handle."""
     if memory is not memory.device.default_memory():
         raise Unimplemented(
             f"{session.backend_name}: a layout in the memory {memory.kind!r}, not the default one"

@@ -22,8 +22,8 @@ def read_module(program: Program) -> ir.Module:
     attributes or types are made (``with module.context:``); it is yours to walk and to rewrite.
     Hold it as long as you use parts of it: an operation does not keep its module alive.
 
-    Raises `plugrt.errors.ProgramError` for what is no module, or has no function ``main`` with
-    arrays of static shape, `plugrt.errors.MissingTraceExtra` without jaxlib.
+    Raises `plugrt.errors.ProgramError` for code that is no module, or has no function ``main`` with
+    arrays of static shape, and `plugrt.errors.MissingTraceExtra` without jaxlib.
 
     >>> text = b"func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
     >>> [op.operation.name for op in read_module(Program(text)).body.operations]
@@ -47,10 +47,10 @@ def result_types(program: Program) -> Sequence[TensorType]:
 
 @with_argument_errors
 def read_aliases(program: Program) -> Mapping[int, int | None]:
-    """Returns the parameters that a program donates, each with the result that takes its memory.
+    """Returns the parameters that a program donates, each with the result that reuses its memory.
 
-    None where the program leaves that to the backend: attributes ``tf.aliasing_output`` and
-    ``jax.buffer_donor`` of ``main``. Errors as `read_module`.
+    The result is None where the program leaves it to the backend: attributes ``tf.aliasing_output``
+    and ``jax.buffer_donor`` of ``main``. Errors as `read_module`.
 
     >>> text = b'''func.func @main(%x: tensor<f32> {tf.aliasing_output = 0 : i32}) -> tensor<f32> {
     ...   return %x : tensor<f32> }'''

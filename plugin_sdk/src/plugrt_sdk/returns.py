@@ -1,4 +1,4 @@
-"""Checks of what an author's methods return; errors name the method and its distribution."""
+"""Checks of values that an author's methods return; errors name the method and its distribution."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def require(backend: object, method: str, value: Any, kind: type[T], expected: s
 
 
 def require_handle(backend: object, method: str, value: Any) -> Any:
-    """Returns a handle: anything but None, which is what a forgotten ``return`` gives."""
+    """Returns a handle; raises for None, the result of a forgotten ``return``."""
     if value is None:
         raise wrong_return(backend, method, "a handle", None)
     return value

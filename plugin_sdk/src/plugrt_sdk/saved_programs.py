@@ -8,7 +8,7 @@ from plugrt_sdk.compiled import Compiled, Launch
 
 
 class SavesPrograms(Backend):
-    """A backend for which compiling takes little: it has serialisation without keeping anything.
+    """A backend that compiles quickly: it supports serialisation, but saves no compiled code.
 
     The SDK stores the program and the options with each executable, and checks platform and version
     when it is loaded.

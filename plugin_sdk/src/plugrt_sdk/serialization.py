@@ -102,7 +102,7 @@ _SAVED = SealedFormat(b"plugrt-sdk executable", 2, _Header, "executable that plu
 
 
 def serialize(backend: Backend, compiled: Compiled) -> bytes:
-    """Returns a header, the program, and what `Backend.serialize` returned."""
+    """Returns a header, the program, and the bytes of `Backend.serialize`."""
     content = returns.require(backend, "serialize", backend.serialize(compiled), bytes, "bytes")
     program = compiled.program
     header = _Header(
@@ -123,12 +123,12 @@ def serialize(backend: Backend, compiled: Compiled) -> bytes:
 def deserialize(
     backend: Backend, serialized: bytes, given: CompileOptions | None, kinds: Collection[str]
 ) -> Compiled:
-    """Returns what `serialize` was given, launchable on the devices that ``given`` names, if any.
+    """Returns the program that `serialize` saved, for the devices in ``given``, if it names any.
 
-    ``kinds`` are the memories of a device.
+    ``kinds`` are the memory kinds of a device.
 
-    Raises `InvalidArgument` for what it did not write and for another platform's,
-    `FailedPrecondition` for another version's, `DataLoss` for what is cut or altered.
+    Raises `InvalidArgument` for bytes from elsewhere or for another platform, `FailedPrecondition`
+    for another version's, `DataLoss` for truncated or altered ones.
     """
     header, rest = _SAVED.read(serialized)
     _require_same(backend, header)

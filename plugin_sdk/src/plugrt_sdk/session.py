@@ -55,7 +55,7 @@ class Session:
         self.replicas = require_count(backend, "replicas", backend.replicas())
         self.partitions = require_count(backend, "partitions", backend.partitions())
         self.dtypes = _read_dtypes(backend) if "dtypes" in self.methods else None
-        """The dtypes that `Backend.put` takes; None if it does not say."""
+        """The dtypes that `Backend.put` accepts; None if the backend does not declare them."""
         self.has_memories = "memories" in self.methods
         if self.has_memories and "put_in_memory" not in self.methods:
             raise InvalidArgument(
@@ -74,9 +74,9 @@ class Session:
         return self.client.backend_name
 
     def explain_exhaustion(self, what: str, error: MemoryError) -> ResourceExhausted:
-        """Returns the error for what found no memory: as it is, or Python's with PJRT's code.
+        """Returns the error for a failed allocation: ours unchanged, Python's with PJRT's code.
 
-        The traceback is that of the author's method.
+        It has the traceback of the author's method.
         """
         if isinstance(error, ResourceExhausted):
             return error
@@ -108,9 +108,9 @@ class Session:
         return memory
 
     def require_counts(self, options: CompileOptions) -> None:
-        """Raises `Unimplemented` for what the backend does not declare.
+        """Raises `Unimplemented` for options that the backend does not declare.
 
-        That is more replicas or partitions, and shardings that the compiler chooses.
+        These are more replicas or partitions, and shardings that the compiler chooses.
         """
         require_auto_partitioning(
             options.use_auto_spmd_partitioning,

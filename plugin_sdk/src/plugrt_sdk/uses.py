@@ -110,6 +110,6 @@ def begin_all(uses: Sequence[Uses]) -> Uses | None:
 
 
 def end_all(uses: Sequence[Uses]) -> None:
-    """Ends a use of each; what is used no more is deleted."""
+    """Ends one use of each object and deletes the objects that have no uses left."""
     for one in uses:
         one.end()

@@ -17,7 +17,7 @@ class Field:
 
 @dataclass(slots=True)
 class Api:
-    """Names have their prefix ``PJRT_``, as in the header; functions are those of the table."""
+    """Names have their prefix ``PJRT_``, as in the header; the functions are the table's."""
 
     source: str
     version: tuple[int, ...]
@@ -25,7 +25,7 @@ class Api:
     table: str = "PJRT_Api"
     """The struct with the functions: an extension's is named after it."""
     functions: list[str] = field(default_factory=list)
-    """The table, in the order of its slots; what is no function in it has a dot in its name."""
+    """The table, in the order of its slots; a field that is no function has a dot in its name."""
     signatures: dict[str, str] = field(default_factory=dict)
     """Function, or callback of the host's, to ``result(parameters)``."""
     structs: dict[str, list[Field]] = field(default_factory=dict)
@@ -62,9 +62,9 @@ class Api:
 
 
 def normalize(type_text: str) -> str:
-    """Returns a C type in one spelling, in which equal texts are the same to callers.
+    """Returns a C type in one spelling: two types with equal texts are the same to callers.
 
-    ``const`` and ``struct`` do not matter to them, nor do the names of a callback's parameters. The
+    Callers do not depend on ``const``, ``struct`` and the names of a callback's parameters. The
     byte of a ``bool`` is read as ``uint8_t``, since a library may write any value.
     """
     text = re.sub(r"\b(const|struct|enum)\b", " ", type_text)

@@ -1,4 +1,4 @@
-"""``plugrt abi diff``: what a header of the PJRT C API has that another has not."""
+"""``plugrt abi diff``: the differences between two headers of the PJRT C API."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ def abi() -> None:
 def diff(header: Path, other: Path | None, as_json: bool) -> int:
     """Compare HEADER, a pjrt_c_api.h or the header of an extension, with OTHER, a later one.
 
-    Without OTHER, HEADER is compared with what plugrt declares; the older is the first.
-    Functions, fields and enumerators that were added, removed or moved, and types that changed,
-    are named; a break is marked with !. What plugrt's export leaves out of the newer table follows.
+    Without OTHER, HEADER is compared with plugrt's own declarations; the older is the first.
+    Functions, fields and enumerators that were added, removed or moved, and types that changed, are
+    listed; a break is marked with !. Functions of the newer table that plugrt's export lacks
+    follow.
 
     Exit code: 0, nothing breaks; 1, programs built for one do not work with the other; 2, a file is
     no header.
@@ -84,7 +85,7 @@ def _find_unfilled(api: Api) -> dict[str, str]:
 
 
 def _functions(api: Api) -> list[str]:
-    """Returns the functions of a table, in which extensions have other fields too."""
+    """Returns the functions of a table; the table of an extension has other fields, too."""
     return [name for name in api.functions if "." not in name]
 
 

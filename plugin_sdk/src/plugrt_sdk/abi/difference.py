@@ -1,4 +1,4 @@
-"""`compare`: what one version of the PJRT C API has that another has not, and what that breaks."""
+"""`compare`: the differences between two versions of the PJRT C API, and which break callers."""
 
 from __future__ import annotations
 
@@ -60,13 +60,10 @@ def _version(old: Api, new: Api, changes: Sequence[Change]) -> Iterator[Change]:
         yield Change("version", "version", name, text, True)
 
 
-# --- what has an order: the table's functions, a struct's fields ---------------------------------
-
-
 def _sequence(what: str, where: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Change]:
-    """Yields what is gone, what has another place, what is new; each with the cause only.
+    """Yields removed, moved and added items; for a shift, only its cause.
 
-    What lies behind an inserted or removed item has another place, too: the text says how much.
+    Items after an inserted or removed one move, too: the text gives the number of places.
     """
     kept_old = [name for name in old if name in new]
     kept_new = [name for name in new if name in old]
@@ -130,9 +127,6 @@ def _signatures(old: Api, new: Api) -> Iterator[Change]:
             yield Change("type", what, name, f"from {before} to {after}", True)
 
 
-# --- structs -------------------------------------------------------------------------------
-
-
 def _structs(old: Api, new: Api) -> Iterator[Change]:
     for name, fields in old.structs.items():
         if name in new.structs:
@@ -172,9 +166,6 @@ def _find_renamed(old: Sequence[Field], new: Sequence[Field]) -> dict[str, str]:
         for a, b in zip(old, new, strict=False)
         if a.type == b.type and a.name not in names_new and b.name not in names_old
     }
-
-
-# --- enumerations -------------------------------------------------------------------------------
 
 
 def _enums(old: Api, new: Api) -> Iterator[Change]:

@@ -1,7 +1,7 @@
-"""`read_header`: what a header of the PJRT C API declares, without preprocessor and compiler.
+"""`read_header`: reads a header of the PJRT C API without a preprocessor and a compiler.
 
-The header is plain C with few constructs. A construct that is not known within what matters (the
-table, structs, enumerations, function types) is an error, not left out.
+The header is plain C with few constructs. An unknown construct in a part that matters (the table,
+structs, enumerations, function types) is an error; it is not skipped.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _EXTENSION = re.compile(
 _INNER_PREFIX = re.compile(r"\bPJRT_(\w*?)_PJRT_")
 """Extensions' headers write it twice, as in PJRT_Layouts_PJRT_Buffer_MemoryLayout."""
 _BASE = ("base", "struct_size", "type", "next")
-"""The fields with which every extension's table begins, in both spellings."""
+"""The fields at the beginning of every extension's table, in both spellings."""
 _STRUCT = re.compile(r"(?:typedef )?struct (?P<tag>\w*) ?\{(?P<body>.*)\}(?P<name> ?\w*)", re.S)
 _ENUM = re.compile(r"(?:typedef )?enum (?P<tag>\w*) ?\{(?P<body>.*)\}(?P<name> ?\w*)", re.S)
 _FUNCTION = re.compile(
@@ -62,10 +62,10 @@ def read_header(path: Path) -> Api:
 
 
 def parse_header(text: str, source: str, extension: str = "") -> Api:
-    """Returns what the text of a header declares; ``source`` is what messages call it.
+    """Parses the text of a header; messages call it ``source``.
 
-    ``extension`` is the table to read of a text that has several; without it that is `PJRT_Api`, or
-    the one of an extension's header.
+    ``extension`` selects a table in a text with several; the default is `PJRT_Api`, or the table of
+    an extension's header.
     """
     bare = _LINES.sub("", _COMMENTS.sub(" ", text))
     api = Api(source, (), extension) if extension else _identify(text, bare, source)
@@ -126,7 +126,7 @@ def _declarations(text: str, source: str) -> Iterator[str]:
 
 
 def _read(api: Api, declaration: str) -> None:
-    """Takes one declaration; those of other kinds (macros, opaque types) say nothing here."""
+    """Reads one declaration; ignores other kinds (macros, opaque types)."""
     struct, enum = _STRUCT.fullmatch(declaration), _ENUM.fullmatch(declaration)
     opaque = _OPAQUE.fullmatch(declaration)
     callback, function = _CALLBACK.fullmatch(declaration), _FUNCTION.fullmatch(declaration)
@@ -156,9 +156,9 @@ def _read_struct(api: Api, name: str, body: str) -> None:
 
 
 def _read_table(api: Api, members: list[str]) -> None:
-    """Reads the table: functions are macros or types upstream, pointers in what plugrt generates.
+    """Reads the table, whose functions are macros or types upstream, and pointers in ours.
 
-    In an extension's table there may be other fields too.
+    An extension's table may have other fields, too.
     """
     for member in members:
         slot, pointer = _SLOT.fullmatch(member), _POINTER.fullmatch(member)
@@ -207,7 +207,7 @@ def _read_enum(api: Api, name: str, body: str) -> None:
 
 
 def _short(enum: str, constant: str) -> str:
-    """Returns a constant without its type's name, of which upstream may leave out the end."""
+    """Returns a constant without its type's name; upstream may omit the end of that name."""
     for prefix in (enum, enum.removesuffix("_Type")):
         if constant.startswith(f"{prefix}_"):
             return constant.removeprefix(f"{prefix}_")
@@ -226,7 +226,7 @@ def _value(api: Api, text: str, values: dict[str, int]) -> int:
 
 
 def _common_name(values: dict[str, int]) -> str:
-    """Returns the type's name where it stands in its constants alone: the longest beginning."""
+    """Returns the type's name if only constants state it: their longest common prefix."""
     names = [name.split("_") for name in values]
     same = 0
     while all(len(name) > same + 1 and name[same] == names[0][same] for name in names):

@@ -1,10 +1,10 @@
 """Exports a `plugrt.interface.Client` as a PJRT C API table, for JAX and every other PJRT host.
 
-`export_capsule` gives the table as a ``pjrt_c_api`` capsule: JAX takes it with
-``register_plugin(name, c_api=capsule)``, plugrt with ``LibraryPlugin(c_api=capsule)``.
+`export_capsule` returns the table as a ``pjrt_c_api`` capsule: pass it to JAX's
+``register_plugin(name, c_api=capsule)`` or to plugrt's ``LibraryPlugin(c_api=capsule)``.
 `register_with_jax` does the former, for an entry point of the group ``jax_plugins``, and
-`offer_to_jax` does it for an object that is a plugin of plugrt's. `export_library` writes a shared
-library that exports ``GetPjrtApi``, for hosts that load a plugin from a file.
+`offer_to_jax` does it for an object that implements plugrt's `Plugin`. `export_library` writes a
+shared library that exports ``GetPjrtApi``, for hosts that load a plugin from a file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a type checker reports a missing name as an error
-    # JAX runs `register_with_jax` in every process that asks for devices: it must cost nothing.
+    # JAX runs `register_with_jax` in every process that requests devices: it must cost nothing.
     __getattr__ = names_from(
         __name__,
         {

@@ -1,4 +1,4 @@
-"""`Bridge`: what the core in C calls, in terms of the client interface."""
+"""`Bridge`: the functions that the core in C calls, implemented by the client interface."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Bridge:
         return describe_client(client, self._platform)
 
     def close_client(self, client: Client) -> None:
-        """Closes a client that the host has no use for any more."""
+        """Closes a client that the host does not use any more."""
         self._handlers.drop_client(client)
         client.close()
 
@@ -163,7 +163,7 @@ class Bridge:
     def copy(self, buffer: Buffer, device: Device, memory: Memory) -> Buffer:
         """Copies an array to a memory of a device, through the host where the backend cannot.
 
-        The copy lies as the array does, which hosts take for granted.
+        The copy has the array's layout, on which hosts rely.
         """
         copied, order = self._copy(buffer, device, memory), major_to_minor(buffer)
         if major_to_minor(copied) != order:
@@ -232,7 +232,7 @@ class Bridge:
         return make_topology(self._topology_factory, name, options, self._platform)
 
     def read_topology(self, serialized: bytes) -> tuple[Any, ...]:
-        """Makes the topology again of which `serialize_topology` gave the bytes."""
+        """Makes a topology from the bytes that `serialize_topology` returned."""
         assert self._topology_factory is not None
         return read_topology(self._topology_factory, serialized, self._platform)
 
@@ -266,7 +266,7 @@ class Bridge:
     def optimized_program(self, executable: Executable) -> tuple[bytes, str]:
         """Returns the code and the format of the program after optimisation.
 
-        Hosts take no bare HLO module here: it becomes one with a configuration.
+        Hosts accept no bare HLO module here: this adds a configuration to it.
         """
         program = executable.optimized_program()
         if program.format == "hlo":

@@ -27,19 +27,19 @@ def export_capsule(
     hidden: Collection[str] = (),
     topology_factory: TopologyFactory | None = None,
 ) -> object:
-    """Returns a ``pjrt_c_api`` capsule: a ``PJRT_Api`` whose clients ``client_factory`` makes.
+    """Returns a ``pjrt_c_api`` capsule: a ``PJRT_Api`` whose clients come from ``client_factory``.
 
     The factory is called with the host's create options as keyword arguments, each time that the
-    host creates a client. ``platform`` is the name that hosts see, by default the client's own:
-    JAX chooses its lowering rules by it, and a platform of that name must not exist beside it.
+    host creates a client. ``platform`` is the name that hosts see, by default the client's own: JAX
+    chooses its lowering rules by it, and a platform of that name must not exist beside it.
     ``minor`` is the version of the PJRT C API that is reported, from 0.29 on; hosts ask less of an
-    older one. ``attributes`` are those of ``PJRT_Plugin_Attributes``, by default the versions of
+    older one. ``attributes`` are returned by ``PJRT_Plugin_Attributes``, by default the versions of
     StableHLO that the installed jaxlib reads. ``hidden`` are functions, such as
     ``"PJRT_Buffer_CopyToMemory"``, that the table refuses as unimplemented. ``topology_factory``
     makes topologies by name and options, for hosts that compile for devices that are not there.
 
-    A factory with a parameter ``kv_store`` gets there the key-value store of a host that is one of
-    several processes, None from others; without the parameter such a host is refused.
+    A factory with a parameter ``kv_store`` receives the key-value store of a host that is one of
+    several processes, and None from other hosts; without the parameter such a host is refused.
 
     The table lives as long as the process; a process can make 256. Raises `ArgumentTypeError` for a
     factory that cannot be called and `InvalidArgument` for a version, or functions to hide, that

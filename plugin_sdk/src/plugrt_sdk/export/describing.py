@@ -129,7 +129,7 @@ def describe_loaded(
     options: CompileOptions,
     program: Program | None = None,
 ) -> tuple[Any, ...]:
-    """Returns a program, how to launch it, where its devices are, and what is known of it."""
+    """Returns a program with its launch function, its devices and its attributes."""
     ours = {device.id for device in loaded.addressable_devices}
     places = [
         (device_id, replica, partition)
@@ -165,9 +165,9 @@ def describe_executable(
     program: Program | None = None,
     memory_kind: str = "",
 ) -> tuple[Any, ...]:
-    """Returns what is known of a program; None for what the backend does not say.
+    """Returns a program's attributes; None for those that the backend does not provide.
 
-    ``memory_kind`` is that of results where the backend does not say: its devices' default.
+    ``memory_kind`` is used for results where the backend states none: the devices' default.
     """
     outputs = executable.output_types
     output_kinds = _ask(lambda: tuple(executable.output_memory_kinds))
@@ -198,14 +198,14 @@ def _parameter_orders(executable: Executable) -> tuple[tuple[int, ...], ...] | N
 
 
 def major_to_minor(buffer: Buffer) -> tuple[int, ...]:
-    """Returns the order in which a buffer's dimensions lie in memory."""
+    """Returns the order of a buffer's dimensions in memory."""
     if buffer.device.client.capabilities.layouts:
         return buffer.layout.major_to_minor
     return tuple(range(len(buffer.shape)))
 
 
 def _minor_to_major(tensor_type: TensorType) -> tuple[int, ...]:
-    """Returns the order in which an array's dimensions lie, minor first, as hosts are told.
+    """Returns the order of an array's dimensions in memory, minor first, as hosts receive it.
 
     Raises `Unimplemented` for tiles, which the exported table does not state.
     """

@@ -29,12 +29,12 @@ class Handlers:
     def register(self, target: str, handler: int | HandlerStages, platform: str) -> None:
         """Makes C functions, by address, the handler of custom calls to ``target`` on a platform.
 
-        A function is asked for its version first, unless clients take no handlers, with this
-        plugin's own functions for handlers: by them a host registers handlers with stages.
+        Unless clients accept no handlers, each function is first called for its version, with this
+        plugin's own functions for handlers: a host registers handlers with stages by them.
 
-        Raises `AlreadyExists` where another has the target, `NotFound` for a platform that no
-        client of the plugin has, and what `Client.register_handler` raises: `Unimplemented` where
-        the backend takes no handlers.
+        Raises `AlreadyExists` if the target has another handler, `NotFound` for a platform that no
+        client of the plugin has, and the errors of `Client.register_handler`: `Unimplemented` where
+        the backend accepts no handlers.
         """
         with self._lock:
             key = (_canonical(platform), target)

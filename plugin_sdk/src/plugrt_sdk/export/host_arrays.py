@@ -23,7 +23,7 @@ def view(
     strides: tuple[int, ...] | None = None,
     offset: int = 0,
 ) -> npt.NDArray[Any]:
-    """Returns an array over the host's memory; ``offset`` is that of its first element."""
+    """Returns an array over the host's memory; its first element is at ``offset``."""
     memory: Any = host  # NumPy's stubs name the classes that have the buffer protocol
     return np.ndarray(shape, dtype, buffer=memory, offset=offset, strides=strides)
 

@@ -1,7 +1,7 @@
 """Functions of the host in JAX's programs: ``jax.ffi`` and callbacks, for exported plugins.
 
 JAX asks a plugin's own extension module to register functions, and writes callbacks for its own
-platforms alone: here is what does both for a plugin that has the extension FFI.
+platforms alone: this module does both for a plugin with the extension FFI.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ _CALLBACK = "xla_ffi_python_cpu_callback"
 
 
 def connect_functions(platform: str, capsule: object) -> None:
-    """Makes ``jax.ffi`` and JAX's callbacks work on a platform whose function table a capsule has.
+    """Makes ``jax.ffi`` and JAX's callbacks work on a platform with the table in a capsule.
 
-    What was registered for it before is registered now. Raises nothing where the backend takes no
-    handlers: JAX's user is told where a function is registered, or a callback lowered.
+    Functions that were registered for it before are registered now. Raises nothing where the
+    backend accepts no handlers: JAX raises the error where a function is registered, or a callback
+    lowered.
     """
     from jaxlib import xla_client
 
@@ -81,8 +82,8 @@ def _lower_callbacks(platform: str, library: Any) -> None:
         debugging.debug_print_p: debugging.debug_print_lowering_rule,
     }
     for primitive, rule in rules.items():
-        # Not by register_lowering, which refuses names that are none of JAX's own and under which
-        # no plugin is registered: a library's platform may be called otherwise.
+        # Not by register_lowering: it refuses platforms that are neither JAX's own nor a registered
+        # plugin's, and a library's platform may have another name than its plugin.
         entry = mlir.LoweringRuleEntry(as_on_cpus(rule), inline=True)
         mlir._platform_specific_lowerings[platform][primitive] = entry
 
@@ -106,7 +107,7 @@ def _name_target() -> None:
 
 
 def _has_token(parameters: dict[str, Any]) -> bool:
-    """Whether JAX's rule hands the callback a token, and takes one back, before the arrays."""
+    """Whether JAX's rule passes a token to the callback and receives one, before the arrays."""
     from jax._src import effects
 
     if "effect" in parameters:

@@ -22,16 +22,16 @@ def register_with_jax(
     donation: bool = False,
     **settings: Any,
 ) -> bool:
-    """Registers a plugin with JAX: to be called by the ``initialize`` of a ``jax_plugins`` module.
+    """Registers a plugin with JAX; the ``initialize`` of a ``jax_plugins`` module calls it.
 
     ``name`` is the platform, for ``JAX_PLATFORMS`` and in ``jax.devices(name)``. JAX chooses the
     platform of the highest priority by itself (its CPU has 0); ``only_when_named`` registers
-    nothing unless JAX's setting ``jax_platforms`` names it. ``donation`` adds the platform to those
-    on which JAX donates arguments, of which it has a list. ``options`` are passed to
-    ``client_factory`` as keyword arguments; the other settings are those of `export_capsule`.
-    Nothing is started before JAX asks for the platform. Where ``PJRT_NAMES_AND_LIBRARY_PATHS`` has
-    a library of that name, JAX registers that, and takes no second one. Returns whether JAX has the
-    platform; raises what `export_capsule` raises.
+    nothing unless JAX's setting ``jax_platforms`` names it. ``donation`` adds the platform to JAX's
+    list of platforms on which it donates arguments. ``options`` are passed to ``client_factory`` as
+    keyword arguments; the other settings are passed to `export_capsule`. Nothing is started before
+    JAX asks for the platform. Where ``PJRT_NAMES_AND_LIBRARY_PATHS`` has a library of that name,
+    JAX registers the library, and accepts no second one. Returns whether JAX has the platform;
+    raises the errors of `export_capsule`.
     """
     import jax
 
@@ -61,12 +61,12 @@ def _is_library(name: str) -> bool:
 
 
 def offer_to_jax(plugin: Plugin, **settings: Any) -> None:
-    """Registers a plugin of plugrt's with JAX, by the rules by which plugrt chooses it.
+    """Registers a plugrt plugin with JAX, under plugrt's own rules of choice.
 
     JAX sees the plugin's name and priority. A plugin that is never the default (its priority is
     negative), or whose probe finds no device, is registered only where JAX's setting
     ``jax_platforms`` names it; then the error is the probe's reason. (JAX itself fails in every
-    process where the device of an installed plugin is absent.) ``settings`` are those of
+    process where the device of an installed plugin is absent.) ``settings`` are passed to
     `export_capsule`.
     """
 

@@ -80,7 +80,7 @@ def _template() -> bytes:
 def table_address(record: str) -> int:
     """Returns the address of the ``PJRT_Api`` of an installed plugin, the same each time.
 
-    ``record`` is what the library holds: the plugin's name, and the version that it reports where
+    ``record`` is the text in the library: the plugin's name, and the version that it reports if
     that is not the newest (``numpy:54``).
     """
     with _lock:
@@ -116,7 +116,7 @@ class PluginFactory:
 
 
 def _find(name: str) -> Record:
-    """Returns the row of the plugin that is exported: never that of the library itself."""
+    """Returns the plugin's row for an export; never the row of the library itself."""
     rows = process_backends().table.rows
     ours = [row for row in rows if row.source in (Source.REGISTERED, Source.ENTRY_POINT)]
     for row in ours:

@@ -1,4 +1,4 @@
-"""The core in C, or an error that says why it is not there or not used."""
+"""Imports the core in C, or raises an error that explains why it is absent or unused."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ def create_client(plugin: Plugin, options: Mapping[str, OptionValue]) -> Client:
     """Starts a client as plugrt does: after the probe, with the options of plugrt's settings.
 
     ``options`` are the host's, and take precedence. Raises `PluginUnavailable` with the probe's
-    reason and cure, and whatever the plugin raises.
+    reason and cure, and the plugin's own errors.
     """
     found = plugin.probe()
     if not found.available:

@@ -1,4 +1,4 @@
-"""How a program's arguments and results lie on its devices, for hosts that put arrays together."""
+"""A program's shardings of arguments and results, for hosts that assemble arrays."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def shardings_of(
 ) -> tuple[Shardings | None, Shardings | None]:
     """Returns a serialised ``xla.OpSharding`` for each parameter and for each result.
 
-    Those that the backend states; else those that a partitioned program states, in which a result
-    without one is whole on every device. None where there is nothing to say.
+    Uses the shardings that the backend states, else those in a partitioned program, where a result
+    without one is replicated. Returns None if neither states any.
     """
     parameters, outputs = _ask(executable.parameter_shardings), _ask(executable.output_shardings)
     if outputs is None and program is not None and executable.num_partitions > 1:

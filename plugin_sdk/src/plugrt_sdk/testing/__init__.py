@@ -6,15 +6,15 @@ Three lines of pytest run them all, and ``pytest --collect-only`` lists them::
     def test_client(check):
         check()
 
-What the client's `plugrt.interface.Capabilities` declare must work. What they do not declare is
-tried as well, and must be refused with `plugrt.errors.Unimplemented` or `InvalidArgument`.
+Every capability that the client's `plugrt.interface.Capabilities` declare must work. The others are
+tried as well, and must raise `plugrt.errors.Unimplemented` or `InvalidArgument`.
 """
 
 from __future__ import annotations
 
 import sys
 
-# The conformance kit's processes do without: its import takes 0.2 s.
+# The conformance kit's processes do not import pytest: it costs 0.2 s.
 if pytest := sys.modules.get("pytest"):
     for _name in ("arrays", "declarations", "launches", "ownership"):
         pytest.register_assert_rewrite(f"plugrt_sdk.testing.{_name}")

@@ -1,4 +1,4 @@
-"""Checks of what a client declares, one a capability: it works, or it is refused."""
+"""Checks each capability of a client: if declared, it works; if not, it is refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plugrt_sdk.testing.subject import ONE, Subject
 
 
 def serialization(subject: Subject) -> None:
-    """A program is saved, and what was saved is loaded and runs; nonsense is not loaded."""
+    """A program is saved, loaded and launched; invalid bytes are not loaded."""
 
     def step() -> None:
         saved = subject.compile(programs.ADD).executable.serialize()

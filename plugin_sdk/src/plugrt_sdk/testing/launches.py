@@ -1,4 +1,4 @@
-"""Checks of programs: what they compute, where they run, and what they refuse."""
+"""Checks of programs: their results, their devices, and the arguments they refuse."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def wrong_arguments(subject: Subject) -> None:
 
 
 def wrong_programs(subject: Subject) -> None:
-    """What is no program, and an assignment of more devices than there are, is refused."""
+    """Invalid programs, and assignments of more devices than there are, are refused."""
     for code in (b"this is no program", b"ML\xefR\rStableHLO_v99.0.0\0\0"):
         with raises(PlugrtError):
             subject.client.compile(Program(code), CompileOptions())

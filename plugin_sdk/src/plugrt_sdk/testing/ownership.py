@@ -41,7 +41,7 @@ def deleted_arguments(subject: Subject) -> None:
 
 
 def deleted_programs(subject: Subject) -> None:
-    """A deleted program says so, is deleted twice without harm, and is not launched."""
+    """A deleted program raises, is deleted twice without harm, and is not launched."""
     program = subject.compile(programs.ADD)
     x = subject.put(ONE)
     program.delete()

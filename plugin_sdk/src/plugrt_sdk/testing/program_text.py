@@ -21,7 +21,7 @@ def named_dtype(name: str) -> np.dtype[Any]:
 
 
 class ProgramText:
-    """A program whose ``main`` returns what each operation that was added gives."""
+    """A program whose ``main`` returns the result of each operation that was added."""
 
     def __init__(self) -> None:
         self.arguments: list[np.ndarray[Any, Any]] = []
@@ -54,7 +54,7 @@ class ProgramText:
         *,
         returned: bool = True,
     ) -> list[Value]:
-        """Adds ``stablehlo.NAME`` with result types; what it gives is returned from ``main``."""
+        """Adds ``stablehlo.NAME`` with result types; ``main`` returns its result."""
         made = self._add(operation_text(name, operands, results, attributes, regions), results)
         if returned:
             self.results += made
@@ -74,8 +74,8 @@ class ProgramText:
         return [(f"{name}#{i}", kind) for i, kind in enumerate(results)]
 
     def without(self, words: Sequence[str]) -> ProgramText:
-        """Returns the program without the operations in whose text one of the words is, and
-        without those that take what they give."""
+        """Returns the program without the operations whose text contains one of the words, and
+        without those that use their results."""
         left = ProgramText()
         left._functions = self._functions
         gone: set[str] = set()

@@ -1,4 +1,4 @@
-"""`Subject`: the client under test, with shorthands for what all checks do with it."""
+"""`Subject`: the client under test, with helper methods for all checks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Subject:
 
     @property
     def declared(self) -> Capabilities:
-        """What the client is held to."""
+        """The capabilities that the client is tested against."""
         return self._declared or self.client.capabilities
 
     def put(self, array: Any, device: int = 0) -> Buffer:

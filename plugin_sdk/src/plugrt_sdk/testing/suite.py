@@ -36,8 +36,8 @@ def client_checks(
 
     ``factory`` makes a client, with two devices or more where the backend can have them. It is
     called once for most of the checks, when the first of them runs, and again by those that close
-    their client. ``declared`` stands for the client's own capabilities where these say less than
-    is known: a C API cannot say what the exported client declares.
+    their client. ``declared`` replaces the client's own capabilities where these are incomplete: a
+    C API cannot state all that the exported client declares.
     """
     import pytest  # the conformance kit's processes use the checks without it
 

@@ -17,7 +17,7 @@ _FILE_NAME = re.compile(r"(?:lib)?(?:pjrt_c_api_|pjrt_)?(.+?)(?:_pjrt|_plugin|_p
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the tracer is told beside the folder; see docs/trace.md."""
+    """The tracer's settings apart from the folder; see docs/trace.md."""
 
     check: bool = False
     calls: bool = True
@@ -29,7 +29,7 @@ class Settings:
     forward_double_destroys: bool = False
 
     def variables(self) -> dict[str, str]:
-        """Returns the variables that say so."""
+        """Returns the environment variables for these settings."""
         found = {
             "PLUGRT_TRACE_CHECK": str(int(self.check)),
             "PLUGRT_TRACE_CALLS": str(int(self.calls)),
@@ -44,7 +44,7 @@ class Settings:
 
 
 def trace_environment(base: Mapping[str, str], folder: Path, settings: Settings) -> dict[str, str]:
-    """Returns the environment in which every PJRT library that a program loads is traced."""
+    """Returns an environment in which the tracer wraps every PJRT library of a program."""
     preloaded = [str(library_path()), *filter(None, [base.get("LD_PRELOAD")])]
     return {
         **{name: text for name, text in base.items() if not name.startswith("PLUGRT_TRACE_")},
@@ -55,10 +55,10 @@ def trace_environment(base: Mapping[str, str], folder: Path, settings: Settings)
 
 
 def select_library(base: Mapping[str, str], path: str | os.PathLike[str]) -> dict[str, str]:
-    """Returns the environment in which hosts use the library at ``path``, under its plugin's name.
+    """Returns an environment with which hosts use the library at ``path``, under its plugin's name.
 
-    That is the name which ``PJRT_NAMES_AND_LIBRARY_PATHS`` gives it, else what its file is called.
-    Raises `InvalidArgument` where there is no file.
+    That is its name in ``PJRT_NAMES_AND_LIBRARY_PATHS``, else the name of its file. Raises
+    `InvalidArgument` where there is no file.
     """
     library = os.path.abspath(path)
     if not os.path.isfile(library):
@@ -75,7 +75,7 @@ def select_library(base: Mapping[str, str], path: str | os.PathLike[str]) -> dic
 
 
 def name_library(base: Mapping[str, str], name: str, library: str) -> dict[str, str]:
-    """Returns the environment in which the plugin ``name`` is the library at that path."""
+    """Returns an environment with which the library at that path is the plugin ``name``."""
     others = base.get(VARIABLE, "")
     kept = [item for item in others.split(",") if item and not item.strip().startswith(f"{name}:")]
     return {**base, VARIABLE: ",".join([f"{name}:{library}", *kept]), "JAX_PLATFORMS": name}

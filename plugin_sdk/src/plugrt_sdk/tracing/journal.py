@@ -11,7 +11,7 @@ Record = dict[str, Any]
 
 
 class Journal:
-    """One process's file. It has room at its end, which is zero bytes until it is written."""
+    """The file of one process. Its end is preallocated: zero bytes until records are written."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

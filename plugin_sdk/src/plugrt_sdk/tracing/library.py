@@ -31,11 +31,11 @@ def library_path() -> Path:
 
 
 def wrap_capsule(capsule: object, name: str) -> object:
-    """Returns a ``pjrt_c_api`` capsule whose calls are traced, and reach those of ``capsule``.
+    """Returns a ``pjrt_c_api`` capsule that traces each call and forwards it to ``capsule``.
 
-    ``name`` is what the trace calls the library. The environment says where the calls are written
-    and what is checked (docs/trace.md); it is read once. Raises `MissingSdkCore` for an object that
-    is no such capsule, `PluginIncompatible` for a version that plugrt does not drive.
+    ``name`` is the library's name in the trace. The environment sets the output folder and the
+    checks (docs/trace.md); it is read once. Raises `MissingSdkCore` for an object that is no such
+    capsule, and `PluginIncompatible` for a version that plugrt does not support.
     """
     library = library_in(capsule, name)
     address = _wrap()(int(ffi.cast("uintptr_t", library.api)), name.encode())

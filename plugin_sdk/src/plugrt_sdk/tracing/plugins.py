@@ -15,11 +15,11 @@ from plugrt_sdk.tracing.environment import name_library
 
 
 def select_plugin(base: Mapping[str, str], name: str, folder: Path) -> dict[str, str]:
-    """Returns the environment in which hosts use the installed plugin ``name``.
+    """Returns an environment with which hosts use the installed plugin ``name``.
 
     A plugin in Python is written to ``folder`` as a library: plugrt would call it without the C
-    API, where there is nothing to trace. Raises `UnknownPlatform` if there is no plugin of that
-    name, and what its import raises.
+    API, and nothing would be traced. Raises `UnknownPlatform` if there is no plugin of that name,
+    and the errors of its import.
     """
     table = process_backends().table
     rows = [row for row in table.rows if row.name == name]

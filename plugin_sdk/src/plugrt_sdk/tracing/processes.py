@@ -32,7 +32,7 @@ class FunctionCounts:
 
 @dataclass(slots=True)
 class Process:
-    """One process; `add` takes its records in the order in which they were written."""
+    """One process; `add` accepts its records in the order of the file."""
 
     pid: int = 0
     parent: int = 0

@@ -123,9 +123,6 @@ def command_line(process: Process) -> str:
     return " ".join(" ".join(process.command).split())
 
 
-# --- the summary ------------------------------------------------------------------------------
-
-
 def summary(process: Process, width: int, checked: bool) -> Iterator[str]:
     """Yields the lines of a process's summary."""
     yield f"process {process.pid}: {command_line(process)}"[:width]

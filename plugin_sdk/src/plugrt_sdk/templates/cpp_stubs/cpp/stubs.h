@@ -1,4 +1,4 @@
-// A function for each slot of the table, which says that it is not written yet.
+// A function for each slot of the table, which returns the error that it is not written yet.
 
 #ifndef MY_CHIP_STUBS_H_
 #define MY_CHIP_STUBS_H_

@@ -1,6 +1,6 @@
-"""The tests run on this device and on no other; what is still a stub is expected to fail.
+"""The tests run on this device only; tests of functions that are still stubs should fail.
 
-``pytest -rx`` lists what is missing: the functions to write next.
+``pytest -rx`` lists the missing functions: write these next.
 """
 
 import os

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def find_fault() -> tuple[str, str] | None:
-    """Returns why the device cannot be used here and what would help; None if it can be.
+    """Returns why the device cannot be used here and a cure; None if it can be used.
 
     Must be quick (under 100 ms): look at files, open no library and no connection. For example::
 

@@ -8,10 +8,10 @@ from my_chip.probe import find_fault
 
 
 def initialize() -> None:
-    """Offers the library to JAX, which calls this in each process that asks for devices.
+    """Offers the library to JAX, which calls this in each process that requests devices.
 
-    JAX opens what is registered, and fails where its device is absent: so it is registered only
-    where it can be used.
+    JAX opens every registered library and fails if its device is absent, so this registers the
+    library only if it can be used.
     """
     import jax
 

@@ -1,4 +1,4 @@
-"""The device. NumPy stands in for it: replace each method's body by calls to your own."""
+"""The device. NumPy simulates it: replace each method's body by calls to your own."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ class MyChipBackend(Backend):
         self._numpy = NumpyBackend(num_devices)
         self.stablehlo_version = self._numpy.stablehlo_version
 
-    # --- the four methods ---------------------------------------------------------------------
-
     def devices(self) -> Sequence[str]:
         """Returns the kind of each device, in the order of their ids."""
         return ["my-chip (NumPy)"] * len(self._numpy.devices())
@@ -37,13 +35,13 @@ class MyChipBackend(Backend):
     def compile(self, program: Program, options: CompileOptions) -> Launch:
         """Returns a function that launches a StableHLO program.
 
-        ``plugrt_sdk.read_module(program)`` parses it. The function takes
-        ``arguments[parameter][device]`` and returns ``results[result][device]``, all of them
-        handles. Raise `plugrt.errors.Unimplemented` for what the device cannot do.
+        ``plugrt_sdk.read_module(program)`` parses it. Call the function with
+        ``arguments[parameter][device]``; it returns ``results[result][device]``, all of them
+        handles. Raise `plugrt.errors.Unimplemented` for an operation that the device cannot do.
         """
         return self._numpy.compile(program, options)
 
-    # --- optional methods, each of which declares a capability: plugrt_sdk.Backend has more -----
+    # Optional methods; each declares a capability. `plugrt_sdk.Backend` has more.
 
     def replicas(self) -> int:
         """Returns how many replicas of a program run at once (`pmap`)."""

@@ -23,7 +23,7 @@ class MyChipPlugin(BackendPlugin):
 
 
 def create_backend(**options: Any) -> Backend:
-    """Returns the backend. ``options`` are what users set as create options of the platform."""
+    """Returns the backend. ``options`` are the create options that users set for the platform."""
     from my_chip.backend import MyChipBackend
 
     return MyChipBackend(**options)

@@ -18,7 +18,7 @@ from my_chip import NAME
 
 
 class MyChipDevice(DevicePlugin):  # type: ignore[misc]  # torch_xla has no types
-    """Offers the device to PyTorch/XLA, which takes a library: one that finds this package."""
+    """Offers the device to PyTorch/XLA, which loads a library that imports this package."""
 
     def library_path(self) -> str:
         os.environ.setdefault("XLA_STABLEHLO_COMPILE", "1")  # it hands over HLO otherwise
