@@ -1,13 +1,14 @@
-"""The abstract backend interface: PJRT's object model, all that plugrt uses of a backend.
+"""The abstract backend interface: PJRT's object model, the only part of a backend that plugrt uses.
 
-The classes and their division are those of the PJRT C API (``xla/pjrt/c/pjrt_c_api.h``): `Client`,
-`Device`, `Memory`, `Topology`, `Executable`, `LoadedExecutable`, `Buffer`, `Event`. No jaxlib
-type, no C pointer and no MLIR object crosses this package.
+The classes are the same as in the PJRT C API (``xla/pjrt/c/pjrt_c_api.h``): `Client`, `Device`,
+`Memory`, `Topology`, `Executable`, `LoadedExecutable`, `Buffer`, `Event`. No jaxlib type, no C
+pointer and no MLIR object crosses this package.
 
 Two rules hold for every class here:
 
-* Every method not marked optional must be implemented. A backend that leaves an optional method out
-  raises `Unimplemented` (PJRT code 12) with its own name in the message, never `AttributeError`.
+* Every method not marked optional must be implemented. Where a backend omits an optional method,
+  the default raises `Unimplemented` (PJRT code 12) with its own name in the message, never
+  `AttributeError`.
 * Ownership is explicit: ``delete()`` and ``close()`` may be called twice; a client may be closed
   while buffers live; nothing relies on the order of the interpreter's teardown.
 """
@@ -91,11 +92,11 @@ _HOMES = {
 }  # fmt: skip
 
 VERSION = (1, 0)
-"""The version, (major, minor), of what plugins implement: the classes of this package,
-`plugrt.plugins.Plugin`, the hooks, and `plugrt_sdk.Backend`.
+"""The version, (major, minor), of the interface that plugins implement. ¶ It covers the classes of
+this package, `plugrt.plugins.Plugin`, the hooks, and `plugrt_sdk.Backend`.
 
-The minor version grows with what is added, which plugins may leave out; the major version with what
-would break a plugin that was written before. A plugin states the one that it is written for:
+The minor version grows with additions, which are optional for plugins; the major version with
+changes that break existing plugins. A plugin states the version that it is written for in
 `plugrt.plugins.Plugin.interface_version`.
 """
 

@@ -47,7 +47,7 @@ class Buffer(BackendObject, ABC):
 
     @property
     def layout(self) -> Layout:
-        """How the elements lie in that memory. Optional (``layouts``)."""
+        """The order of the elements in that memory. Optional (``layouts``)."""
         self._unimplemented("layout")
 
     @abstractmethod
@@ -79,7 +79,7 @@ class Buffer(BackendObject, ABC):
         """Begins to copy to the host so that `to_host` need not wait. A hint; may do nothing."""
 
     def on_device_size_in_bytes(self) -> int:
-        """The bytes that it takes on the device, padding included. Optional."""
+        """The size on the device in bytes, padding included. Optional."""
         self._unimplemented("on_device_size_in_bytes")
 
     def copy_to_device(self, device: Device) -> Buffer:
@@ -97,8 +97,9 @@ class Buffer(BackendObject, ABC):
     def to_dlpack(self, stream: int | None = None) -> Any:
         """Returns a ``dltensor`` PyCapsule that shares the memory. Optional.
 
-        The contents are there for what the consumer does on ``stream``, which is that of the array
-        API's ``__dlpack__``: None, -1 (there is no waiting) or a number of the platform's.
+        The contents are ready for work that the consumer enqueues on ``stream``, the parameter of
+        the array API's ``__dlpack__``: None, -1 (do not wait) or a number that the platform
+        defines.
         """
         self._unimplemented("to_dlpack")
 

@@ -14,15 +14,15 @@ def _capability(sentence: str, default: bool | None = False) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a backend declares that it can do; what is not declared must be refused cleanly.
+    """The features that a backend declares; it must refuse the others with a clear error.
 
-    Each boolean carries in its metadata (key ``says``) the sentence that reports print for it, and
-    so do two numbers. ``max_blocking_launches``: how many launches may be under way at once whose
-    devices exchange data, or that call Python functions, and those after one of them; None for no
-    bound. At the bound, plugrt waits for the oldest before it launches one more, unless such a
-    function makes the launch. ``tuple_arguments_above``: programs of more parameters are compiled
-    with ``CompileOptions.parameter_is_tupled``, None for no program; launches take them one by one
-    all the same.
+    The metadata of each boolean and of two numbers has the sentence that reports print for it (key
+    ``says``). ``max_blocking_launches`` limits the number of running launches whose devices
+    exchange data or that call Python functions, counting also launches queued after one of them;
+    None means no limit. At the limit, plugrt waits for the oldest before it launches one more,
+    unless such a function makes the launch. ``tuple_arguments_above``: programs with more
+    parameters are compiled with ``CompileOptions.parameter_is_tupled``; None means no program.
+    Launches pass the arguments one by one in either case.
     """
 
     asynchronous_dispatch: bool = _capability("execute returns before the computation has finished")

@@ -26,7 +26,7 @@ def is_sequence(value: object) -> bool:
 
 
 def is_iterable(value: object) -> bool:
-    """Whether `iter` takes it."""
+    """Whether `iter` accepts it."""
     try:
         iter(value)  # type: ignore[call-overload]
     except TypeError:  # also of an array without dimensions, which is a collections.abc.Iterable
@@ -73,10 +73,10 @@ def require_callback(callback: object) -> None:
 
 
 def device_id_rows(device_ids: Any) -> tuple[tuple[int, ...], ...]:
-    """Returns a device assignment's ids, in whatever sequences they come, as tuples of `int`.
+    """Converts a device assignment's ids, in nested sequences of any kind, to tuples of `int`.
 
-    Raises `ArgumentTypeError` for what are no rows of integers, `InvalidArgument` for rows that are
-    empty or of different lengths, and for a device that appears twice.
+    Raises `ArgumentTypeError` for other objects than rows of integers, `InvalidArgument` for rows
+    that are empty or of different lengths, and for a device that appears twice.
     """
     try:
         if not (is_sequence(device_ids) and all(map(is_sequence, device_ids))):
@@ -166,7 +166,7 @@ def require_auto_partitioning(asked: bool, declared: bool, owner: str) -> None:
 
 
 def check_assignable(num_replicas: Any, num_partitions: Any, available: int, owner: str) -> None:
-    """Raises unless they are integers for which the ``available`` devices of ``owner`` suffice."""
+    """Raises unless they are integers and ``owner`` has enough devices (``available``) for them."""
     if not (isinstance(num_replicas, INTEGER) and isinstance(num_partitions, INTEGER)):
         raise ArgumentTypeError(
             "default_device_assignment takes two integers; got "
@@ -186,7 +186,7 @@ def check_assignable(num_replicas: Any, num_partitions: Any, available: int, own
 
 
 def check_execute_options(launch_id: int, kept: Sequence[object]) -> None:
-    """Raises for a launch id that does not fit 32 bits, and for what is no argument's index."""
+    """Raises for a launch id that does not fit 32 bits, and for an invalid argument index."""
     for i in kept:
         if not isinstance(i, INTEGER):
             raise ArgumentTypeError(

@@ -55,7 +55,7 @@ class Client(BackendObject, ABC):
     @property
     @abstractmethod
     def capabilities(self) -> Capabilities:
-        """What the backend declares that it can do."""
+        """The features that the backend declares."""
 
     @property
     def backend_name(self) -> str:
@@ -87,7 +87,7 @@ class Client(BackendObject, ABC):
 
     @abstractmethod
     def devices(self) -> Sequence[Device]:
-        """All devices, also those of other processes, in id order. The same objects each time."""
+        """All devices, including other processes', in id order. Always returns the same objects."""
 
     def addressable_devices(self) -> Sequence[Device]:
         """The devices of this process."""
@@ -161,7 +161,7 @@ class Client(BackendObject, ABC):
     ) -> Shards:
         """Puts the parts of one array on several devices in one call, the i-th on ``devices[i]``.
 
-        The parts have one shape and one dtype; `buffer_from_host` says what else holds of each.
+        The parts have one shape and one dtype; the rules of `buffer_from_host` apply to each part.
         ``memory_kind`` None is the default memory of each device. Returns their `shards`. A backend
         overrides this where one call is cheaper than the loop.
         """
@@ -183,9 +183,9 @@ class Client(BackendObject, ABC):
         self._unimplemented("buffer_from_dlpack")
 
     def shards(self, buffers: Sequence[Buffer]) -> Shards:
-        """Returns the buffers of one array in the form that launches take fastest.
+        """Returns the buffers of one array in the form with which launches are fastest.
 
-        ``execute`` takes any sequence of buffers; a backend that would have to join them at each
+        ``execute`` accepts any sequence of buffers; a backend that would have to join them at each
         launch does it here, once.
         """
         return require_buffers(buffers)
@@ -199,12 +199,13 @@ class Client(BackendObject, ABC):
     ) -> Sequence[Buffer]:
         """Copies buffers of one type to devices of other processes, without waiting. Optional.
 
-        ``copies`` has the device of each buffer, and the one that it goes to. All processes of the
-        run make the same calls, in the same order, also those that have none of the devices.
-        ``buffers`` are those of the copies that begin in this process; it returns the buffers of
-        those that end in it, in memories of ``memory_kind`` (default: the devices' own). A copy may
-        begin and end in one process. Raises `FailedPrecondition`, which names the setting, where
-        processes are not set up for it; `Capabilities.copies_between_processes` is then False.
+        ``copies`` has the source and the destination device of each buffer. All processes of the
+        run make the same calls, in the same order, also processes that have none of the devices.
+        ``buffers`` are the sources in this process. Returns the buffers of the copies whose
+        destination is in this process, in memories of ``memory_kind`` (default: the devices' own).
+        A copy may have both devices in one process. Raises `FailedPrecondition`, which names the
+        setting, where processes are not configured for it; `Capabilities.copies_between_processes`
+        is then False.
         """
         self._unimplemented("copying arrays to devices of other processes")
 
@@ -229,12 +230,12 @@ class Client(BackendObject, ABC):
         self._unimplemented("register_handler")
 
     def register_handler_type(self, name: str, type_id: int, type_info: int | None = None) -> None:
-        """Makes a type of the states of handlers in C known. Optional, with ``custom_calls``.
+        """Registers a type for the states of handlers in C. Optional, with ``custom_calls``.
 
         ``type_id`` is the address of an ``XLA_FFI_TypeId``, which is written where it is 0, and
-        ``type_info`` that of an ``XLA_FFI_TypeInfo``, which says how a state is deleted. Both stay
-        for the life of the process. Raises `AlreadyExists` or `InvalidArgument` where the name has
-        another id.
+        ``type_info`` is the address of an ``XLA_FFI_TypeInfo``, which holds the function that
+        deletes a state. Both stay for the life of the process. Raises `AlreadyExists` or
+        `InvalidArgument` where the name has another id.
         """
         self._unimplemented("register_handler_type")
 
@@ -248,8 +249,6 @@ class Client(BackendObject, ABC):
         It belongs to ``layouts``.
         """
         self._unimplemented("default_layout")
-
-    # --- by JAX's names ---
 
     if not TYPE_CHECKING:  # to a type checker, a name that is not there is an error
 

@@ -83,14 +83,12 @@ class Device(BackendObject, ABC):
         self._unimplemented("memory_stats")
 
     def stream_for_external_ready_events(self) -> int:
-        """Returns the handle of a stream that another library is to have wait for its work.
+        """Returns the handle of a stream on which another library waits for its own work.
 
-        `Client.buffer_from_dlpack` then takes it: what is done with that buffer comes after that
-        work. Optional; for devices with streams.
+        Pass it to `Client.buffer_from_dlpack`: uses of that buffer are ordered after that work.
+        Optional; for devices with streams.
         """
         self._unimplemented("stream_for_external_ready_events")
-
-    # --- by JAX's names ---
 
     if TYPE_CHECKING:  # where the backend states them in `attributes`
         coords: list[int]

@@ -73,23 +73,23 @@ class Executable(BackendObject, ABC):
         self._unimplemented("parameter_memory_kinds")
 
     def output_layouts(self) -> Sequence[Layout]:
-        """How each result lies in its device's memory. Optional (``layouts``).
+        """The layout of each result in its device's memory. Optional (``layouts``).
 
-        Where the program leaves one to the compiler (``mhlo.layout_mode = "auto"``) this is what it
-        chose.
+        Where the program leaves the layout to the compiler (``mhlo.layout_mode = "auto"``) this is
+        the compiler's choice.
         """
         self._unimplemented("output_layouts")
 
     def parameter_layouts(self) -> Sequence[Layout]:
-        """How each argument must lie in its device's memory. Optional (``layouts``)."""
+        """The layout required of each argument in its device's memory. Optional (``layouts``)."""
         self._unimplemented("parameter_layouts")
 
     def output_shardings(self) -> Sequence[bytes]:
-        """How each result lies on the devices, a serialised ``xla.OpSharding`` each. Optional."""
+        """The sharding of each result, a serialised ``xla.OpSharding``. Optional."""
         self._unimplemented("output_shardings")
 
     def parameter_shardings(self) -> Sequence[bytes]:
-        """How each argument must lie on them, a serialised ``xla.OpSharding`` each. Optional."""
+        """The sharding required of each argument, a serialised ``xla.OpSharding``. Optional."""
         self._unimplemented("parameter_shardings")
 
     def cost_analysis(self) -> Mapping[str, OptionValue]:

@@ -30,7 +30,7 @@ class LoadedExecutable(BackendObject, ABC):
     @property
     @abstractmethod
     def executable(self) -> Executable:
-        """What was compiled: types, analyses, serialisation."""
+        """The compiled program: types, analyses, serialisation."""
 
     @property
     @abstractmethod
@@ -67,36 +67,35 @@ class LoadedExecutable(BackendObject, ABC):
     def launcher(self) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
         """`execute` without options and argument checks: the caller guarantees valid arguments.
 
-        Their number and types are the program's, their form is that of `Client.shards` and of
-        launches, and they are on the devices that the program runs on. The backend checks only
-        whether they were deleted.
+        Their number and types are the program's, they have the form that `Client.shards` and
+        launches return, and they are on the program's devices. The backend checks only whether they
+        were deleted.
 
-        Instead of `Shards` in one memory a backend may return an object of its own that is no
-        sequence. Arrays hold that object, launchers take it as they take `Shards`, and
-        `Client.held_form` says how `Shards` are made of it. `Shards` that have such an object give
-        it as their attribute ``held``.
+        Instead of `Shards` in one memory a backend may return its own object, which is no sequence.
+        Arrays hold that object, launchers accept it in place of `Shards`, and `Client.held_form`
+        converts it to `Shards`. `Shards` with such an object have it as the attribute ``held``.
         """
         return self.execute
 
     @property
     def launch_steps(self) -> LaunchSteps | None:
-        """What the compiled core calls in place of `launcher`; None: it calls that. Optional.
+        """Functions that the core calls instead of `launcher`; None: it calls `launcher`. Optional.
 
-        For backends whose ``launcher`` is a short function in Python around others in C.
+        For backends whose ``launcher`` is a short Python function around C functions.
         """
         return None
 
     def host_launcher(
         self, parts: Mapping[int, Sequence[tuple[slice | int, ...]]]
     ) -> Callable[[list[Any]], tuple[Sequence[Shards], Callable[[], None]]] | None:
-        """`execute_with_wait` that takes the arguments in ``parts`` as whole NumPy arrays, or None.
+        """As `execute_with_wait`, but the arguments in ``parts`` are whole NumPy arrays; or None.
 
-        They have the parameters' dtypes; ``parts[i]`` is, for each of `addressable_devices`, the
-        index of its part in argument i, and such a part has the parameter's shape. The caller
-        guarantees valid arguments, as of `launcher`. For backends that can pass such memory to
-        launches on several devices more cheaply than by puts. The arrays are copied before it
-        returns, whatever launches are under way and in whichever threads; the list of arguments may
-        be overwritten. Where it is None, `Client.buffers_from_host` is used. Optional.
+        They have the parameters' dtypes; ``parts[i]`` has, for each of `addressable_devices`, the
+        index of its part in argument i; each part has the parameter's shape. The caller guarantees
+        valid arguments, as for `launcher`. For backends that can pass host memory to launches on
+        several devices more cheaply than by puts. The arrays are copied before it returns, even if
+        other launches are running in other threads; the list of arguments may be overwritten. Where
+        it is None, `Client.buffers_from_host` is used. Optional.
         """
         return None
 

@@ -1,4 +1,4 @@
-"""`Layout`: the order in which the elements of an array lie in a device's memory."""
+"""`Layout`: the order of an array's elements in a device's memory."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _IN_PARENTHESES = r"\(([^()]*)\)"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The order of an array's dimensions in memory, and how it is divided into tiles.
+    """The order of an array's dimensions in memory, and its tiles.
 
-    ``major_to_minor`` numbers the dimensions from the one that varies slowest to the one whose
-    neighbours lie side by side: ``(0, 1)`` is NumPy's C order of a matrix, ``(1, 0)`` Fortran's.
-    ``tiling`` are the shapes of XLA's tiles, one inside the other; None leaves them to the device.
-    ``sub_byte_element_size_in_bits`` is the size of packed elements, 0 where they take whole bytes.
-    ``Layout.AUTO``, in a `Format`, leaves the choice to the compiler.
+    ``major_to_minor`` lists the dimensions from the slowest to the fastest varying: ``(0, 1)`` is
+    NumPy's C order of a matrix, ``(1, 0)`` Fortran's. ``tiling`` are the shapes of XLA's tiles, one
+    inside the other; None leaves them to the device. ``sub_byte_element_size_in_bits`` is the size
+    of packed elements, 0 if an element uses whole bytes. ``Layout.AUTO``, in a `Format`, leaves the
+    choice to the compiler.
 
     As ``jax.experimental.layout.Layout``, except that an order that is no permutation raises
-    `InvalidArgument` here, and not where it is used.
+    `InvalidArgument` here, and not at its first use.
 
     >>> plugrt.layout.Layout((1, 0))
     Layout(major_to_minor=(1, 0), tiling=None, sub_byte_element_size_in_bits=0)
@@ -76,10 +76,10 @@ class Layout:
 
     @classmethod
     def from_text(cls, text: str) -> Layout:
-        """Returns the layout that XLA writes like ``{0,1:T(8,128)(2,1)E(4)}``.
+        """Parses a layout in XLA's notation, such as ``{0,1:T(8,128)(2,1)E(4)}``.
 
-        Other parts of it, such as the number of a memory, are passed over, as JAX does. Raises
-        `InvalidArgument` for what is no such text.
+        Ignores other parts, such as the number of a memory, as JAX does. Raises `InvalidArgument`
+        for any other text.
         """
         found = re.fullmatch(_TEXT, text)
         try:
@@ -109,13 +109,13 @@ class Layout:
 
     @property
     def is_row_major(self) -> bool:
-        """Whether the elements lie in C order, without tiles."""
+        """Whether the elements are in C order, without tiles."""
         return not self.tiling and self.major_to_minor == tuple(range(len(self.major_to_minor)))
 
     def is_met_by(self, found: Layout) -> bool:
-        """Whether an array that lies as ``found`` lies as this asks for.
+        """Whether an array with the layout ``found`` has the layout that this one requests.
 
-        Where this has no tiles the order alone counts, as in JAX.
+        If this one has no tiles, only the order is compared, as in JAX.
         """
         if not self.tiling:
             return self.major_to_minor == found.major_to_minor

@@ -25,8 +25,8 @@ HOST_CALLBACK = "plugrt_host_callback"
 
 
 HostCallback: TypeAlias = Callable[[Sequence[npt.NDArray[Any]]], Sequence[npt.NDArray[Any]]]
-"""Gets the arguments, views that are valid during the call, and returns the results, row-major
-arrays of the custom call's types. What it raises is a `PjrtError`, the error of the launch."""
+"""Receives the arguments, views that are valid during the call, and returns the results, row-major
+arrays of the custom call's types. It raises only `PjrtError`, which becomes the launch's error."""
 
 
 Handler: TypeAlias = Callable[
@@ -53,16 +53,16 @@ class HandlerStages:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program as a backend takes it.
+    """A program in the form that a backend receives.
 
     ``format`` is PJRT's: ``"mlir"`` (StableHLO as text, MLIR bytecode or portable artifact),
     ``"hlo"`` or ``"hlo_with_config"`` (serialised XLA protos).
 
-    ``callbacks`` are the Python functions that the program calls, by number. The call of number n
+    ``callbacks`` are the Python functions that the program calls, by number. The call with number n
     is a ``stablehlo.custom_call @plugrt_host_callback`` with ``api_version = 4`` and
-    ``backend_config = {index = n : ui64}``; one that is ordered has a token as its first operand
-    and its first result, which the function neither gets nor returns. The numbers are unique in
-    the process. Whoever compiles the program keeps it for as long as launches may run.
+    ``backend_config = {index = n : ui64}``; an ordered call has a token as its first operand and
+    its first result, which the function neither receives nor returns. The numbers are unique in the
+    process. The caller of the compiler keeps the program for as long as launches may run.
     """
 
     code: bytes = field(repr=False)
@@ -75,9 +75,10 @@ class Program:
 
     @property
     def may_name_layouts(self) -> bool:
-        """Whether arguments or results may lie otherwise than by default.
+        """Whether arguments or results may have other layouts than the default.
 
-        StableHLO says so in a word, which stands in each of its forms; HLO always states layouts.
+        StableHLO states them with an attribute name, which occurs in each of its forms; HLO always
+        states layouts.
         """
         return self.format != "mlir" or b"layout_mode" in self.code
 
@@ -111,12 +112,12 @@ class DeviceAssignment:
 class CompileOptions:
     """How to compile a `Program` (the parts of XLA's ``CompileOptionsProto`` that hosts use).
 
-    ``device_assignment`` None means the client's default for the replica and partition counts.
-    The two ``allow_spmd_sharding_propagation`` fields say of each parameter and each result whether
-    the partitioner may choose how it is divided, where the program says nothing; one value counts
-    for all, and none is as the partitioner likes. With ``use_auto_spmd_partitioning`` the compiler
-    chooses freely over a mesh of that shape, whose devices are named by their partition numbers.
-    ``env_overrides`` are XLA debug options by name. ``encoded`` is a whole serialised
+    ``device_assignment`` None means the client's default for the replica and partition counts. The
+    two ``allow_spmd_sharding_propagation`` fields state for each parameter and each result whether
+    the partitioner may choose its sharding if the program states none; one value applies to all,
+    and an empty sequence leaves it to the partitioner. With ``use_auto_spmd_partitioning`` the
+    compiler chooses shardings over a mesh of that shape, whose devices are given by their partition
+    numbers. ``env_overrides`` are XLA debug options by name. ``encoded`` is a whole serialised
     ``CompileOptionsProto`` for callers that need more; the other fields are then ignored.
     """
 

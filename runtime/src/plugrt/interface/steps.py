@@ -12,25 +12,25 @@ MakeScratch = Callable[[], tuple[Any, Any] | None]
 
 @dataclass(frozen=True, slots=True)
 class LaunchSteps:
-    """`LoadedExecutable.launcher` as functions for the compiled core: no Python code runs between.
+    """`LoadedExecutable.launcher` as functions that the core calls without Python code.
 
-    ``take(launch(arguments), *take_arguments)``, of which there are at most two, is what the
-    launcher returns for a list of arguments, which must all be of exactly ``argument_class``.
-    While an object in ``unless`` is not empty, as after the executable was deleted, the launcher is
-    called instead. ``explain(error, arguments)`` returns the exception to raise for one that
-    ``launch`` or ``take`` raised.
+    The launcher's result for a list of arguments is ``take(launch(arguments), *take_arguments)``,
+    with at most two ``take_arguments``. All arguments must be of exactly ``argument_class``. While
+    an object in ``unless`` is not empty (for example after the executable was deleted), the
+    launcher is called instead. ``explain(error, arguments)`` returns the exception to raise for one
+    that ``launch`` or ``take`` raised.
 
-    A launch takes the arguments numbered in ``donated``: of these, ``delete(argument)`` is called
-    after it where ``is_deleted(argument)`` is not true. ``tidy()`` is called after each thousand
-    launches, and gives back what the runtime keeps of them. With ``waits_for_uses``, a launch waits
-    until others have begun that use what it takes, and they may wait for it: so a copy is taken of
-    what anything else refers to.
+    A launch consumes the arguments numbered in ``donated``: after it, ``delete(argument)`` is
+    called for each whose ``is_deleted(argument)`` is not true. ``tidy()`` is called after each
+    thousand launches, and frees the runtime's records of them. With ``waits_for_uses``, a launch
+    waits until other launches that use its donated arguments have begun, and those may wait for it;
+    so an argument to which anything else refers is copied first.
 
     ``make_scratch(numbers)`` returns, for each of these arguments, a function that returns a new
-    argument and its memory, an object with a writable buffer of Python's protocol, or None; it
-    returns None where these arguments are put, as those in ``donated``. A host value is written to
-    the memory, in row-major order, for one launch after the other, each time after
-    ``is_ready(result)`` was true of all results of the last one.
+    argument and its memory (an object with a writable buffer of Python's protocol) or None. It
+    returns None if these arguments must be put, as those in ``donated``. Host values are written to
+    the memory, in row-major order, for successive launches, each time after ``is_ready(result)``
+    was true for all results of the launch before.
     """
 
     launch: Callable[[list[Any]], object]
@@ -50,16 +50,17 @@ class LaunchSteps:
 
 @dataclass(frozen=True, slots=True)
 class HeldForm:
-    """The objects that launches return in place of `Shards`, for arrays of one type and memory.
+    """Objects that launches return in place of `Shards`, for arrays of one type and memory.
 
-    ``open(held)`` returns their `Shards`. The other fields are `Shards.to_host` of an array on one
-    device as functions for the compiled core: no Python code runs between. Where ``is_ready(held)``
-    of an object of exactly ``held_class`` is not true, ``wait(held)`` returns once it is;
-    ``view(held)``, called under the `threading.Lock` or ``RLock`` that is ``lock``, is an object
-    that has the contents as a buffer of Python's protocol, in row-major order; with `memoryview`
-    for ``view`` the buffer is that of ``held``, and no memoryview is made. Whatever raises, or has
-    another size, and while an object in ``unless`` is not empty, `to_host` is called instead, which
-    explains errors. With ``view`` None it is always called.
+    ``open(held)`` returns their `Shards`. The other fields implement `Shards.to_host` for an array
+    on one device as functions that the compiled core calls without Python code. If
+    ``is_ready(held)`` is not true for an object of exactly ``held_class``, ``wait(held)`` waits
+    until it is. ``view(held)``, called while ``lock`` (a `threading.Lock` or ``RLock``) is held,
+    returns an object with the contents as a buffer of Python's protocol, in row-major order; if
+    ``view`` is `memoryview`, the core uses the buffer of ``held`` itself and makes no memoryview.
+    If one of them raises, if the buffer has another size, or while an object in ``unless`` is not
+    empty, `to_host` is called instead, which raises clear errors. If ``view`` is None it is always
+    called.
     """
 
     open: Callable[[Any], Sequence[Any]]

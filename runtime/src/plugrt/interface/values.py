@@ -12,13 +12,13 @@ import numpy as np
 from plugrt.interface.memory_layout import Layout
 
 OptionValue = str | bool | int | float | list[int]
-"""What a create option or an attribute may hold (``PJRT_NamedValue``)."""
+"""The type of a create option or an attribute (``PJRT_NamedValue``)."""
 
 
 class HostBufferSemantics(enum.IntEnum):
-    """What the caller promises about host memory that it hands to `Client.buffer_from_host`.
+    """The caller's promise about host memory that it passes to `Client.buffer_from_host`.
 
-    The values are those of ``PJRT_HostBufferSemantics``.
+    The values equal ``PJRT_HostBufferSemantics``.
     """
 
     IMMUTABLE_ONLY_DURING_CALL = 0
@@ -33,10 +33,10 @@ class HostBufferSemantics(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """The shape and dtype of one array on one device, and how it lies in the device's memory.
+    """The shape and dtype of one array on one device, and its layout in the device's memory.
 
-    ``layout`` None is the device's default for that shape and dtype (`Client.default_layout`); the
-    types of a backend name a layout only where it is another one.
+    ``layout`` None is the device's default for that shape and dtype (`Client.default_layout`); a
+    backend's types have a layout only if it is another one.
     """
 
     shape: tuple[int, ...]
@@ -45,7 +45,7 @@ class TensorType:
 
     @property
     def nbytes(self) -> int:
-        """Bytes on the host; sub-byte types take one byte an element, as ml_dtypes stores them."""
+        """Bytes on the host; sub-byte types use one byte an element, as ml_dtypes stores them."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     @property
@@ -61,8 +61,8 @@ class TensorType:
 
 
 TOKEN_TYPE = TensorType((), np.dtype("V"))
-"""The type of a token: a parameter or result that orders a program's effects and holds nothing.
+"""The type of a token: a parameter or result that orders a program's effects and has no contents.
 
 A buffer of it cannot be read. The first token of a chain is a buffer of the type ``bool[0]``, which
-hosts can put on a device: backends that take tokens take it for one, as XLA's do.
+hosts can put on a device: backends with tokens accept it as one, as XLA's do.
 """
