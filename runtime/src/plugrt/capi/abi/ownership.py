@@ -1,7 +1,8 @@
-"""Who owns the handles of the PJRT C API: what creates them, what destroys them, what may be NULL.
+"""Ownership of the PJRT C API's handles: creators, destructors, and fields that may be NULL.
 
-Names lack their prefix ``PJRT_``. What the argument structs return and is not named here stays the
-library's: devices, memories, descriptions, a client's topology, the layouts of an executable.
+Names lack their prefix ``PJRT_``. Handles that argument structs return and that are not named here
+stay the library's: devices, memories, descriptions, a client's topology, the layouts of an
+executable.
 """
 
 CREATES: dict[str, tuple[str, ...]] = {
@@ -50,7 +51,7 @@ CREATES: dict[str, tuple[str, ...]] = {
     "Transfers_Client_CrossHostReceiveBuffers": ("buffers",),
     "Transfers_Client_CrossHostSendBuffers": ("send_events",),
 }
-"""Function to the fields in which it returns handles that the caller has to destroy."""
+"""Maps each function to the fields in which it returns handles that the caller must destroy."""
 
 DESTROYS: dict[str, str] = {
     "Error_Destroy": "error",

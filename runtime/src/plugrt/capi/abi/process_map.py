@@ -128,7 +128,7 @@ class _OwnMemory:
             self._file = None  # Some sandboxes have none: every address is trusted there.
 
     def _is_open(self) -> bool:
-        """Whether nobody has closed the descriptor: a library may close those of others."""
+        """Whether the descriptor is still open: a library may close descriptors of others."""
         assert self._file is not None
         return _identify(self._file) == self._identity
 

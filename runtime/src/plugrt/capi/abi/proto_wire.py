@@ -1,8 +1,7 @@
 """``CompileOptionsProto`` and ``DeviceAssignmentProto``, written and read field by field.
 
-Six bytes are a whole ``CompileOptionsProto``; leaving the rest out lets a library use its own
-defaults. Numbers are those of ``xla/pjrt/proto/compile_options.proto`` and
-``xla/xla_data.proto``.
+Six bytes are a complete ``CompileOptionsProto``; a library uses its own defaults for omitted
+fields. Field numbers are from ``xla/pjrt/proto/compile_options.proto`` and ``xla/xla_data.proto``.
 """
 
 from __future__ import annotations

@@ -123,9 +123,9 @@ class Prepared:
     def __init__(self, *names: str, extra_bytes: int = 0, sizes: StructSizes | None = None) -> None:
         rooms = [-(-ffi.sizeof(name) // _WORD) * _WORD for name in names]
         self.block = ffi.new("char[]", sum(rooms) + extra_bytes)
-        """The memory: the structs, then ``extra_bytes`` bytes for what they point to."""
+        """The memory: the structs, then ``extra_bytes`` bytes for the arrays they point to."""
         self.structs: list[CData] = []
-        """Pointers to the structs, each of which states its size, as `struct_type` has it for
+        """Pointers to the structs, each of which states its size, as in `struct_type` for
         ``sizes``; `block` must outlive them."""
         at = 0
         for name, room in zip(names, rooms, strict=True):

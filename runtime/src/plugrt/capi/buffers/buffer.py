@@ -44,7 +44,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
     """A ``PJRT_Buffer`` that this object owns.
 
     It is also the sequence of itself alone, the shards of an array on one device: a launch then
-    takes its arguments and makes its results without a tuple for each.
+    needs no tuple for each argument and each result.
 
     ``_pointer`` is None once it is deleted or donated; the handle is then kept in ``_dead`` until
     the last reference to this object is dropped: another thread may be launching with it.
@@ -345,8 +345,8 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
             # which is done with the lock: this waits without it.
             self.unsafe_pointer()
             return True
-        # The default streams (None, 0, 1, 2) are not handles that every library takes: the host
-        # waits instead, after which all streams see the contents.
+        # Not every library accepts the default streams (None, 0, 1, 2) as handles: the host waits
+        # instead, after which all streams see the contents.
         if stream is None or stream <= 2:
             return False
         try:

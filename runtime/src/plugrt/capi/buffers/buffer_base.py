@@ -20,7 +20,7 @@ T = TypeVar("T", bound=type)
 class PythonBuffer:
     """Holds a ``PJRT_Buffer*`` and its spec, and destroys the buffer.
 
-    Its ``__del__`` takes half the time of `plugrt.capi.loading.owned_handles.own`. If the garbage
+    Its ``__del__`` needs half the time of `plugrt.capi.loading.owned_handles.own`. If the garbage
     collector calls it for a member of a cycle, which may be used after that, the handle is passed
     to `own`.
     """
@@ -71,12 +71,12 @@ class PythonBuffer:
 BufferBase = PythonBuffer
 if core is not None and not TYPE_CHECKING:
     BufferBase = core.Buffer
-"""The first base of `plugrt.capi.buffers.buffer.Buffer`. The core's destroys the buffers of exactly
-that class; those of classes derived from it have an owner of their own."""
+"""The first base of `plugrt.capi.buffers.buffer.Buffer`. The core's class destroys buffers of
+exactly that class; subclasses have their own owner."""
 
 
 def as_made_by_launches(cls: T) -> T:
-    """Decorator of `Buffer`: tells the core the class of what launches make."""
+    """Decorator of `Buffer`: registers it in the core as the class of launches' results."""
     if core is not None:
         core.set_buffer_class(cls, _pointer_at, _address_of)
     return cls

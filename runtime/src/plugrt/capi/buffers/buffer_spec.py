@@ -80,7 +80,7 @@ class BufferSpec:
         return self.dtype, self.tensor_type.layout, getattr(self.memory, "kind", "")
 
     def read_in(self, minor_to_major: tuple[int, ...]) -> None:
-        """Sets the dimension order in which buffers are read before they are transposed."""
+        """Sets the dimension order in which buffers are read before the transposition."""
         order = minor_to_major[::-1]
         if order == tuple(range(len(order))):
             return

@@ -1,4 +1,4 @@
-"""DLPack capsules: memory given to others, and what others give, without a copy."""
+"""DLPack capsules: exports memory and imports others' memory without a copy."""
 
 from __future__ import annotations
 
@@ -136,10 +136,11 @@ def _free_capsule(
 
 
 def _disarm(_exported: dict[int, Any] = _exported) -> None:
-    """Gives what consumers still have a deleter that does nothing, and needs no interpreter.
+    """Replaces the deleters of tensors that consumers still have by one that does nothing.
 
-    Python is called by a deleter that is Python, which ends the process once the interpreter has
-    ended. This does nothing for what is exported while the interpreter ends; the core's asks.
+    A deleter written in Python calls the interpreter, which ends the process once the interpreter
+    has ended. This has no effect on tensors that are exported while the interpreter ends; the
+    core's deleter checks for that itself.
     """
     nothing = ctypes.cast(_api.Py_IsInitialized, ctypes.c_void_p).value
     for managed, _, _ in list(_exported.values()):
@@ -162,7 +163,7 @@ _destructor = (
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """What a ``dltensor`` capsule holds; ``strides`` are in elements, None where in C order."""
+    """The contents of a ``dltensor`` capsule; ``strides`` are in elements, None for C order."""
 
     managed: CData
     address: int

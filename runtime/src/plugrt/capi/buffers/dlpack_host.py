@@ -1,6 +1,6 @@
-"""Host memory of others as NumPy arrays, and NumPy arrays in capsules: of what NumPy refuses, too.
+"""Views host memory in capsules as NumPy arrays, and exports arrays, of all dtypes.
 
-NumPy takes and gives no bfloat16 through DLPack.
+NumPy has no bfloat16 in its DLPack support.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from plugrt.errors import InvalidArgument
 
 
 def view_capsule(capsule: object) -> npt.NDArray[np.generic]:
-    """Returns a view of what an unused capsule has in host memory; it keeps the capsule alive.
+    """Returns a view of the host memory of an unused capsule, and keeps the capsule alive.
 
-    The capsule stays unused, so that its end releases the memory, whatever comes between.
+    The capsule stays unused, so its destructor releases the memory in every case.
     """
     found = dlpack.read(capsule)
     if found.device_type not in ON_HOST:

@@ -33,10 +33,10 @@ def import_capsule(
 ) -> interface.Buffer:
     """Returns a buffer over the memory of a ``dltensor`` capsule, which is marked as used.
 
-    Its contents are ready when ``stream`` has done its work, at once without one. Host memory is
-    copied when it is not in C order, in which programs take their arguments, when the library wants
-    another alignment, and when the device has a memory of its own. `InvalidArgument` for memory of
-    a device that is another one's, not in C order, or not at a multiple of 16 bytes.
+    Its contents are ready when ``stream`` has finished its work, at once without one. Host memory
+    is copied if it is not in C order, which programs require, if the library requires another
+    alignment, and if the device has its own memory. Raises `InvalidArgument` for device memory that
+    belongs to another device, is not in C order, or not aligned to 16 bytes.
     """
     taken = dlpack.take(capsule)
     try:
@@ -134,11 +134,11 @@ def view(
     done: Callable[[], None],
     stream: int | None = None,
 ) -> Buffer:
-    """Returns a buffer over existing memory; ``done`` is called once, when it needs that no more.
+    """Returns a buffer over existing memory; ``done`` is called once, when it is released.
 
-    It is not called for a view that is refused. ``strides`` are in elements; `InvalidArgument`
-    unless they are those of a dense array. The contents are there when ``stream`` has done its
-    work; at once without one.
+    It is not called for a view that is refused. ``strides`` are in elements; raises
+    `InvalidArgument` unless they describe a dense array. The contents are ready when ``stream`` has
+    finished its work; at once without one.
     """
     layout, _keep = make_layout(spec.shape, strides)
     key = next(_keys)

@@ -53,7 +53,7 @@ class DonatedArguments:
             buffer._note_donation(reason, known is not None)
 
     def taken(self, arguments: Sequence[Shards], kept: Collection[int] = ()) -> Sequence[int]:
-        """The numbers of the arguments that a launch takes; none where that is unknown."""
+        """The numbers of the arguments that a launch consumes; none if that is unknown."""
         known = self._parameters() or frozenset()
         return sorted(i for i in known.difference(kept) if i < len(arguments))
 
@@ -69,7 +69,7 @@ class DonatedArguments:
 
     @property
     def known(self) -> tuple[tuple[int, ...], str] | None:
-        """The parameters that launches take, and what is said of them afterwards.
+        """The parameters that launches consume, and the message for later uses of them.
 
         None if unknown, as before the first launch.
         """
@@ -126,7 +126,7 @@ def refuse_repeated(name: str, arguments: Sequence[Shards], donated: Collection[
 
 
 def can_donate(program: Program) -> bool:
-    """Whether a program may take its arguments' memory, by the attributes that ask for it.
+    """Whether a program may consume its arguments' memory, by its donation attributes.
 
     The attribute names appear verbatim in MLIR text and bytecode; other formats may donate.
     """
@@ -134,9 +134,9 @@ def can_donate(program: Program) -> bool:
 
 
 def donated_parameters(executable: Executable) -> frozenset[int] | None:
-    """Returns the numbers of the parameters that a launch takes; None if unknown.
+    """Returns the numbers of the parameters that a launch consumes; None if unknown.
 
-    They are read from the optimised program: PJRT itself does not state them.
+    They are read from the optimised program: PJRT does not state them.
     """
     try:
         return hlo_proto.donated_parameters(hlo_proto.read_module(executable.optimized_program()))

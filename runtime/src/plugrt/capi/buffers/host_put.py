@@ -56,7 +56,7 @@ class _PutArgs:
             and spec.memory is None
             and layout is None
         )
-        """Whether NumPy may copy it, for a library that then takes the copy as it is."""
+        """Whether NumPy may copy it, for a library that then uses the copy without another one."""
         self.compiled = None
         """The core's put of such arrays; None where it has none."""
         if layout is None and spec.nbytes < LARGE_BYTES and is_known(spec.dtype):
@@ -94,7 +94,9 @@ class Transfers:
 
     @property
     def _lent(self) -> HostBufferSemantics:
-        """What a library may do with a copy made for it alone: write to it, if it knows of that."""
+        """The semantics of a copy that was made only for the library: it may write to it, if it
+        knows that mode.
+        """
         known = self._handle.library.version[1] >= _MUTABLE_MINOR
         return _MUTABLE if known else HostBufferSemantics.IMMUTABLE_ZERO_COPY
 
@@ -202,7 +204,7 @@ class Transfers:
     ) -> object:
         """Returns the core's put of arrays (or, with ``number``, of Python's numbers) on a device.
 
-        None where there is no core, and for what it leaves to `put` in any case.
+        None if there is no core, and for puts that always need Python's `put`.
         """
         if not is_known(dtype):
             return None
@@ -242,10 +244,10 @@ class Transfers:
 
 
 def can_keep_layouts(transfers: Transfers | ClosedTransfers, device: interface.Device) -> bool:
-    """Whether a put in another layout than the default keeps the elements in their places.
+    """Whether a put in another layout than the default keeps each element at its index.
 
-    XLA's CPU client (xla-cpu-pjrt 0.0.1) gives the buffer the layout that is asked for, and copies
-    the bytes as they lay on the host: the array that is read is another one.
+    XLA's CPU client (xla-cpu-pjrt 0.0.1) gives the buffer the requested layout, but copies the
+    bytes in host order: reading gives a different array.
     """
     array = np.arange(6, dtype=np.int32).reshape(2, 3)
     turned = Layout((1, 0), ())

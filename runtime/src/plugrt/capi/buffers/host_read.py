@@ -90,9 +90,9 @@ class HostReader:
         """Waits for the buffer and returns its address; the caller releases the reference.
 
         The reference keeps the memory valid if the buffer is deleted or donated meanwhile; XLA's
-        CPU client then copies it for the launch that takes the donation. It is taken when the
-        buffer is ready: XLA waits for the memory then, and a finaliser that waits for the lock may
-        be in the thread that has the memory made. `InvalidReply` where the buffer has less than
+        CPU client then copies it for the launch that consumes it. The reference is acquired only
+        when the buffer is ready: XLA waits for the memory, and the thread that computes it may be
+        in a finaliser that waits for the lock. Raises `InvalidReply` if the buffer has less than
         ``size`` bytes, or no address.
         """
         self._prepared.restore()
@@ -275,7 +275,7 @@ def _copy_raw_to_host(library: Library, pointer: CData, spec: BufferSpec, to: CD
 
 
 def _examine(handle: ClientHandle, pointer: CData, spec: BufferSpec) -> None:
-    """Decides, once for a spec, in which order and how its buffers are read.
+    """Decides, once for each spec, how its buffers are read and in which dimension order.
 
     Transfers use the device's own order, because some libraries ignore any other.
     """

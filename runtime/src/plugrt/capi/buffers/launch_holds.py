@@ -1,12 +1,12 @@
-"""`launch_holding`: launches with buffers that no thread deletes or donates while it is being made.
+"""`launch_holding`: launches with buffers that no other thread can delete or donate meanwhile.
 
-The devices of a launch may wait for each other: where one of them refuses its argument, because
-another thread has taken it since the launch began, the others wait for ever (xla-cpu-pjrt 0.0.1).
-On one device, too, a launch with a buffer and one that takes it may both wait for ever, under JAX
-as well. So a launch holds its arguments on all devices before the first one launches: a deletion
-meanwhile is made when the last hold ends. And it says which buffers it takes: other launches
-refuse these, and one that would take what is held has the library copy it. Nothing waits: a
-program's function of Python may delete the program's arguments.
+The devices of a launch may wait for each other: if one of them refuses its argument, because
+another thread has donated it since the launch began, the others wait for ever (xla-cpu-pjrt 0.0.1).
+On one device, too, a launch that reads a buffer and one that donates it may both wait for ever,
+under JAX as well. So a launch holds its arguments on all devices before it starts on the first: a
+deletion is postponed until the last hold ends. It also marks the buffers that it donates: other
+launches refuse these, and a launch that would donate a held buffer has the library copy it. No
+thread waits, because a Python function of the program may delete the program's arguments.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _renew_lock() -> None:
 
 
 class _Hold:
-    """What a launch notes on the buffers that it needs or takes: it ends on all of them at once."""
+    """The marks of one launch on the buffers that it reads or donates; they end together."""
 
     __slots__ = ("is_over",)
 
@@ -140,9 +140,9 @@ def launch_holding(
     options: interface.ExecuteOptions | None,
     donation: DonatedArguments | None,
 ) -> T:
-    """Returns ``launch(arguments, options)``, while what it needs is held.
+    """Returns ``launch(arguments, options)`` and holds its buffers meanwhile.
 
-    Raises `DeletedBuffer` for an argument that a launch of another thread takes.
+    Raises `DeletedBuffer` for an argument that a launch of another thread donates.
     """
     held = _buffers(arguments)
     kept = options.non_donatable_input_indices if options else ()
@@ -167,7 +167,7 @@ def launch_holding(
 
 
 def _buffers(arguments: Sequence[Shards]) -> Buffers:
-    """Returns those of all devices; the launch refuses what has none."""
+    """Returns the buffers on all devices; the launch itself refuses arguments without any."""
     try:
         return tuple(b for shards in arguments for b in shards if isinstance(b, BufferBase))
     except TypeError:

@@ -8,7 +8,7 @@ from plugrt.capi.library.client_handle import system_says
 from plugrt.native.native_core import core
 
 SMALL_BYTES = 1024
-"""What is at most copied where the host addresses the memory: a view of so little costs more."""
+"""The size up to which host-addressable memory is copied: a view costs more for so few bytes."""
 _REFERENCES = ("Buffer_IncreaseExternalReferenceCount", "Buffer_DecreaseExternalReferenceCount")
 _FUNCTIONS = ("Buffer_ReadyEvent", "Buffer_UnsafePointer", "Buffer_OnDeviceSizeInBytes")
 _OF_CLIENT = ("Event_Await", "Event_Destroy", "Buffer_Destroy", "Error_Destroy")

@@ -23,7 +23,7 @@ _KNOWN = frozenset(KNOWN_DTYPES)
 
 
 def is_known(dtype: np.dtype[np.generic]) -> bool:
-    """Whether there is a core, and it takes arrays of that dtype."""
+    """Whether there is a core, and it accepts arrays of that dtype."""
     return core is not None and dtype in _KNOWN
 
 
@@ -57,7 +57,7 @@ class _PutFaults:
         return self._library.error_of("Client_BufferFromHostBuffer", error)
 
     def _missing_handle(self, address: int) -> None:
-        """Raises `InvalidReply` for the struct at an address, in which a handle is NULL."""
+        """Raises `InvalidReply` for the struct at an address whose handle is NULL."""
         self._library.check_handles(ffi.cast(ARGS + "*", address), MADE)
 
 
@@ -108,5 +108,5 @@ class _CopyFaults:
         return None if isinstance(found, Unimplemented) else buffer._explain(found)
 
     def _missing_copy(self, address: int, buffer: Buffer) -> None:
-        """Raises `InvalidReply` for the struct at an address, in which the copy is NULL."""
+        """Raises `InvalidReply` for the struct at an address whose copy is NULL."""
         self._library.check_handles(ffi.cast(f"struct {_ARGS}*", address), HANDLES[_ARGS])

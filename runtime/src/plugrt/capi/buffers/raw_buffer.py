@@ -27,7 +27,7 @@ class RawBuffer:
 
     @property
     def memory(self) -> Memory:
-        """The memory that it lies in."""
+        """The memory that contains it."""
         args = self._table.call("RawBuffer_GetMemorySpace", buffer=self._pointer)
         return self._buffer.device.client.memory_at(args.memory_space)
 

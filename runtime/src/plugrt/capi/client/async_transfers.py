@@ -78,7 +78,7 @@ class AsyncTransfer:
         return len(self.types)
 
     def buffer_size(self, index: int) -> int:
-        """The bytes that a buffer takes on the device."""
+        """The size of a buffer on the device in bytes."""
         self._check(index)
         return int(self._call("BufferSize", buffer_index=index).buffer_size)
 

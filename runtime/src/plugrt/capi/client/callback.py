@@ -31,7 +31,7 @@ def on_prefatal(client: Client, callback: Callable[[PjrtError], None]) -> None:
 
 
 def on_slice_failure(client: Client, callback: Callable[[int], None]) -> None:
-    """Calls ``callback`` with the library's number for the way in which a slice failed."""
+    """Calls ``callback`` with the library's number for the kind of a slice's failure."""
 
     def run(args: CData, _user: object) -> None:
         callback(int(ffi.cast("PJRT_Callback_Tpu_SliceBuilderArgs*", args).failure_type))

@@ -129,9 +129,9 @@ class Client(ClientBase):
                 )
 
     def begin_profile(self, options: Mapping[str, object]) -> Callable[[], bytes]:
-        """Begins the library's recording; what it returns ends it and returns the ``XSpace``.
+        """Begins the library's recording; the returned function ends it and returns the ``XSpace``.
 
-        ``options`` are those of `encode_options`. Raises `Unimplemented` for a library without the
+        ``options`` are passed to `encode_options`. Raises `Unimplemented` for a library without the
         extension Profiler.
         """
         from plugrt.capi.extensions.profiler import Profiler, encode_options
@@ -363,10 +363,11 @@ class Client(ClientBase):
             return unknown
 
     def _add_abi(self, error: PjrtError, abi: bytes | None) -> PjrtError:
-        """Returns the error of a load, with what the library says of the executable's ABI version.
+        """Adds the library's statement about an executable's ABI version to the error of a load.
 
-        It is asked only now: jax-cuda13-pjrt 0.11.2 says of its own executables, which it loads,
-        that they need a newer cuDNN than it has. So what it says may not be the reason.
+        The library is asked only after a failure, and its statement may not be the reason:
+        jax-cuda13-pjrt 0.11.2 states that its own executables, which it loads, need a newer cuDNN
+        than it has.
         """
         with suppress(PjrtError):  # the first error is the one to raise
             if reason := self._why_incompatible(abi, None):
@@ -413,7 +414,7 @@ class Client(ClientBase):
         return compile_copy(BufferSpec(self._handle, shape, dtype, device))
 
     def await_shards(self, shards: Sequence[Shards]) -> bool:
-        """Waits for several arrays, in the core; False where Python has to wait for each."""
+        """Waits for several arrays, in the core; returns False if Python must wait for each."""
         handle = self._handle  # another thread may close the client
         made = handle.core if handle is not None else None
         return made is not None and bool(made.wait(shards))

@@ -55,7 +55,7 @@ def receive(
     devices: Sequence[int],
     keys: Sequence[int],
 ) -> list[Buffer]:
-    """Returns buffers on ``device`` for what the devices with those global ids send."""
+    """Returns buffers on ``device`` for the data that the devices with those global ids send."""
     count = _require_same_length(types=types, devices=devices, keys=keys)
     handle = client.handle()
     specs = [BufferSpec(handle, t.shape, t.dtype, device) for t in types]

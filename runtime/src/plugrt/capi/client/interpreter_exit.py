@@ -42,13 +42,12 @@ def destroy_all(drop_views: Callable[[], None]) -> None:
     use them then crash (https://eel.is/c++draft/basic.start.term). Destroying a client waits for
     its work while Python callbacks still work. Memory that a library may alias is never freed.
 
-    What a client made is destroyed before it: executables, events and buffers that the program
-    still holds. Finalisers of what modules hold may come upon them after that, and get
-    `FailedPrecondition`, as threads do that still run. Three things are left to the system instead,
-    since they may be used while, or after, this is done: buffers whose memory is lent (a NumPy
-    view, a DLPack capsule) after ``drop_views`` has dropped the views that plugrt keeps itself; all
-    of them where another thread stays inside a call; and all where a library may yet call a Python
-    function.
+    A client's executables, events and buffers that the program still references are destroyed
+    before it. Later uses, by finalisers of objects in modules and by threads that still run, raise
+    `FailedPrecondition`. Three kinds of objects are not destroyed, since they may be in use during
+    this or later: buffers whose memory is lent (a NumPy view, a DLPack capsule) after
+    ``drop_views`` has dropped plugrt's own views; all objects if another thread stays inside a
+    call; and all objects if a library may still call a Python function.
     """
     finish_pending()
     left = list(_live)
@@ -67,7 +66,7 @@ def destroy_all(drop_views: Callable[[], None]) -> None:
 
 
 def _have_calls_ended() -> bool:
-    """Whether no other thread is inside a call any more, after a while that may take.
+    """Waits for a while; returns whether no other thread is inside a call any more.
 
     Once calls are refused no thread can begin one. XLA's CPU client crashes if it is destroyed
     during one (xla-cpu-pjrt 0.0.1).
@@ -109,8 +108,8 @@ def _free_children(handle: ClientHandle) -> None:
 def _buffers_of(handle: ClientHandle) -> list[Buffer]:
     """Returns the live buffers of a client.
 
-    Nothing lists them: a launch would pay for it with each result. The garbage collector knows
-    them: a million objects take it 0.1 s.
+    There is no list of them: it would cost time for each result of a launch. The garbage collector
+    finds them, in 0.1 s for a million objects.
     """
     made = getattr(sys.modules.get("plugrt.capi.buffers.buffer"), "Buffer", None)
     if made is None:  # the process has made no buffer
@@ -125,7 +124,7 @@ def _abandon_all() -> None:
     """Drops the clients in a forked child process; they belong to the parent.
 
     Their threads do not exist here: destroying a client would block, or end the process. Nor do the
-    parent's other threads, one of which may have had a lock that deletions and finalisers take.
+    parent's other threads, one of which may have held a lock that deletions and finalisers acquire.
     """
     if core is not None:
         core.forget_calls()

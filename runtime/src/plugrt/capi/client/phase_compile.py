@@ -27,7 +27,7 @@ class PhaseCompiler:
 
     @property
     def phases(self) -> Sequence[str]:
-        """The names of the phases, in the order in which they run."""
+        """The names of the phases, in the order of execution."""
         args = self._table.call("PhaseCompile_Get_PhaseNames", phase_compiler=self._pointer)
         content = self._take(args, "phase_names")
         return [name.decode("utf-8", "backslashreplace") for name in content]

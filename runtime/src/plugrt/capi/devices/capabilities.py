@@ -20,7 +20,7 @@ _BLOCKING_LAUNCHES = {"cpu": 8}
 """By platform name: XLA's CPU client has 32 places for launches in each device's queue, and hangs
 when they are full and its threads too few (see `plugrt.base.xla_environment.reserve_threads`)."""
 TUPLE_ARGUMENTS_ABOVE = {"tpu": 2000}
-"""By platform name, for libraries that say nothing: as in JAX."""
+"""By platform name, for libraries that state no limit: as in JAX."""
 CHOOSES = "auto_partitioning"
 """The attribute of a library whose compiler can choose how arguments are divided."""
 CALLS_ON_HOST = "host_callbacks"
@@ -44,8 +44,8 @@ ASSUMED = frozenset(
         "dtypes",
     }
 )
-"""Fields of which the C API has libraries declare nothing. They are assumed where the table has the
-function, or the API's version the dtype; an error is how a library says no."""
+"""Fields that libraries cannot declare in the C API. They are assumed true if the table has the
+function, or the API's version the dtype; a library without the feature returns an error."""
 
 
 def find_capabilities(client: ClientBase, layout_put: bool, copies: bool = False) -> Capabilities:
@@ -110,9 +110,9 @@ def can_queue_nested_launches(client: ClientBase) -> bool:
 
 
 def _read_own_statements(client: ClientBase) -> Mapping[str, OptionValue]:
-    """Returns what a library states of which the C API has nothing, by the names of capabilities.
+    """Returns the capabilities that a library states by itself, since the C API cannot, by name.
 
-    It does so by attributes of its own or, as exported plugins do, of its topology.
+    They are attributes of the library or, for exported plugins, of its topology.
     """
     with contextlib.suppress(PjrtError):  # a library may have no topology
         return {**client.topology().attributes, **client.attributes}
@@ -120,9 +120,9 @@ def _read_own_statements(client: ClientBase) -> Mapping[str, OptionValue]:
 
 
 def _tuple_bound(statements: Mapping[str, OptionValue], platform: str) -> int | None:
-    """Returns above how many parameters a program takes one tuple.
+    """Returns the number of parameters above which a program has one tuple parameter.
 
-    What is no number of parameters states nothing.
+    Ignores a value that is no number of parameters.
     """
     stated = statements.get("tuple_arguments_above")
     if type(stated) is int and stated >= 0:
@@ -131,7 +131,7 @@ def _tuple_bound(statements: Mapping[str, OptionValue], platform: str) -> int | 
 
 
 def _has_layouts(library: Library) -> bool:
-    """Whether a library says how arrays and the results of programs lie."""
+    """Whether a library states the layouts of arrays and of programs' results."""
     if "Layouts" not in library.extensions:
         return False
     table = library.extension("Layouts")
@@ -166,7 +166,7 @@ def _try_topology(client: ClientBase) -> None:
 
 
 def _can_share_device_memory(client: ClientBase) -> bool:
-    """Whether DLPack has a type for the memory of the devices, and the library what it takes."""
+    """Whether DLPack has a type for the devices' memory, and the library the functions for it."""
     needed = (
         "Buffer_IsOnCpu",
         "Buffer_UnsafePointer",

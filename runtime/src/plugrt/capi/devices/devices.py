@@ -1,4 +1,4 @@
-"""`Device`, `Memory` and what they use of their client; device descriptions of a library."""
+"""`Device`, `Memory` and the part of the client that they use; device descriptions of a library."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ class Device(interface.Device):
 
 
 class ClientBase(interface.Client):
-    """What the devices, buffers and executables of a client use of it."""
+    """The part of a client that its devices, buffers and executables use."""
 
     def __init__(self, library: Library, handle: ClientHandle, name: str) -> None:
         self.library = library

@@ -34,7 +34,7 @@ EXECUTE = 3
 API_VERSION = (0, 1)
 BUFFER = 1
 _TOO_SHORT = 16
-"""Where the second field of the arguments ends: `plugrt trace --check` takes less for a fault."""
+"""The size up to the arguments' second field: `plugrt trace --check` reports smaller ones."""
 _TOKEN = 17
 
 DATA_TYPES: dict[int, int] = {
@@ -46,14 +46,15 @@ DATA_TYPES: dict[int, int] = {
 
 
 HandlerCall: TypeAlias = "Callable[[Handler, CData], None]"
-"""Calls a handler with what a ``XLA_FFI_CallFrame*`` has, and gives its results to the program."""
+"""Calls a handler with the arguments in a ``XLA_FFI_CallFrame*``; passes on its results."""
 
 
 def can_register_handlers(library: Library, *, ask: bool) -> bool:
-    """Whether a library has the function that registers handlers; ``ask`` has it say so itself.
+    """Whether a library can register handlers; with ``ask``, calls the function to find out.
 
-    Exported plugins have one for all backends. Asked with arguments that end too early, which
-    registers nothing, a library finds fault with them, unless the function is UNIMPLEMENTED.
+    Exported plugins have one for all backends. The call passes arguments that end too early and
+    registers nothing: a library returns an error for them, which is UNIMPLEMENTED if it has no such
+    function.
     """
     if "FFI" not in library.extensions or not library.extension("FFI").has("FFI_Register_Handler"):
         return False
@@ -122,7 +123,7 @@ def make_c_handler(target: str, handler: Handler, call: HandlerCall = call_in_pl
 
 
 def address_of(handler: object) -> int:
-    """Returns the address of what `make_c_handler` made."""
+    """Returns the address of an object that `make_c_handler` returned."""
     return int(ffi.cast("uintptr_t", handler))
 
 
@@ -160,7 +161,7 @@ def call_ffi(api: CData, function: str, args: CData, owner: str) -> str | None:
         return None
     if (caught := take_caught(error)) is not None:
         return caught
-    # With room for what 0.4 also writes; 0.3 takes a struct that is longer than its own.
+    # With room for the fields that 0.4 writes; 0.3 accepts a struct that is longer than its own.
     details = ffi.new("XLA_FFI_Error_GetDetails_Args*")
     details.struct_size, details.error = ffi.sizeof("XLA_FFI_Error_GetDetails_Args"), error
     api.error_get_message(ffi.cast("XLA_FFI_Error_GetMessage_Args*", details))
@@ -173,7 +174,7 @@ def call_ffi(api: CData, function: str, args: CData, owner: str) -> str | None:
 
 
 def read_buffers(buffers: CData) -> list[CData]:
-    """Returns those of arguments or results; tokens, which have no data, are left out."""
+    """Returns the buffers of arguments or results without tokens, which have no data."""
     found = [ffi.cast("XLA_FFI_Buffer*", buffers.values[i]) for i in range(buffers.size)]
     return [buffer for buffer in found if buffer.dtype != _TOKEN]
 

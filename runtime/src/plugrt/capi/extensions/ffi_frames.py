@@ -47,12 +47,11 @@ _FRAME_SIZE = ffi.offsetof("XLA_FFI_CallFrame", "future")
 def call_c_handler(target: str, address: int) -> Handler:
     """Returns the C function at an address as a `Handler` for row-major arrays.
 
-    Its frame has arguments, results and attributes, and of the functions of XLA's FFI those for
-    errors, types, states and the host's data of the launch (`launch_data`); the others, for
-    streams, threads and memory, return an error that names them. What the function returns is
-    raised.
+    Its frame has arguments, results and attributes, and XLA's FFI functions for errors, types,
+    states and the host's data of the launch (`launch_data`); the others, for streams, threads and
+    memory, return an error that names them. An error that the function returns is raised.
 
-    Raises `Unimplemented` where it is compiled for a version of XLA's FFI that has other frames.
+    Raises `Unimplemented` if it is compiled for a version of XLA's FFI with other frames.
     """
     require_frames(target, address)
 
@@ -98,9 +97,9 @@ def call_stage(
 def handler_version(
     address: int, of_library: tuple[int, int], api: CData | None = None
 ) -> tuple[int, int]:
-    """Returns the version of XLA's FFI that a C handler says it was compiled for.
+    """Returns the version of XLA's FFI for which a C handler was compiled.
 
-    ``of_library`` is what it is told of who asks, with the functions of ``api`` if there are any.
+    ``of_library`` describes the caller to it, with the functions of ``api`` if there are any.
     """
     keep: list[object] = []
     frame = _make_frame(api or _table_of(of_library), keep)
@@ -180,7 +179,7 @@ def _buffer(
 
 
 def _fill_attributes(target: CData, attributes: Mapping[str, object], keep: list[object]) -> None:
-    """Writes attributes in the order of their names, in which handlers look for them."""
+    """Writes attributes sorted by name, as handlers expect."""
     encoded = [(name, *_attribute(name, attributes[name], keep)) for name in sorted(attributes)]
     target.struct_size = ffi.sizeof("XLA_FFI_Attrs")
     target.size = len(encoded)

@@ -99,7 +99,7 @@ def register_type(
 
 
 def _register_stages(library: Library, target: str, stages: HandlerStages, platform: str) -> None:
-    """Registers a handler with stages by XLA's FFI: the C API's own function takes one alone."""
+    """Registers a handler with stages by XLA's FFI: the C API's own function accepts only one."""
     keep: list[CData] = []
     args = ffi.new("XLA_FFI_Handler_Register_Args*")
     args.struct_size = ffi.sizeof("XLA_FFI_Handler_Register_Args")
@@ -110,7 +110,7 @@ def _register_stages(library: Library, target: str, stages: HandlerStages, platf
 
 
 def _call(library: Library, function: str, what: str, args: CData, platform: str) -> None:
-    """Calls a function that a library has for handlers; raises `InvalidArgument` as it says."""
+    """Calls a library's function for handlers; raises `InvalidArgument` with its message."""
     found = _ask(library, platform)
     end = ffi.offsetof("XLA_FFI_Api", function) + ffi.sizeof("void*")
     api = found.api
@@ -139,16 +139,17 @@ def _require_version(library: Library, target: str, address: int | None, platfor
 
 
 def _ask(library: Library, platform: str) -> _LibraryFfi:
-    """Returns what a library tells the handlers that are registered with it."""
+    """Returns the data that a library passes to the handlers that are registered with it."""
     table = int(ffi.cast("uintptr_t", library.api))
     if table not in _found:
         told: list[_LibraryFfi] = []
         probe = ffi.callback("XLA_FFI_Handler*", mark_callback(_noting(told)))
         expect(probe)
         register_c_handler(library, "plugrt_version", probe, platform)
-        if not told:  # the library asks at some other time
+        if not told:  # the library calls it at some other time
             return _LibraryFfi(API_VERSION)
-        # The first is of who registers it; an exported plugin's backend asks again.
+        # The first call describes the library that registers it; an exported plugin's backend calls
+        # again.
         _found[table] = told[0]
     return _found[table]
 

@@ -23,9 +23,9 @@ from plugrt.native.finalizers import End
 
 
 class StagedHandler:
-    """The C functions of a handler's stages, of which a backend makes an instance for each call.
+    """The C functions of a handler's stages; a backend makes an instance for each custom call.
 
-    Raises `Unimplemented` where one is compiled for a version of XLA's FFI that has other frames.
+    Raises `Unimplemented` if one is compiled for a version of XLA's FFI with other frames.
     """
 
     def __init__(self, target: str, stages: HandlerStages) -> None:
@@ -52,7 +52,8 @@ class StagedHandler:
     def instantiate(self, attributes: Mapping[str, object]) -> Handler:
         """Runs the stage 'instantiate' and returns the handler for one call in an executable.
 
-        Its state is deleted with what is returned. Raises the error that the C function returns.
+        Its state is deleted with the returned handler. Raises the error that the C function
+        returns.
         """
         return _Instance(self, attributes)
 

@@ -1,7 +1,7 @@
 """Calls of Python handlers by programs in memory that the host cannot address: through copies.
 
-As JAX calls Python on GPUs: the arguments are copied to the host on the stream that the program
-runs on, that is awaited once, and what the function returns is copied back on the same stream.
+JAX does the same on GPUs: the arguments are copied to the host on the program's stream, the stream
+is awaited once, and the results are copied back on it.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _state = threading.local()
 
 
 def call_with_copies(copies: StreamCopies) -> HandlerCall:
-    """Returns what calls a `Handler` with copies of arguments and results in the host's memory.
+    """Returns a caller of a `Handler` with copies of arguments and results in host memory.
 
-    Results are zeros at first; one that takes its argument's memory (``output_operand_aliases``)
-    has the argument's elements. Raises what ``copies`` raises, and `Internal` for a library that
-    gives no stream.
+    Results are zeros at first; a result that reuses its argument's memory
+    (``output_operand_aliases``) has the argument's elements. Raises the errors of ``copies``, and
+    `Internal` for a library that provides no stream.
     """
 
     def call(handler: Handler, frame: CData) -> None:
@@ -107,7 +107,7 @@ def _fetch(copies: StreamCopies, buffers: Sequence[CData], stream: int) -> _Arra
 
 def _settle(copies: StreamCopies, stream: int) -> None:
     """Waits for copies that were begun before one failed: their arrays end with the call."""
-    with contextlib.suppress(PjrtError):  # the first error says more
+    with contextlib.suppress(PjrtError):  # the first error has more information
         copies.wait(stream)
 
 

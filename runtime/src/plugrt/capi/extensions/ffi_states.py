@@ -18,7 +18,7 @@ STAGES = ("instantiate", "prepare", "initialize", "execute")
 
 
 class States:
-    """States by the stage that made them: those of an instance, or those of one launch."""
+    """States by the stage that made them, for an instance or for one launch."""
 
     def __init__(self) -> None:
         self._made: dict[int, tuple[int, object]] = {}
@@ -43,7 +43,7 @@ class States:
 
 
 class Context:
-    """What the call of one stage finds behind ``XLA_FFI_ExecutionContext``."""
+    """The data of one stage's call behind ``XLA_FFI_ExecutionContext``."""
 
     def __init__(self, target: str, stage: int, instance: States, launch: States) -> None:
         self.target = target

@@ -11,8 +11,9 @@ from plugrt.errors import AlreadyExists, InvalidArgument
 
 INFO_SIZE = ffi.sizeof("XLA_FFI_TypeInfo")
 _FIRST_ID = 1 << 32
-"""Ids that are given here. XLA's libraries give small ones: one handler can be registered with
-several libraries of a process, each of which is then told the id that the first has given."""
+"""The first id that is assigned here. XLA's libraries assign small ones. One handler can be
+registered with several libraries of a process; each later library receives the id that the first
+one assigned."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Layouts: how arrays lie in a device's memory, as the library's extension states it."""
+"""Layouts of arrays in a device's memory, as the library's extension states them."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def encode_options(options: Mapping[str, Any]) -> bytes:
     """Returns a ``tensorflow.ProfileOptions`` proto of options by their names, else XLA's defaults.
 
     Levels are integers, ``advanced_configuration`` is a dict of texts, integers and bools. Field
-    numbers are those of ``tsl/profiler/protobuf/profiler_options.proto``.
+    numbers are from ``tsl/profiler/protobuf/profiler_options.proto``.
     """
     flags = _DEFAULTS | {name: value for name, value in options.items() if name in _FIELDS}
     content = [integer(_FIELDS[name], int(value)) for name, value in flags.items()]

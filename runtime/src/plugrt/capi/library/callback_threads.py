@@ -1,4 +1,4 @@
-"""What Python functions libraries call: which are expected, and on which threads they run.
+"""The Python functions that libraries call: the expected calls, and their threads.
 
 Clients must not be destroyed on a thread that is inside a callback.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _keys = itertools.count(1)
 # Process-wide: libraries call these functions at any time until the process ends.
 expected: dict[int, Any] = {}
-"""Python functions that libraries may yet call, with what they need; see `expect`."""
+"""Python functions that libraries may still call, with the objects that they need; see `expect`."""
 
 
 def expect(call: object) -> int:

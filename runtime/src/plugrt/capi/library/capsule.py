@@ -30,7 +30,7 @@ _pointer = _function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, 
 def library_in(capsule: object, name: str) -> Library:
     """Returns the library whose ``PJRT_Api`` a capsule named ``pjrt_c_api`` points to.
 
-    Raises `PluginBroken` for any other object; ``name`` is what messages call the library.
+    Raises `PluginBroken` for any other object; ``name`` is the library's name in messages.
     """
     return library_at(address_in(capsule, name), name)
 
@@ -52,5 +52,5 @@ def capsule_of(library: Library) -> object:
 
 
 def capsule_at(address: int) -> object:
-    """Returns a capsule with an address, of which nothing is checked."""
+    """Returns a capsule with an address, without any check."""
     return _new(address, NAME, None)

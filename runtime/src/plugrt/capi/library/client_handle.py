@@ -99,21 +99,21 @@ class ClientHandle:
         """Destroys a ``PJRT_Buffer*``, for `own`."""
         self._is_ready: Slot = _slot_or_nothing(library, "Event_IsReady")
         self.lock = new_lock()
-        """Held while a buffer changes who destroys it, while `pending` is changed, to take and to
-        release external references, and to delete a buffer. A finaliser may run at any time, also
-        in the thread that holds it.
+        """Held to change a buffer's owner or references or `pending`, and to delete a buffer.
+
+        A finaliser may run at any time, also in the thread that holds it.
 
         XLA keeps the references of a buffer in a vector that it changes without a lock
-        (``xla/pjrt/c/pjrt_c_api_wrapper_impl.cc``), and to take one it looks at the buffer's
-        description after it has left the buffer's mutex, which a deletion frees meanwhile
-        (xla-cpu-pjrt 0.0.1: two threads, `Buffer.refer` beside `Buffer.delete`, crash in seconds).
+        (``xla/pjrt/c/pjrt_c_api_wrapper_impl.cc``), and to acquire one it reads the buffer's
+        description after it has left the buffer's mutex, when a deletion may free it (xla-cpu-pjrt
+        0.0.1: two threads, `Buffer.refer` beside `Buffer.delete`, crash in seconds).
         """
         self.drop_reference = library.make_freer(
             "Buffer_DecreaseExternalReferenceCount", "buffer", exiting, self.lock
         )
         """Releases an external reference to a ``PJRT_Buffer*``, for `own`."""
         self.donates = False
-        """Whether a program was loaded whose launches take buffers: others' hold theirs then."""
+        """Whether a loaded program's launches donate buffers: other launches then hold theirs."""
         self.host_readers: list[Any] = []
         """`plugrt.capi.buffers.host_read.HostReader` objects that no thread is using."""
         self.launchers: WeakKeys[Launcher, None] = WeakKeys()
@@ -129,18 +129,19 @@ class ClientHandle:
         self.pending: list[tuple[Any, object]] = []
         """(event, array) of transfers whose source must live until the event is ready."""
         self.core = None if core is None else self._make_core()
-        """What the compiled core needs of the library; None where Python does the same."""
+        """The data that the compiled core needs of the library; None if Python does its work."""
 
     def _make_core(self) -> Any:
         library, exiting = self.library, self.exiting
         functions = [library.slots[name] for name in _OF_CORE]
-        # What is no function of C, a ledger's say, is called by Python.
+        # A function that is not C's, such as a ledger's, is called through Python.
         addresses = [
             int(ffi.cast("uintptr_t", f)) if isinstance(f, ffi.CData) else 0 for f in functions
         ]
 
-        # Neither refers to this object or to the client, and `keep`, to which `own` refers, keeps
-        # them: were they of one garbage with a buffer, they would be emptied before it is freed.
+        # Neither refers to this object or to the client. `own` keeps `keep` alive, and `keep`
+        # these: if they were in one garbage cycle with a buffer, the collector would clear them
+        # before it frees the buffer.
         def free_at(address: int) -> None:
             if not exiting:
                 library.dispose("Buffer_Destroy", "buffer", ffi.cast("PJRT_Buffer*", address))

@@ -97,8 +97,8 @@ def lend(memory: object) -> Iterator[None]:
 def await_transfer(handle: ClientHandle, pointer: CData, memory: object) -> None:
     """Waits for the event of a transfer from or to the host's ``memory``, and destroys it.
 
-    Raises its error. Where it has not come when the library says that waiting has ended, the memory
-    is kept for ever, as the library may still use it.
+    Raises its error. If the event is not complete although the library reports the end of the wait,
+    the memory is kept for ever, as the library may still use it.
     """
     library = handle.library
     try:
@@ -114,7 +114,7 @@ def await_transfer(handle: ClientHandle, pointer: CData, memory: object) -> None
 
 
 def _is_under_way(handle: ClientHandle, pointer: CData) -> bool:
-    """Whether the library says that an event has not come; False if it cannot tell."""
+    """Whether the library reports an event as incomplete; False if it cannot report it."""
     try:
         return not handle.is_event_ready(pointer)
     except PjrtError:

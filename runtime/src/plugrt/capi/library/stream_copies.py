@@ -1,9 +1,9 @@
-"""`StreamCopies`: how a plugin copies between memory of its devices and the host's, on streams.
+"""`StreamCopies`: copies between a plugin's device memory and host memory, on streams.
 
-A library says where an argument of a custom call is, and on which stream its program runs. How to
-copy from there is the vendor's driver's to know, and a plugin's to say
-(`plugrt.plugins.LibraryPlugin.stream_copies`): with it Python functions that programs call get
-arrays of the host's memory (`plugrt.capi.extensions.ffi_staging`).
+A library provides the address of an argument of a custom call and the stream of its program. Only
+the vendor's driver can copy from there, so a plugin provides the copies
+(`plugrt.plugins.LibraryPlugin.stream_copies`). Python functions that programs call then get arrays
+in host memory (`plugrt.capi.extensions.ffi_staging`).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 class StreamCopies(Protocol):
     """Copies on a device's stream; any class with these methods is one.
 
-    Addresses are those of a buffer's data in ``XLA_FFI_Buffer``, streams what
-    ``XLA_FFI_Stream_Get`` gives (a ``CUstream`` for CUDA), both as integers. The methods are called
-    on threads of the library, several at once; a method that waits must release the interpreter's
-    lock. What fails raises a `PjrtError` that says what was copied: its text and its code are those
-    of the launch's error.
+    Addresses are of a buffer's data in ``XLA_FFI_Buffer``, streams are the results of
+    ``XLA_FFI_Stream_Get`` (a ``CUstream`` for CUDA), both as integers. The methods are called on
+    threads of the library, several at once; a method that waits must release the interpreter's
+    lock. A failure raises a `PjrtError` that describes the copy; the launch's error has its text
+    and code.
 
-    A library knows a function by its name, for all its clients: the copies of the client with which
-    it was registered serve the others, so that they keep nothing of one client.
+    A library registers a function by name for all its clients: the copies of the registering client
+    serve the others, too, so they must not depend on one client.
     """
 
     def copy_to_host(self, target: npt.NDArray[np.uint8], source: int, stream: int) -> None:

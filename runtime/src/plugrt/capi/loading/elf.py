@@ -43,7 +43,7 @@ class ElfFacts(NamedTuple):
 
 
 class NotElf(Exception):
-    """The file is not an ELF file, or a damaged one; the message says what was found."""
+    """The file is not an ELF file, or is damaged; the message describes the fault."""
 
 
 def read_elf(path: str) -> ElfFacts:

@@ -31,12 +31,12 @@ def extension_name(number: int) -> str:
 
 
 def read_chain(start: CData, where: str, addresses: AddressMap) -> dict[str, CData]:
-    """Returns extension name to its ``PJRT_Extension_Base*``, the first of each type.
+    """Maps each extension's name to its ``PJRT_Extension_Base*``, the first of each type.
 
     Raises `PluginBroken` for a chain with a cycle, an invalid pointer, an implausible size, or more
-    than `MAX_EXTENSIONS` nodes. Where addresses cannot be checked (without ``/proc``), the chain is
-    read as far as the first extension of a type that the declarations lack: that may be what a wild
-    pointer leads to, and what follows would be another.
+    than `MAX_EXTENSIONS` nodes. If addresses cannot be checked (without ``/proc``), the chain is
+    read only up to the first extension of an undeclared type: an invalid pointer may have led to
+    it, and its own next pointer would be invalid, too.
     """
     found: dict[str, CData] = {}
     seen: set[int] = set()

@@ -48,10 +48,11 @@ _LARGEST_TO_FREE = 64
 
 @cache
 def complete_types() -> None:
-    """Has cffi make all struct types at once, before a finaliser can run while one is made.
+    """Makes cffi create all struct types at once, before a finaliser can run during a creation.
 
-    cffi 2.1 makes each when it is first asked for; a collection meanwhile whose finaliser asks for
-    the same one ends the process (``realize_c_type.c``: ``ctx.types[s->type_index] == op2``).
+    cffi 2.1 creates each type at its first use; if a collection meanwhile runs a finaliser that
+    uses the same type, the process ends (``realize_c_type.c``: ``ctx.types[s->type_index] ==
+    op2``).
     """
     collecting = gc.isenabled()
     try:  # an interrupt may come when the collector has been disabled
@@ -64,11 +65,12 @@ def complete_types() -> None:
 
 
 class Table(Replies):
-    """A C struct that holds functions, each of which takes one argument struct.
+    """A C struct of functions, each of which has one argument struct.
 
     ``slots`` maps each name to the library's function, or, where the struct is too short or the
     slot is NULL, to a stub that raises `Unimplemented`. ``size`` is the size that the struct
-    states, ``owner`` names the library in messages, and ``sizes`` what structs have in its header.
+    states, ``owner`` names the library in messages, and ``sizes`` are the sizes of structs in its
+    header.
     """
 
     prefix = "PJRT_"
@@ -281,8 +283,8 @@ class Table(Replies):
     ) -> CData:
         """Returns ``pointer`` as an object that frees it with the function ``name``.
 
-        ``keep`` must outlive it; nothing is freed once ``unless`` is non-empty, which is also the
-        group that `free_group` takes.
+        ``keep`` must outlive it; nothing is freed once ``unless`` is non-empty; ``unless`` is also
+        the group for `free_group`.
         """
 
         function, freer = self._freers.get(name, (None, None))

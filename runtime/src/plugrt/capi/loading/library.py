@@ -254,7 +254,7 @@ def _open(path: str, hints: Mapping[str, str]) -> Any:
 
 
 def _find_daemons() -> list[threading.Thread]:
-    """Returns the daemon threads that Python code started, not those of libraries."""
+    """Returns the daemon threads that Python code started, without libraries' threads."""
     return [t for t in threading.enumerate() if t.daemon and type(t) is not _DUMMY]
 
 

@@ -1,4 +1,4 @@
-"""`why_not_loaded`, `why_no_plugin`: what is wrong with a library, by the file itself."""
+"""`why_not_loaded`, `why_no_plugin`: find in the file why a library cannot be loaded."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def why_not_loaded(path: str, error: str, hints: Mapping[str, str]) -> PluginErr
 def why_no_plugin(path: str) -> PluginError | None:
     """Returns the exception for a file that is no PJRT library of this machine, else None.
 
-    Nothing of it runs, and what it needs of other libraries is not looked for.
+    Does not run its code, and does not look for the libraries that it needs.
     """
     wrong = wrong_file(path)
     if wrong is None and not read_elf(path).exports_api:

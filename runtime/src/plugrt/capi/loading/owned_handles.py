@@ -121,7 +121,7 @@ def stop_freeing() -> None:
 
 # Process-wide: atexit's functions, which run after all modules' own ends.
 kept: list[object] = []
-"""The ``free`` functions at interpreter exit, kept alive with what they refer to."""
+"""The ``free`` functions at interpreter exit, kept alive with the objects to which they refer."""
 
 
 # A forked process has the handles, but not the library's threads.
@@ -140,4 +140,4 @@ _counts: list[int] = []
 _RefcountProbe()
 ALONE = _counts[0]
 """``getrefcount(self)`` in a finaliser called for the last reference. It is greater if the garbage
-collector calls the finaliser for a member of a cycle, to which other members refer."""
+collector calls the finaliser for a member of a cycle, because other members refer to it."""

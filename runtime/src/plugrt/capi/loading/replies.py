@@ -49,7 +49,7 @@ class Replies:
             raise self.invalid(args, f"its {field} cannot be read: {message}") from None
 
     def check_handles(self, args: CData, fields: tuple[str, ...]) -> None:
-        """Raises `InvalidReply` for NULL in a field in which a function returns a handle."""
+        """Raises `InvalidReply` for NULL in a field that must contain a handle."""
         for field in fields:
             if not getattr(args, field):
                 raise self.invalid(args, f"it gave no {field} (NULL)")

@@ -43,7 +43,7 @@ def probe_library(
 
 
 def _read_result(outcome: Outcome, elapsed: int) -> ProbeResult:
-    """Returns the child's result, unless the way in which it ended contradicts that."""
+    """Returns the child's result, unless its exit status contradicts it."""
     facts: dict[str, object] = {"elapsed_ms": elapsed}
     remarks: list[str] = []
     stage, said = "", None

@@ -35,7 +35,7 @@ def examine(request: dict[str, object], say: Any) -> None:
     except BaseException as error:  # noqa: BLE001 whatever comes out is the library's doing
         verdict = _verdict(error, STAGES[stages[-1]])
     say(result={k: v for k, v in asdict(verdict).items() if k != "facts"}, stage="end")
-    # What the library does at process exit is part of the result.
+    # The library's behaviour at process exit is part of the result.
 
 
 def _verdict(error: BaseException, where: str) -> ProbeResult:

@@ -71,9 +71,9 @@ def check_devices(client: Client) -> Device:
 def try_client(client: Client, step: Callable[[str], None]) -> None:
     """Puts four numbers on a device, reads them, and runs ``x + x`` on them.
 
-    ``step`` is called with the name of what is next: ``devices``, ``put``, ``read``, ``compile``,
-    ``execute``, ``result``. Raises what the backend raises (`Unimplemented` where it has no such
-    function), and `PluginBroken` for a wrong result.
+    ``step`` is called with the name of the next step: ``devices``, ``put``, ``read``, ``compile``,
+    ``execute``, ``result``. Raises the backend's errors (`Unimplemented` for a missing function),
+    and `PluginBroken` for a wrong result.
     """
     step("devices")
     device = check_devices(client)

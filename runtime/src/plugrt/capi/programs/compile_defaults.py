@@ -21,7 +21,7 @@ _OPTIONS: Mapping[str, Mapping[str, bool]] = {
 
 
 class CompileDefaults:
-    """The default options of one client; those that its library rejects are dropped.
+    """The default options of one client, without those that its library rejects.
 
     The caller's options take precedence. Encoded options are passed unchanged.
     """

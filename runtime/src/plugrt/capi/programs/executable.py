@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _MAX_BYTES = (1 << 63) - 1
-"""What ``int64_t``, in which PJRT counts bytes, can hold."""
+"""The maximum of ``int64_t``, PJRT's type for numbers of bytes."""
 _MEMORY_FIELDS = tuple(MemoryAnalysis.__dataclass_fields__)
 
 
@@ -43,10 +43,10 @@ class Known:
 class Executable(interface.Executable):
     """A ``PJRT_Executable`` that this object owns.
 
-    ``keep`` is what must outlive it: a topology, or the handle of a client and the loaded
-    executable that it came from (xla-cpu-pjrt crashes when asked for layouts without it).
-    ``exiting`` is non-empty once nothing may be freed. ``client`` is given where the program may
-    name other layouts than the client's default ones.
+    ``keep`` must outlive it: a topology, or the handle of a client and the loaded executable that
+    it came from (xla-cpu-pjrt crashes when asked for layouts without it). ``exiting`` is non-empty
+    once nothing may be freed. ``client`` is passed if the program may have other layouts than the
+    client's default ones.
     """
 
     __slots__ = (
@@ -257,14 +257,18 @@ class Executable(interface.Executable):
         return self._library.strings(args, "memory_kinds", "memory_kind_sizes", "num_parameters")
 
     def output_shardings(self) -> Sequence[bytes]:
-        """What the library states, or its optimised program; `Unimplemented` where neither does."""
+        """The shardings from the library, or from its optimised program; raises `Unimplemented` if
+        neither has them.
+        """
         found = self._shardings(
             shardings.output_shardings, hlo_proto.output_shardings, "output_shardings"
         )
         return found if self.output_types else ()
 
     def parameter_shardings(self) -> Sequence[bytes]:
-        """What the library states, or its optimised program; `Unimplemented` where neither does."""
+        """The shardings from the library, or from its optimised program; raises `Unimplemented` if
+        neither has them.
+        """
         return self._shardings(
             shardings.parameter_shardings, hlo_proto.parameter_shardings, "parameter_shardings"
         )

@@ -62,11 +62,11 @@ class LaunchArgs:
         prepared.fix(ffi.sizeof(prepared.block) - devices * num_arguments * _POINTER)
         first, results = (self.arguments[0], self.outputs[0]) if devices else (None, None)
         self.produced = (results, num_results)
-        """The results of the first device, as ``ffi.unpack`` takes them."""
+        """The results of the first device, as arguments of ``ffi.unpack``."""
         self.hot: tuple[Any, ...] = (
             args, prepared.block, prepared.fixed, prepared.pristine, first, self.all, results
         )  # fmt: skip
-        """What a launch on one device needs: ``block[fixed] = pristine`` restores them,
+        """The data for a launch on one device: ``block[fixed] = pristine`` restores the structs,
         ``first[all] = pointers`` sets the arguments, and ``results`` holds the results."""
 
     def restore(self) -> None:

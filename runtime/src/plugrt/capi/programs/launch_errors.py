@@ -42,7 +42,7 @@ class LaunchChecks:
     def find(self, arguments: Sequence[Shards], arity: int | None) -> Exception | None:
         """Returns the exception for invalid arguments, None if they are valid.
 
-        ``arity`` is the number that the program takes, None if it is not known yet.
+        ``arity`` is the program's number of arguments, None if it is not known yet.
         """
         name = self._executable.name
         if not self._devices:
@@ -72,9 +72,9 @@ class LaunchChecks:
         return self._find_misplaced_argument(arguments)
 
     def _find_misplaced_argument(self, arguments: Sequence[Shards]) -> Exception | None:
-        """Returns the exception for an argument in another layout than the program takes.
+        """Returns the exception for an argument in another layout than the program expects.
 
-        Libraries compare sizes only, and would compute with the elements in the wrong places.
+        Libraries compare only sizes, and would read the elements in the wrong order.
         """
         found = [shards[0]._spec.tensor_type for shards in arguments]  # type: ignore[attr-defined]
         executable = self._executable
@@ -131,11 +131,11 @@ class LaunchChecks:
 
 
 _GONE = re.compile("delet|donat", re.IGNORECASE)
-"""What the refusal of an argument says that has no data any more."""
+"""Matches the error message for an argument that has no data any more."""
 
 
 class LaunchErrors:
-    """What a program knows of its launches when one fails. The core calls its methods by name."""
+    """The facts that explain a failed launch of a program. The core calls its methods by name."""
 
     __slots__ = ("_arity", "_deleted", "_donation", "_executable", "_faults", "_handle", "_specs")
 
@@ -181,9 +181,9 @@ class LaunchErrors:
     def _launch_error(self, error: object, arguments: Sequence[Shards]) -> Exception:
         """Returns the exception of a launch; a concurrent deletion takes precedence.
 
-        Deleted arguments are refused with INVALID_ARGUMENT, and words that XLA's clients have for
-        it. After another error, such as that of a function that the program calls, those that are
-        gone were donated to this launch, which failed later.
+        Libraries refuse deleted arguments with INVALID_ARGUMENT and XLA's words for it. After
+        another error, such as an error of a function that the program calls, deleted arguments were
+        donated to this launch, which failed later.
         """
         reported = self._handle.library.error_of("LoadedExecutable_Execute", error)
         if self._deleted:

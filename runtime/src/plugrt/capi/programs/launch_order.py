@@ -20,8 +20,8 @@ if TYPE_CHECKING:  # the cpu plugin imports this module without a library
     from plugrt.capi.programs.launch_args import LaunchArgs
 
 _PLATFORMS = frozenset({"cpu"})
-"""Whose launch on several devices passes each part to a thread, which takes longer than a small
-part itself: XLA's CPU client, 100 to 300 µs instead of 30 to 50 for four devices."""
+"""Platforms that pass each part of a launch on several devices to a thread, which costs more than
+computing a small part: XLA's CPU client, 100 to 300 µs instead of 30 to 50 for four devices."""
 
 
 def is_launched_one_by_one(
@@ -38,8 +38,8 @@ def is_launched_one_by_one(
         if not is_small(executable.cost_analysis()):
             return False
         module = bytes(hlo_proto.read_module(executable.optimized_program()))
-        # A launch of one part by ``execute_device`` is one of the program that was compiled, which
-        # says which part each device has.
+        # A launch of one part by ``execute_device`` belongs to the compiled program, which assigns
+        # a part to each device.
         return are_independent(module, numbered=True)
     except (PjrtError, ValueError):
         return False  # launching on all devices at once is correct, only slower
@@ -103,10 +103,10 @@ class PartByPart:
 
 _MAX_NANOSECONDS = 10_000
 _COSTS = {"flops": 0.3, "transcendentals": 3.0, "bytes accessed": 0.1}
-"""Nanoseconds for one of what XLA's cost analysis counts, roughly, on one core."""
+"""Approximate nanoseconds on one core for each unit that XLA's cost analysis counts."""
 
-# HLO's operations whose result depends on what the other replicas or partitions do; a custom call
-# may do anything. The analysis counts one iteration of a loop.
+# HLO's operations whose result depends on the other replicas or partitions; a custom call may do
+# anything. The analysis counts one iteration of a loop.
 _EXCHANGES = (
     "all-reduce|all-gather|all-to-all|ragged-all-to-all|reduce-scatter|collective-permute|"
     "collective-broadcast|send|recv|infeed|outfeed|custom-call|"
@@ -128,11 +128,11 @@ def _patterns(names: str) -> tuple[re.Pattern[str], re.Pattern[bytes]]:
 
 
 _TOGETHER = {True: _patterns(_EXCHANGES), False: _patterns(f"{_EXCHANGES}|{_NUMBERS}")}
-"""For parts that know their numbers, and for those that do not."""
+"""For parts that use their numbers, and for parts that do not."""
 
 
 def is_small(analysis: Mapping[str, Any]) -> bool:
-    """Whether a program with this cost analysis takes less time than passing it to a thread."""
+    """Whether a program with this cost analysis runs faster than it could be passed to a thread."""
     if any(analysis.get(key, 0) < 0 for key in _COSTS):
         return False  # -1 means that the analysis cannot count it
     estimate: float = sum(analysis.get(key, 0) * cost for key, cost in _COSTS.items())

@@ -30,10 +30,10 @@ _get_pointer = attrgetter("_pointer")
 
 
 class ProgramLaunches(LaunchErrors):
-    """Launches of one program; those that are like the last checked one are not checked.
+    """Launches of one program; a launch that equals the last checked one is not checked again.
 
-    Argument structs are prepared once for each number of arguments and kept in a free list, so
-    that a launch fills in pointers only; a launch from another thread takes a struct of its own.
+    Argument structs are prepared once for each number of arguments and kept in a free list, so that
+    a launch only fills in pointers; a launch from another thread uses another struct.
     """
 
     __slots__ = (
@@ -55,7 +55,7 @@ class ProgramLaunches(LaunchErrors):
     """The arguments' signatures at the last checked launch, on one device."""
     _client: ClientBase
     _core: Any
-    """What the core launches; None where launches are Python's."""
+    """The launcher in the core; None if Python launches."""
     _devices: Sequence[Device]
     _first_specs: list[BufferSpec]
     _launch: Slot
@@ -80,7 +80,7 @@ class ProgramLaunches(LaunchErrors):
     def _launch_on_one(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> Sequence[Shards]:
-        """As `_launch_unchecked`, with what it donates held; ``options`` are rarely given."""
+        """As `_launch_unchecked`, but holds the donated arguments; ``options`` are rare."""
         if options is not None:
             return self._execute_held(arguments, options, None)
         try:
@@ -257,10 +257,10 @@ def launch_ids(
 ) -> Iterator[int] | None:
     """Returns the ids of a program's launches; None for a program on one device.
 
-    The parts of a launch find each other under its id: with 0 for all, those of two launches that
-    are under way at once meet, and wait for ever. No other launch of this process has them. Of a
-    program over several processes each gives the same, which launch the same programs in the same
-    order: they are counted from a number that the program has.
+    The parts of a launch find each other by its id: if all ids were 0, parts of two concurrent
+    launches would meet and wait for ever. The ids are unique in this process. For a program over
+    several processes each process counts the same ids from a number that the program has, since all
+    launch the same programs in the same order.
     """
     is_alone = len(client.addressable_devices()) == len(client.devices())
     if is_alone:
@@ -276,8 +276,8 @@ def launch_ids(
 
 
 def _fit(numbers: Iterator[int]) -> Iterator[int]:
-    """Returns them as ids, which have 31 bits and are not 0, without a function of Python's each.
+    """Converts numbers to ids, which have 31 bits and are not 0, without a Python call for each.
 
-    Between launches the processor has forgotten all else, so that one takes a microsecond.
+    Between launches the processor's caches are cold, so a call costs a microsecond.
     """
     return filter(None, map(_MOST.__and__, numbers))

@@ -4,18 +4,18 @@ A table has one entry a function (or a struct), and an entry reads::
 
     slot[@since] Name: type field; type field; =type field; @since type field
 
-``slot`` is the 1-based position in the table of functions, ``since`` the minor version that
-brought it (those without were there before 0.29, the oldest version accepted), ``=`` marks what
-the library fills in. ``@since`` before a field: in the headers of earlier minor versions the size
-that a struct states ends before that field. A few of them had the field already and had forgotten
-to raise the size, which a strict library compares all the same. Where headers of one minor version
+``slot`` is the 1-based position in the table of functions, ``since`` the minor version that brought
+it (those without were there before 0.29, the oldest version accepted), ``=`` marks fields that the
+library fills in. ``@since`` before a field: in the headers of earlier minor versions the size that
+a struct states ends before that field. A few of them had the field already and had forgotten to
+raise the size, which a strict library compares all the same. Where headers of one minor version
 differ, the mark names the first with the field, and `HEADERS` has the others. Names lack their
-prefix ``PJRT_``. Each function takes one pointer to a
-struct ``PJRT_<Name>_Args`` that begins with ``size_t struct_size`` and ``extension_start``; a
-leading ``!`` means that ``extension_start`` is missing, ``~`` that both are. A function returns an
-error, or nothing where ``void`` precedes its name.
+prefix ``PJRT_``. Each function takes one pointer to a struct ``PJRT_<Name>_Args`` that begins with
+``size_t struct_size`` and ``extension_start``; a leading ``!`` means that ``extension_start`` is
+missing, ``~`` that both are. A function returns an error, or nothing where ``void`` precedes its
+name.
 
-Nothing here is needed while plugrt runs: `plugrt.capi.abi.generate` makes the module ``_abi.py``
+plugrt does not import this at run time: `plugrt.capi.abi.generate` makes the module ``_abi.py``
 from it.
 """
 

@@ -1,4 +1,4 @@
-"""The extensions of the PJRT C API that a host has a use for, with their functions in order."""
+"""The extensions of the PJRT C API that a host uses, with their functions in order."""
 
 EXTENSIONS: dict[str, str] = {
     "Layouts": """

@@ -1,4 +1,4 @@
-"""What a handler of a custom call sees: the parts of XLA's FFI that a host must read."""
+"""The interface of a custom call's handler: the parts of XLA's FFI that a host must read."""
 
 FFI_HANDLER = """
 typedef struct XLA_FFI_Error XLA_FFI_Error;
@@ -85,5 +85,6 @@ typedef struct {
 """
 """Version 0.3, as C text. Attributes' types: 1 array, 2 dictionary, 3 scalar, 4 string.
 
-``XLA_FFI_Error_GetDetails_Args`` is what 0.4 has in the place of ``GetMessage``, a field longer.
+In 0.4, ``XLA_FFI_Error_GetDetails_Args`` replaces the struct of ``GetMessage``; it has one more
+field.
 """
