@@ -1,4 +1,4 @@
-"""Avals (abstract values) of call arguments: the keys by which programs are cached."""
+"""Avals (abstract values) of call arguments: programs are cached by them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from plugrt.settings.options import Token
 ParameterType = tuple[tuple[int, ...], np.dtype[np.generic], bool]
 """Shape, dtype and weakness of a parameter of a program."""
 TracedType = tuple[tuple[int, ...], np.dtype[np.generic], bool, NamedSharding | None]
-"""What a function is traced for: with the sharding over Explicit axes, where there are some."""
+"""The type for which a function is traced, with the sharding over Explicit axes, if any."""
 
 
 def quick_avals(leaves: Sequence[Any], token: Token | None = None) -> list[Any] | None:
@@ -76,11 +76,11 @@ def as_arrays(leaves: Sequence[object]) -> Sequence[object]:
 def read_arguments(
     leaves: Sequence[object], explain: Callable[[int], str], token: Token | None = None
 ) -> tuple[Sequence[object], list[Aval]]:
-    """Returns flat arguments as launches take them, and the aval of each.
+    """Returns flat arguments in the form that launches accept, and the aval of each.
 
     Host data that are not NumPy arrays of a supported dtype are converted to one; scalars stay
     scalars. Raises `NotAnArray`, `UnsupportedDtype`, `DeletedBuffer` or `LeakedTracer`;
-    ``explain(i)`` says which argument the i-th is. ``token`` has the settings that the call read.
+    ``explain(i)`` describes the i-th argument. ``token`` has the settings that the call read.
     """
     quick = quick_avals(leaves, token)
     if quick is not None:

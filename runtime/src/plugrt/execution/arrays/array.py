@@ -32,12 +32,12 @@ from plugrt.settings.declarations import config
 class PythonArray:
     """The slots of an `Array`."""
 
-    # `_extra` holds the host copy, after deletion a `Deletion`. It is None at first, since to ask
-    # for a slot that is not set takes as long as to set forty.
+    # `_extra` holds the host copy, after deletion a `Deletion`. It is None at first: reading a slot
+    # that is not set costs as much as setting forty.
     __slots__ = ("_aval", "_extra", "_shards")
 
-    # What launches take and return: `Shards`, or a backend's own object in their place (see
-    # `LoadedExecutable.launcher`); `Array._live` returns the `Shards` in either case.
+    # The buffers as launches accept and return them: `Shards`, or a backend's own object in their
+    # place (see `LoadedExecutable.launcher`); `Array._live` returns the `Shards` in either case.
     _shards: Any
     _aval: object
     _extra: object
@@ -114,8 +114,6 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
     def __new__(cls, *_: Never, **__: Never) -> Self:
         raise_not_made_so("a plugrt.Array is not made by its class, but by plugrt's functions")
 
-    # --- attributes ---------------------------------------------------------------------------
-
     @property
     def shape(self) -> tuple[int, ...]:
         """The dimensions of the whole array."""
@@ -154,12 +152,12 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
 
     @property
     def itemsize(self) -> int:
-        """Bytes an element takes on the host."""
+        """Bytes of one element on the host."""
         return self._aval.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the whole array takes on the host."""
+        """Bytes of the whole array on the host."""
         return self.size * self._aval.dtype.itemsize
 
     @property
@@ -169,10 +167,10 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
 
     @property
     def format(self) -> Format:
-        """The sharding, and how the data lie in memory; as in JAX.
+        """The sharding and the layout in memory; as in JAX.
 
-        The layout is None where the backend does not state it, once the array is deleted, and of
-        one without a part in this process.
+        The layout is None if the backend does not state it, after the array is deleted, and for an
+        array without a part in this process.
         """
         sharding = self._aval.sharding
         if self.is_deleted() or not self._live():
@@ -264,7 +262,7 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
         return new_array(self._live(), words)
 
     def _printed(self) -> npt.NDArray[np.generic]:
-        """What printing shows: the contents, or those of all replicas."""
+        """The contents that printing shows, or those of all replicas."""
         sharding = self._aval.sharding
         if type(sharding) is ReplicaSharding:
             return sharding.stack(self._live())
@@ -298,12 +296,14 @@ def new_array(shards: Shards, aval: ArrayAval) -> Array:
 
 
 def launch_form(shards: Shards) -> Any:
-    """Returns what arrays hold of `Shards`: these, or what launches take in their place."""
+    """Returns the form in which arrays keep `Shards`: these, or the object that launches accept in
+    their place.
+    """
     return getattr(shards, "held", shards)
 
 
 def array_holding(held: object, aval: ArrayAval) -> Array:
-    """Returns the array of what a launch gave. Not checked: it must fit the aval."""
+    """Returns an array over the result of a launch. Not checked: it must fit the aval."""
     array = blank()
     array._shards = held
     array._aval = aval

@@ -81,7 +81,7 @@ class Contents(Conversions):
             if _token().guarded:
                 self._check_read(explicit=False)
             start = time.perf_counter() if listening else 0.0
-            shards, aval = held, self._aval  # not by functions, which take half the time
+            shards, aval = held, self._aval  # not by functions, which cost twice the time
             if aval.dtype.char == _KEYS:
                 self._refuse_keys()
             if not _is_sequence(type(held)):
@@ -210,7 +210,7 @@ class Contents(Conversions):
         return ready
 
     def on_device_size_in_bytes(self) -> int:
-        """Bytes that the parts in this process take on their devices."""
+        """Bytes of the parts in this process on their devices."""
         return sum(shard.on_device_size_in_bytes() for shard in self._live())
 
     def unsafe_buffer_pointer(self) -> int:
@@ -218,7 +218,7 @@ class Contents(Conversions):
         return self._only_buffer("unsafe_buffer_pointer").unsafe_pointer()
 
 
-# An abstract class takes three times as long to answer.
+# An abstract class needs three times as long for the test.
 _is_sequence: Callable[[type], bool] = cache(lambda cls: issubclass(cls, Sequence))
 
 

@@ -18,7 +18,7 @@ _DLPACK_CPU = (dlpack_types.CPU, 0)
 
 
 def _version_option(max_version: tuple[int, int] | None) -> dict[str, Any]:
-    # NumPy < 2.1 has no such parameter; without a version it takes the copy for read-only.
+    # NumPy < 2.1 has no such parameter; without a version it treats the copy as read-only.
     return {} if np.lib.NumpyVersion(np.__version__) < "2.1.0" else {"max_version": max_version}
 
 
@@ -57,9 +57,9 @@ class Conversions(Methods):
     ) -> npt.NDArray[Any]:
         """Waits and returns the contents; read-only, and without a copy where the device allows.
 
-        On a PJRT library little (1 kB) is copied in any case, which takes less than a view.
+        A PJRT library's small arrays (up to 1 kB) are always copied, which is faster than a view.
         """
-        # Without the decorator, which takes a tenth of a small array's first read.
+        # Without the decorator, which costs a tenth of a small array's first read.
         try:
             try:
                 host = self._host()
@@ -79,11 +79,11 @@ class Conversions(Methods):
     def _buffer(self, flags: int, /) -> memoryview:
         """Waits and returns a read-only view of the contents, for `__buffer__` of the core.
 
-        That is what ``memoryview(x)`` and `np.frombuffer` ask for. It is no ``__buffer__`` of
-        Python's (PEP 688), whose views keep the array: NumPy asks for one before all else, so that
-        a kept `np.asarray` would keep the memory on the device. Without the core
-        ``memoryview(np.asarray(x))`` serves. The view outlives the array.
-        `BufferError` for dtypes without a format code in the protocol, such as bfloat16.
+        ``memoryview(x)`` and `np.frombuffer` use it. It is not Python's ``__buffer__`` (PEP 688),
+        whose views keep the array alive: NumPy tries that first, so a kept `np.asarray` would keep
+        the memory on the device. Without the core use ``memoryview(np.asarray(x))``. The view
+        outlives the array. Raises `BufferError` for dtypes without a format code in the protocol,
+        such as bfloat16.
         """
         host = self._host()
         try:

@@ -44,11 +44,11 @@ class Deletable(Contents):
         _is_viewed: bool
 
     def delete(self) -> None:
-        """Gives the memory back now, unless a result of a program, or what was put, has it as well.
+        """Frees the memory now, unless a program's result or a result of `device_put` shares it.
 
-        The parts of the array (``addressable_shards``) end with it, and what was made of them by
-        ``make_array_from_single_device_arrays``; it ends with each of them. A second call does
-        nothing; use afterwards raises.
+        This also deletes the parts of the array (``addressable_shards``) and arrays made of these
+        by ``make_array_from_single_device_arrays``; deleting one of them deletes this array. A
+        second call does nothing; use afterwards raises.
         """
         with sharers.lock:
             if self._shards is None:
@@ -104,7 +104,7 @@ class Deletable(Contents):
             self._end_loan(assignment.taker, assignment.made)
 
     def _deleted_message(self) -> str:
-        with sharers.lock:  # who deletes or takes it right now says why before the end
+        with sharers.lock:  # a thread that deletes or donates it right now records the reason first
             held, loss = self._shards, self._extra
             assigned = getattr(self, "_assignment", None) is not None
         if isinstance(loss, Deletion):
@@ -128,7 +128,7 @@ class Deletable(Contents):
         )
 
     def _raise_deleted(self, error: DeletedBuffer) -> NoReturn:
-        """Raises what explains that the backend says of a buffer that it is gone."""
+        """Raises an error that explains why the backend reports a buffer as deleted."""
         if self._shards is None:
             raise DeletedBuffer(self._deleted_message()) from error
         raise DeletedBuffer(self._describe_shared_loss(f" ({error})")) from error
@@ -146,7 +146,7 @@ class Deletable(Contents):
         return shared
 
     def _keep_parts(self, parts: Sequence[object], held: object) -> None:
-        """Has parts, made of what this array had when asked, ``held``, end with it."""
+        """Registers parts, made of this array's buffers ``held``, to be deleted with it."""
         with sharers.lock:
             tie_parts(self, parts)
         if self._shards is not held and self._settled() is None:
@@ -267,7 +267,7 @@ if core is not None and not TYPE_CHECKING:
 
 
 class Deletion(DeletionBase):
-    """Why an array has no data: deleted, or donated to ``taker``, and on which line of the user."""
+    """Why an array has no data: deleted, or donated to ``taker``, and the user's line."""
 
     __slots__ = ()
 
@@ -278,7 +278,7 @@ class Deletion(DeletionBase):
         self._at = frame.f_lasti if frame else 0  # to a line number when printed
 
     def copy(self) -> Deletion:
-        """Returns another one that says the same."""
+        """Returns an equal object."""
         made = Deletion.__new__(Deletion)
         made._taker, made._code, made._at = self._taker, self._code, self._at
         return made

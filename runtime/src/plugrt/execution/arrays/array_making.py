@@ -69,10 +69,10 @@ def snapshot(array: Array) -> Array:
 
 
 def share_parts(made: Array, array: Array, held: object) -> Array:
-    """Returns ``made``, which has some of the buffers that ``array`` had when it was asked.
+    """Returns ``made``, which shares some of the buffers that ``array`` had.
 
-    ``held`` is what it had. Deleting or donating one keeps the other, as with `share_buffers`; all
-    of an array is kept, or copied, even if only a part is shared.
+    ``held`` are these buffers. Deleting or donating one array keeps the other, as with
+    `share_buffers`; all of an array is kept, or copied, even if only a part is shared.
 
     Raises:
         DeletedBuffer: the array was deleted or donated since, perhaps by another thread.
@@ -97,7 +97,7 @@ def join_parts(made: Array, parts: Sequence[Array], held: Sequence[object]) -> A
 
 
 def _require_held(array: Array, held: object) -> None:
-    # The compiled core has no lock: it takes the buffers of what nothing refers to weakly.
+    # The compiled core has no lock: it donates the buffers of arrays without weak references.
     if array._shards is not held and array._settled() is None:
         raise DeletedBuffer(array._deleted_message())
 

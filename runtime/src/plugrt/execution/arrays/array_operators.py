@@ -269,5 +269,5 @@ Index: TypeAlias = (
     | None
 )
 Key: TypeAlias = Index | tuple[Index, ...]
-"""What ``x[key]`` takes."""
+"""The type of ``key`` in ``x[key]``."""
 Mode: TypeAlias = Literal["drop", "fill", "clip", "promise_in_bounds"]

@@ -15,7 +15,7 @@ _EDGE = 3
 
 
 class Printable(Protocol):
-    """What is asked of an `Array`."""
+    """The attributes of an `Array` that printing needs."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...

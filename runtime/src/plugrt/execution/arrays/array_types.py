@@ -19,14 +19,14 @@ _converters: dict[type, Callable[[Any], object]] = {}
 
 @with_argument_errors
 def register_array_type(cls: type[C], to_array: Callable[[C], object]) -> None:
-    """Has `device_put`, `jit`, `pmap`, operators and array functions take objects of a class.
+    """Makes `device_put`, `jit`, `pmap`, operators and array functions accept objects of a class.
 
-    ``to_array(x)`` returns the array that ``x`` stands for: NumPy's, plugrt's, or a scalar. It is
-    called for each use, on the host. Classes derived from ``cls`` are taken too; a second
-    registration replaces the first. JAX keeps such functions in private tables, by class.
+    ``to_array(x)`` returns the array for ``x``: NumPy's, plugrt's, or a scalar. It is called for
+    each use, on the host. It applies to subclasses of ``cls``, too; a second registration replaces
+    the first. JAX has private tables of such functions.
 
-    Raises `ArgumentTypeError` for what is no class or no function, and for a class whose objects
-    are arrays, scalars or containers already, of which no function would be asked.
+    Raises `ArgumentTypeError` for an object that is no class or no function, and for a class whose
+    objects are already arrays, scalars or containers: its function would never be called.
 
     >>> class Celsius:
     ...     degrees = [20.5, 21.0]
@@ -48,10 +48,10 @@ def register_array_type(cls: type[C], to_array: Callable[[C], object]) -> None:
 
 
 def is_registered(x: object) -> bool:
-    """Whether an object says what array it is: its class is registered, or has ``__jax_array__``.
+    """Whether an object converts to an array: its class is registered, or has ``__jax_array__``.
 
-    Operators and functions of arrays take these; what has other protocols may have operators of
-    its own.
+    Operators and functions of arrays accept these; objects with other protocols may have their own
+    operators.
     """
     cls = type(x)
     return hasattr(cls, "__jax_array__") or any(base in _converters for base in cls.__mro__)

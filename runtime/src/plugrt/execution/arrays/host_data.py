@@ -1,4 +1,4 @@
-"""NumPy data and Python scalars as a backend takes them: which dtypes, and what is narrowed."""
+"""Converts NumPy data and Python scalars to the dtypes that backends accept."""
 
 from __future__ import annotations
 
@@ -30,13 +30,12 @@ _FLOAT0 = np.dtype([("float0", np.void)])
 
 
 def host_array(x: Any, name: str = "the value") -> npt.NDArray[np.generic]:
-    """Returns NumPy data in a form that a backend takes: native byte order, a numeric dtype.
+    """Returns NumPy data in a form that a backend accepts: native byte order, a numeric dtype.
 
-    Python scalars get the default dtype of their kind. JAX's ``float0``, which holds nothing, is
-    False on a device, as in JAX. Objects that say what array they are (`register_array_type`,
-    ``__jax_array__``, ``__array__``, ``__dlpack__``) are that array; JAX takes none of these any
-    more. Raises `NotAnArray` or `UnsupportedDtype`
-    with ``name`` in the message.
+    Python scalars get the default dtype of their kind. JAX's ``float0``, which has no data, is
+    False on a device, as in JAX. Converts objects with a registered function
+    (`register_array_type`), ``__jax_array__``, ``__array__`` or ``__dlpack__``; JAX does not accept
+    them any more. Raises `NotAnArray` or `UnsupportedDtype` with ``name`` in the message.
     """
     cls = type(x)
     if cls is np.ndarray and x.dtype in accepted_dtypes(config.token()):
@@ -93,7 +92,7 @@ def python_scalar(x: object) -> bool | int | float | complex | None:
 
 
 def narrow_dtype(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
-    """Returns the dtype that data have on a device: of 32 bits where those of 64 are turned off."""
+    """Returns the dtype of data on a device: of 32 bits if 64-bit dtypes are disabled."""
     return _NARROW.get(dtype.name, dtype) if config.enable_x64 is False else dtype
 
 

@@ -1,10 +1,11 @@
-"""Arrays that have the same buffers: which of them end together, and which outlive each other.
+"""Arrays that share buffers: which are deleted together, and which independently.
 
-Each array refers to the list of those that it may share with, by weak references, and to its lives,
-one for each part, where a part of it is an array as well. Those that have a life in common end
-together, as in JAX: an array and a part of it, or what was made of that. Others outlive each other:
-what a program passed on, what was put or sliced. Callers hold `lock`. An array that is assigned to
-has other buffers, and shares no more: its lives end, and with them the traces that read it.
+Each array has a list of weak references to the arrays that may share its buffers. If a part of it
+is an array as well, it also has `Life` objects, one for each part. Arrays with a common `Life` are
+deleted together, as in JAX: an array and its part, or an array made of that part. Others are
+deleted independently: arguments that a program returns, arrays that were put or sliced. Callers
+hold `lock`. Assigning to an array gives it other buffers: it shares no longer, its lives end, and
+the traces that read it are dropped.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def _lives_of(array: Array) -> Lives:
 
 
 def keep_sharer(array: Array, made: Array) -> None:
-    """Has two arrays know each other, and all that share with either of them."""
+    """Registers two arrays, and all that share buffers with them, as sharers of each other."""
     sharers: list[weakref.ref[Array]] | None = getattr(array, "_sharers", None)
     if sharers is None:
         sharers = array._sharers = [weakref.ref(array)]

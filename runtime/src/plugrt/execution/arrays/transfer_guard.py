@@ -34,10 +34,11 @@ def is_transfer(here: Sharding, there: Sharding) -> bool:
 
 
 def check_transfer(direction: Direction, what: str, *, explicit: bool) -> None:
-    """Logs a transfer, or refuses it with `InvalidArgument`, as the settings say.
+    """Logs a transfer, or refuses it with `InvalidArgument`, according to the settings.
 
-    ``what`` says what is transferred, and whereto. A transfer is ``explicit`` that `device_put` or
-    `device_get` makes, and so is a number's: who writes ``x + 1`` or ``x[3]`` wants it there.
+    ``what`` describes the data and the destination. Transfers by `device_put` and `device_get` are
+    ``explicit``, and so are transfers of numbers: a user who writes ``x + 1`` or ``x[3]`` wants
+    them.
     """
     level = guard_level(direction)
     if level == "allow" or (explicit and not level.endswith("_explicit")):

@@ -26,13 +26,14 @@ def copy_in_place(buffers: Sequence[Buffer], layout: Layout | None) -> list[Buff
 
 
 def other_layout(device: Device, tensor_type: TensorType, layout: Layout) -> Layout | None:
-    """Returns a layout that buffers of a type shall have, None where that is the device's default.
+    """Returns the layout for buffers of a type, None if it is the device's default.
 
-    ``tensor_type`` describes an array's part on one device, and ``device`` is any that has one.
+    ``tensor_type`` describes an array's part on one device, and ``device`` is any device that has a
+    part.
 
     Raises `InvalidArgument` for a layout of another rank, and `Unimplemented` for a backend without
-    layouts, or without tiles: its default has none (XLA's CPU client of xla-cpu-pjrt 0.0.1 takes
-    them, and reads such arrays with their elements in other places).
+    layouts, or without tiles: its default has none (XLA's CPU client of xla-cpu-pjrt 0.0.1 accepts
+    tiles, and reads such arrays with their elements at wrong indices).
     """
     require_rank(layout, tensor_type.shape)
     require_layouts(device, f"the layout {layout!r} of {tensor_type}")

@@ -30,7 +30,7 @@ class Facts:
     devices: str
     processor: str
     versions: str
-    """plugrt's own, and that of StableHLO which the backend reads."""
+    """plugrt's version, and the version of StableHLO that the backend reads."""
     flags: str
     """The environment variables with flags that libraries read themselves."""
 

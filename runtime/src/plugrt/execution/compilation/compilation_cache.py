@@ -136,9 +136,9 @@ def _fault(what: str, error: Exception) -> None:
 
 
 # An entry is a checked header and the executable. The header holds the facts, field by field. It
-# detects entries that were swapped, copied, truncated or altered, and those of another library,
-# version or processor. It is no signature: whoever can write the file can write a matching header,
-# so the folder must belong to the user alone.
+# detects entries that were swapped, copied, truncated or altered, and entries of another library,
+# version or processor. It is no signature: a program that can write the file can also write a
+# matching header, so the folder must belong to the user alone.
 @dataclass(frozen=True, slots=True)
 class _Header:
     """``seconds`` is how long the program took to compile."""

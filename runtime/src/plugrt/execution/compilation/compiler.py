@@ -184,11 +184,11 @@ def _try_sum(client: Client) -> bool:
 # Installed packages offer rewriters by the hook ``plugrt_program_rewriters``; they come before the
 # ones in ``config.program_rewriters``. JAX has had the same for outfeeds, internally.
 def rewrite_program(program: Program, client: Client) -> Program:
-    """Returns what the rewriters make of a program, one after the other.
+    """Applies the rewriters to a program, one after the other, and returns the result.
 
-    Each is called with the program and the client, and returns None for a program that it leaves
-    as it is, a `Program`, or its code: StableHLO text or bytes. Raises `ProgramError`, which names
-    the rewriter, for what it raises and for a program of another type.
+    Each is called with the program and the client, and returns None for no change, a `Program`, or
+    its code: StableHLO text or bytes. Raises `ProgramError`, which names the rewriter, for its
+    exceptions and for a result of another type.
     """
     installed = installed_rewriters(process_backends().table)
     for rewriter in (*installed, *config.program_rewriters):
@@ -283,9 +283,9 @@ _OPTIONS: Mapping[str, Mapping[str, bool]] = {
 
 
 def add_quick_options(client: Client, program: Program, options: CompileOptions) -> CompileOptions:
-    """Returns ``options`` with those for a quick compilation, where ``program`` is to have one.
+    """Adds the options for a quick compilation, if ``program`` is to be compiled quickly.
 
-    ``config.quick_compile_bytes`` says how large it may be. What the user asks for wins.
+    ``config.quick_compile_bytes`` is the size limit. The user's options take precedence.
     """
     quick = _OPTIONS.get(client.platform, {})
     if len(program.code) > config.quick_compile_bytes or options.encoded is not None:

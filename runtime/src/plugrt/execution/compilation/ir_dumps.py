@@ -18,10 +18,10 @@ _numbers = itertools.count()
 
 
 def dump_program(program: Program) -> None:
-    """Writes what is handed to a backend: StableHLO text, and HLO if that is asked for.
+    """Writes the program for a backend: StableHLO text, and HLO if requested.
 
-    A program that cannot be read here (without jaxlib) is written as it is. Nothing is raised for
-    what cannot be written: that is a warning.
+    Without jaxlib the program cannot be read and is written unchanged. A file that cannot be
+    written is a warning, not an error.
     """
     if not config.dump_ir_to:
         return

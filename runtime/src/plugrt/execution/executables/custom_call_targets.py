@@ -242,7 +242,7 @@ _SYMBOL = rb"[\w$.-]"
 
 
 def named_targets(program: Program, targets: list[str]) -> list[str]:
-    """Returns those of ``targets`` that a program may call, in their order."""
+    """Returns the names in ``targets`` that a program may call, in their order."""
     code = program.code
     near = [target for target in targets if _has_target(code, target)]
     if not near:
@@ -254,7 +254,7 @@ def named_targets(program: Program, targets: list[str]) -> list[str]:
     if code.startswith(mlir_bytecode.MAGIC):
         try:
             strings = set(mlir_bytecode.strings(code))
-        except (IndexError, ValueError):  # the compiler says what is wrong with it
+        except (IndexError, ValueError):  # the compiler reports the fault
             return near
         return [x for x in near if x.encode() in strings]
     return [x for x in near if _is_in_text(code, x)]

@@ -1,13 +1,14 @@
 """The order and the end of side effects: launches of programs that call Python functions.
 
-Within a program, tokens keep the order of calls that are ordered
-(`plugrt.stablehlo.callback_order`). From one launch to the next a thread waits: before it launches
-an ordered program it awaits its last ones, on whatever devices. So a launch that failed leaves
-nothing behind that the next could take for its token, which JAX hands from launch to launch.
+Within a program, tokens order the ordered calls (`plugrt.stablehlo.callback_order`). Between
+launches the thread waits: before it launches an ordered program it awaits its earlier ordered
+launches, on all devices. JAX instead passes a token from launch to launch; here a failed launch
+leaves no token for the next one.
 
-A thread waits for each launch, and releases the program with its functions when that has ended. At
-exit the interpreter waits for that thread (`plugrt.lifetime.waiter`): afterwards no callback could
-run. It does so before the clients are destroyed, since plugrt was imported before this module.
+Another thread waits for each launch, and releases the program with its functions when the launch
+has ended. At exit the interpreter waits for that thread (`plugrt.lifetime.waiter`), because
+afterwards no callback could run. It waits before the clients are destroyed, since plugrt was
+imported before this module.
 
 `plugrt.execution.executables.tracked_executable` makes the launches that are awaited here.
 """
@@ -31,12 +32,12 @@ _ends = ProcessWaiter("plugrt-launches", _MOST_THREADS)
 
 @with_argument_errors
 def effects_barrier() -> None:
-    """Waits until all that was launched has had its side effects.
+    """Waits until all launches have had their side effects.
 
     Raises the error of a callback with an effect (`io_callback`, `debug.callback`) that failed
-    since the last barrier, of several the oldest; `SystemExit` and the like as they were. In a
-    callback it waits for what that callback launched. As ``jax.effects_barrier``, which waits for
-    launches of the calling thread alone.
+    since the last barrier, of several the oldest; `SystemExit` and the like are raised unchanged.
+    In a callback it waits for the launches of that callback. As ``jax.effects_barrier``, which
+    waits only for launches of the calling thread.
 
     >>> seen = []
     >>> f = plugrt.jit(lambda x: plugrt.debug.callback(lambda v: seen.append(int(v)), x))
@@ -59,7 +60,7 @@ def await_ordered() -> None:
 
 
 def remember_launch(launch: CallingLaunch) -> None:
-    """Has a thread see the end of a launch, which is kept until then with its program."""
+    """Makes a thread wait for a launch, and keeps the launch and its program until it ends."""
     _ends.add(launch)
     launch.is_remembered = True  # an interrupt came before this: the caller gives it up
 

@@ -155,16 +155,18 @@ Launched = tuple[Sequence[Shards], Callable[[], None]]
 LaunchWithWait = Callable[[Sequence[Shards], ExecuteOptions | None], Launched]
 
 LEFT_AFTER = 20.0
-"""Seconds after a failure for which a call waits for the parts to come to their end."""
+"""Seconds after a failure for which a call waits until the other parts end."""
 _OWN_LAUNCH = 10.0
-"""Seconds for which a callback waits for launches of a program: one may be waiting for it."""
+"""Seconds for which a callback waits for launches of a program: such a launch may itself wait for
+the callback.
+"""
 
 
 class WatchedLaunches:
-    """The launches of one program, each of which raises the failure of a function it calls.
+    """The launches of one program; each raises the failure of a function that it calls.
 
-    Also those whose devices exchange nothing: the part that failed would have results that are
-    errors, and the next program waits for them in its collectives.
+    This includes launches whose devices exchange no data: the failed part's results would be
+    errors, and a later program would wait for them in its collectives.
     """
 
     __slots__ = (
@@ -192,9 +194,9 @@ class WatchedLaunches:
     def launch(self, arguments: Sequence[Shards], options: ExecuteOptions | None) -> Launched:
         """Launches and waits; raises the failure of a function. The results are dropped then.
 
-        Two launches of programs that have a function in common are made one after the other. If the
-        parts do not end after a failure, it is raised and the program left to itself. A launch that
-        an interrupt no longer waits for is handed to ``remember``, by what waits for its end.
+        Launches of programs that call the same function run one after the other. If the parts do
+        not end after a failure, the failure is raised without waiting any longer. If an interrupt
+        ends the wait, the launch is passed to ``remember``, which waits for its end.
         """
         watch, ending = self._make_watch(), ExitStack()
         with ExitStack() as on_error:
@@ -236,9 +238,9 @@ class WatchedLaunches:
     def _run(
         self, launch: Callable[[], Launched], watch: Watch, finish: Callable[[], None]
     ) -> Callable[[], Launched]:
-        """Launches and waits, on a thread; returns what gives the results, or raises.
+        """Launches and waits, on a thread; returns a function for the results, or raises.
 
-        Ctrl-C raises at once: Python looks for it on the main thread, and not within libraries.
+        Ctrl-C raises at once: Python checks for it only on the main thread, outside of libraries.
         """
 
         def work() -> Launched:

@@ -59,7 +59,7 @@ class CompiledBase:
         return optimized_graph(self._executable)
 
     def cost_analysis(self) -> Mapping[str, OptionValue]:
-        """Returns ``flops``, ``bytes accessed`` and what else the backend states."""
+        """Returns ``flops``, ``bytes accessed`` and the backend's other figures."""
         return self._executable.cost_analysis()
 
     def memory_analysis(self) -> MemoryAnalysis:
@@ -85,7 +85,7 @@ class CompiledCall(CompiledBase, CallObject):
     _any_place = False
     """Whether arguments that are committed to other devices are moved."""
     _any_scalar = False
-    """Whether a Python scalar takes a parameter's dtype that is of its kind or of a wider one."""
+    """Whether a Python scalar gets a parameter's dtype of the same or a wider kind."""
     _most_runners = 256
     """How many kinds of calls are kept ready."""
     _rerun: Rerun | None = None
@@ -99,7 +99,7 @@ class CompiledCall(CompiledBase, CallObject):
         types: Sequence[ParameterType] | None,
         title: str,
     ) -> None:
-        """``in_tree`` None takes flat positional arguments; ``types`` None takes any."""
+        """``in_tree`` None means flat positional arguments; ``types`` None means any types."""
         self._program = program
         self._in_tree = in_tree
         self._out_tree = out_tree
@@ -244,11 +244,11 @@ class CompiledCall(CompiledBase, CallObject):
         refuse(what, wrong)
 
     def _can_use(self, i: int, aval: ArrayAval) -> bool:
-        """Whether an array is placed as the i-th parameter takes it."""
+        """Whether an array is placed as the i-th parameter requires."""
         return _is_placed_for(aval, self._program.launch.in_shardings[i])
 
     def _check_layouts(self, avals: Sequence[Aval]) -> None:
-        """Raises `ArgumentMismatch` for committed arguments that lie in memory otherwise."""
+        """Raises `ArgumentMismatch` for committed arguments with another layout in memory."""
         launch = self._program.launch
         wrong = [
             f"  {self._name(i)}: takes {aval.tensor_type} as {_order(launch.in_layout(i))}, called "
@@ -333,9 +333,9 @@ def _describe_mismatch(lies: Sharding, target: Sharding) -> str:
 
 
 def _is_placed_for(aval: ArrayAval, target: Sharding) -> bool:
-    """Whether an array is placed as a parameter takes it.
+    """Whether an array is placed as a parameter requires.
 
-    One in another memory of the device is moved to the default memory, as in calls of `jit`.
+    An array in another memory of the device is moved to the default memory, as in calls of `jit`.
     """
     lies = aval.sharding
     if isinstance(target, SingleDeviceSharding):
@@ -348,7 +348,7 @@ def _is_placed_for(aval: ArrayAval, target: Sharding) -> bool:
 
 
 def refuse(what: str, wrong: Sequence[str]) -> None:
-    """Raises `ArgumentMismatch` with the first few lines of what is wrong, if anything is."""
+    """Raises `ArgumentMismatch` with the first lines of ``wrong``, unless it is empty."""
     if wrong:
         more = f"\n  and {len(wrong) - _MOST_NAMED} more" if len(wrong) > _MOST_NAMED else ""
         raise ArgumentMismatch(f"{what}:\n" + "\n".join(wrong[:_MOST_NAMED]) + more)

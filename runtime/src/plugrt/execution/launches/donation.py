@@ -1,4 +1,4 @@
-"""`Donation`: the arrays that the launches of a program take the memory of, and their errors."""
+"""`Donation`: the arrays whose memory a program's launches consume, and errors about them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ from plugrt.interface import TensorType
 from plugrt.lifetime.callback_exits import raise_exit
 from plugrt.native.native_core import core
 
-_TAKEN = 3  # what `getrefcount` says, which counts its own, of what two others refer to
+_TAKEN = (
+    3  # the result of `getrefcount`, which counts its own reference, for an object with two others
+)
 
 Taken = list[tuple[Array, object, object, Deletion]]
 """Of each array what it had, its buffers and its host copy, and why it has them no more."""
@@ -35,11 +37,11 @@ Taken = list[tuple[Array, object, object, Deletion]]
 class Donation:
     """The arguments that a call donates, by the plan of its program.
 
-    With ``alone`` the launch takes copies of what others use. A launch that uses an argument and
-    one that takes it may wait for each other for ever (jaxlib 0.10, under JAX as well): the one has
-    it for its first use and not yet for its second; the other waits for the end of that use, and
-    lets nobody begin another. Whoever uses what an array had refers to it, and nobody begins to,
-    once it is taken from the array: those who only use it have nothing to do for this.
+    With ``alone`` the launch receives copies of buffers that have other users. A launch that uses
+    an argument and one that donates it may wait for each other for ever (jaxlib 0.10, under JAX as
+    well): the first has begun one use and needs a second; the other waits for the end of that use
+    and blocks new ones. Every user of an array's buffers holds a reference to them, and no new user
+    can appear once they are removed from the array, so the reference count decides.
     """
 
     __slots__ = ("_alone", "_arguments", "_taker")
@@ -50,22 +52,22 @@ class Donation:
         self._arguments = [(i, plan.kept.index(i) if i in plan.kept else -1) for i in plan.donated]
 
     def take(self, values: Sequence[object], shards: list[object], taken: Taken) -> None:
-        """Takes from the arrays what they have; ``shards`` are those of the launch to come.
+        """Removes the buffers from donated arrays; ``shards`` are the coming launch's arguments.
 
-        Before the launch: another thread may share the buffers with a new array until then, and
-        finds afterwards that they are gone. What other arrays have, too, is copied for the launch.
-        What is in ``taken`` is to be given back if there is no launch.
+        Called before the launch: until then another thread may share the buffers with a new array,
+        afterwards it finds them donated. Buffers that other arrays share are copied for the launch.
+        If there is no launch, the caller restores the entries in ``taken``.
 
         Raises:
-            DeletedBuffer: an array has nothing any more.
-            InvalidArgument: the launch is given it again, as another argument.
+            DeletedBuffer: an array is deleted.
+            InvalidArgument: an array is also another argument of the launch.
         """
         self._separate(values, shards)
         loss = Deletion(self._taker)
         for i, position in self._arguments:
             array = values[i]
             if type(array) is not Array:
-                continue  # a host value, of which the buffers are the launch's own
+                continue  # a host value, whose buffers belong to the launch alone
             own = None if position < 0 else shards[position]
             if array._shards is None:
                 if any(array is other and own is not had for other, had, *_ in taken):
@@ -88,7 +90,7 @@ class Donation:
                 keeper = array_holding(shards[position], array._aval)
             if keeper is not None:
                 shards[position] = duplicate(keeper)._held()
-            del keeper  # what this call takes next is not needed by it
+            del keeper  # the next array that this call donates does not need it
 
     def _separate(self, values: Sequence[Any], shards: list[object]) -> None:
         """Copies a donated array for the launch where another argument has the same memory.
@@ -123,11 +125,10 @@ class Donation:
 
 
 def _take_from(array: Array, own: Any, loss: Deletion, taken: Taken) -> Array | None:
-    """Takes what an array has, and those that end with it; that of the array is the last.
+    """Removes the buffers of an array and of arrays deleted with it; the array's come last.
 
-    Returns another array of that if it is ``own`` and shared by one that stays.
-
-    By that one, whoever takes or deletes what shares it meanwhile finds that it is needed yet.
+    Returns another array over them if they are ``own`` and shared by an array that stays. That
+    array shows other threads that the buffers are still needed.
     """
     with sharers.lock:
         held = array._shards
@@ -144,10 +145,10 @@ def _take_from(array: Array, own: Any, loss: Deletion, taken: Taken) -> Array | 
 
 
 def _is_used(shards: list[object], position: int, extra: Any, same: int = 0) -> bool:
-    """Whether something else refers to one of these than the list and what was taken.
+    """Whether anything but the list and ``taken`` refers to one of these shards.
 
-    The host copy ``extra`` may: it lies over the same memory. So may ``same`` other arrays of which
-    it was taken as well.
+    Excludes the host copy ``extra``, which views the same memory, and ``same`` other arrays from
+    which the shards were removed as well.
     """
     view = extra
     while type(view) is np.ndarray:
@@ -160,10 +161,10 @@ def _is_used(shards: list[object], position: int, extra: Any, same: int = 0) -> 
 
 
 def _are_used(tied: Taken) -> bool:
-    """Whether something refers to what arrays had that have a buffer in common with one taken.
+    """Whether anything refers to buffers of arrays that share a part with a donated one.
 
-    Other than the list itself, and a host copy. Two of these may have the same object, as an array
-    of one part and that part do: they count as used, and are copied.
+    Excludes the list itself and a host copy. Two of these may have the same object, as an array of
+    one part and that part do: they count as used, and are copied.
     """
     return any(_is_used([entry[1] for entry in tied], k, tied[k][2]) for k in range(len(tied)))
 
@@ -183,12 +184,12 @@ def raise_explained(
     plan: Plan,
     constants: Sequence[Array],
 ) -> NoReturn:
-    """Raises what explains the error of a launch of ``values``; else the error itself.
+    """Raises an error that explains the failed launch of ``values``; else the error itself.
 
-    ``given`` is what the launch took of those that it needs, as far as that was found.
-    `DeletedBuffer` names a deleted argument or constant, `InvalidArgument` an array that is donated
-    and also needed otherwise. What a Python function of the program raised to end the process is
-    raised as it was (`raise_exit`).
+    ``given`` are the shards that the launch received, as far as they were found. `DeletedBuffer`
+    names a deleted argument or constant, `InvalidArgument` an array that is donated and also needed
+    otherwise. An exception with which a Python function of the program ends the process is raised
+    unchanged (`raise_exit`).
     """
     raise_exit(error)
     _refuse_deleted(error, values, plan, constants)

@@ -42,12 +42,12 @@ def add_float_checks(
     rerun: Rerun | None,
     is_operation: bool,
 ) -> Run:
-    """Returns what runs a program and looks at the floating-point results after each launch.
+    """Returns a runner that checks the floating-point results after each launch of a program.
 
-    Raises `FloatingPointFault` that names ``what`` was launched, the types, the user's line, and
-    the arguments and captured arrays that hold what was found already. ``rerun`` gets the
-    arguments, to find the operation; where it does not, the operation is looked for in the module,
-    unless the program ``is_operation``, one of its own.
+    The runner raises `FloatingPointFault` that names the launched function (``what``), the types,
+    the user's line, and the arguments and captured arrays that already contain such a value.
+    ``rerun`` is called with the arguments to find the operation; if it finds none, the operation is
+    searched in the module, unless the program ``is_operation``, a single operation.
     """
     # The arguments must survive, so that the call can be made again.
     run = program.make_runner(avals, keep_donated=True)
@@ -65,7 +65,7 @@ def add_float_checks(
 
 @dataclass(frozen=True)
 class _Checks:
-    """What is looked for in the results of a program, and what is known of its calls."""
+    """The checks of a program's results, and the facts about its calls."""
 
     program: LoadedProgram
     avals: Sequence[Aval]
@@ -122,7 +122,7 @@ class _Checks:
         return f"invalid value ({found}) encountered in {self.what} of ({types}){where}{result}"
 
     def _describe_inputs(self, values: Sequence[object]) -> str:
-        """Returns a sentence on what held a NaN or an infinity before the call."""
+        """Returns a sentence about inputs that contained a NaN or an infinity before the call."""
         plan = self.program.plan
         holding = [
             f"{plan.describe(i)} of {plan.name!r} ({self.avals[i].tensor_type})"
@@ -140,7 +140,7 @@ class _Checks:
     def _raise(self, result: str, inputs: str, values: Sequence[object]) -> NoReturn:
         if self.is_operation:
             raise FloatingPointFault(result + inputs)
-        # Of several processes each would put host data, and what is closed over, for itself.
+        # With several processes each would put host data and captured values for itself.
         if self.rerun is not None and self.is_alone:
             try:
                 self.rerun(values)
@@ -172,8 +172,8 @@ def _host_fault(host: npt.NDArray[np.generic], nans: bool, infs: bool) -> str:
 
 _PASSED_IN = "it was passed in, no operation made it"
 _UNFUSED = {"xla_disable_hlo_passes": "fusion"}
-"""XLA's CPU compiler fuses the check of each value with all that the value is made of: for some
-hundred operations it would take minutes."""
+"""XLA's CPU compiler fuses the check of each value with all operations before it: for some hundred
+operations it would run for minutes."""
 
 
 def find_origin(
@@ -181,10 +181,10 @@ def find_origin(
 ) -> str:
     """Returns a sentence on the operation from which a result has its NaN; empty if unknown.
 
-    The program is compiled once more, so that it also computes which operation each value has its
-    NaN from, and run on the same arguments. One that is divided over devices is divided by Shardy,
-    whatever the setting says: GSPMD (XLA of jaxlib 0.10) ends the process on what is added here.
-    Of a program of several processes all have to ask.
+    The program is compiled again, so that it also computes the operation from which each value has
+    its NaN, and runs on the same arguments. A program over several devices is partitioned by Shardy
+    regardless of the setting: GSPMD (XLA of jaxlib 0.10) ends the process on the added operations.
+    For a program over several processes, all must call this.
     """
     if program.module is None or (module := program.module()) is None:
         return ""

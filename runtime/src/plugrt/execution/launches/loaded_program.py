@@ -27,8 +27,8 @@ Run = Callable[[Sequence[object]], list[Array]]
 """Takes the flat arguments of a call (arrays, host arrays, scalars), and returns flat results."""
 
 _Forwarded = tuple[int, str, int, int, ArrayAval, bool]
-"""The number of an output, its source, where that is among what is placed, its aval, and whether
-its buffers are those of the array that is given."""
+"""The number of an output, its source, the source's index among the placed arguments, its aval, and
+whether it shares the buffers of the passed array."""
 
 
 class LoadedProgram:
@@ -87,7 +87,8 @@ class LoadedProgram:
             given: list[object] = []
             try:
                 given = place(values)
-                # Before the launch: what takes the buffers from now on finds that they are shared.
+                # Before the launch, so that a thread that donates the buffers from now on finds
+                # them shared.
                 passed = [
                     share_buffers((constants if origin == "constant" else values)[i], aval)
                     if shared
@@ -122,7 +123,7 @@ class LoadedProgram:
     def _make_placer_and_launcher(
         self, avals: Sequence[Aval], keep_donated: bool
     ) -> tuple[Placer, LaunchOnScratch]:
-        """Returns what places the needed arguments and literals, and what launches on those."""
+        """Returns a function that places needed arguments and literals, and their launcher."""
         plan, executable = self.plan, self.executable
         scratch: tuple[int, ...] = ()
         launch: LaunchOnScratch = executable.launcher if executable else _execute_nothing
@@ -159,7 +160,7 @@ class LoadedProgram:
         ]  # fmt: skip
 
     def _is_placed_for(self, source: Source, avals: Sequence[Aval]) -> bool:
-        """Whether an output is an argument whose buffers are those of the array that is given."""
+        """Whether an output is an argument that shares the passed array's buffers."""
         origin, i = source
         if origin != "argument":
             return False
@@ -178,9 +179,9 @@ class LoadedProgram:
     def explain(
         self, values: Sequence[object], error: Exception, given: Sequence[object] = ()
     ) -> NoReturn:
-        """Raises what explains the error of a launch of ``values``; else the error itself.
+        """Raises an error that explains the failed launch of ``values``; else the error itself.
 
-        ``given`` is what the launch took of those that it needs.
+        ``given`` are the shards that the launch received.
         """
         raise_explained(error, values, given, self.plan, self.constants)
 
@@ -193,9 +194,10 @@ class LoadedProgram:
 def _hold_new(
     shards: Sequence[object], position: int, aval: ArrayAval, new: dict[int, Array]
 ) -> Array:
-    """Returns a forwarded result: the array of what was put or moved for this call.
+    """Returns a forwarded result: the array that was put or moved for this call.
 
-    ``new`` holds those made so far, by position; another result of the same shares its buffers.
+    ``new`` holds the arrays made so far, by position; another result of the same source shares its
+    buffers.
     """
     if position in new:
         return share_buffers(new[position], aval)

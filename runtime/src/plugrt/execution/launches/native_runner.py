@@ -41,11 +41,11 @@ def compile_runner(
     avals: Sequence[Aval],
     make_slow: Callable[[], Callable[[Sequence[object]], object]],
 ) -> Callable[[Sequence[object]], object]:
-    """Returns a runner in C that takes the calls which it can, and leaves others to a slow one.
+    """Returns a runner in C, which passes calls that it does not support to a slow one.
 
-    That is made when it is needed first. It is the result where there is no core, or where a call
-    needs more than puts of small host values and a launch: an argument is moved, a result is put
-    each time.
+    The slow one is made when first needed. It is the result if there is no core, or if a call needs
+    more than puts of small host values and a launch: moving an argument, or putting a result each
+    time.
     """
     if core is None or program.executable is None:
         return make_slow()
@@ -122,7 +122,7 @@ def _explain_steps(
 
 
 def _add_frame(error: Exception) -> Exception:
-    """Returns it with a frame of plugrt, by which it is known as its own, as Python's are."""
+    """Adds a frame of plugrt to an exception, for the traceback filter, as Python's have one."""
     try:
         raise error
     except Exception as raised:  # noqa: BLE001  # it is returned
@@ -132,9 +132,9 @@ def _add_frame(error: Exception) -> Exception:
 def _compile_puts(
     program: LoadedProgram, avals: Sequence[Aval], steps: LaunchSteps | None
 ) -> tuple[object, ...] | None:
-    """Returns what puts or copies each argument that the program takes; None for one that is there.
+    """Returns a function for each argument that puts or copies it; None for one already placed.
 
-    None for a program with arguments that the core does not place.
+    Returns None for a program with arguments that the core does not place.
     """
     plan, launch = program.plan, program.launch
     scratch_puts = _compile_scratch_puts(program, avals, steps)
@@ -206,7 +206,7 @@ def _is_for_numbers(aval: Aval, expected: ParameterType) -> bool:
 
 
 def _count_late(program: LoadedProgram, numbers: Sequence[int]) -> int:
-    """Returns how many launches that end late may be kept at once, by what each of them has."""
+    """Returns how many launches that end late may be kept at once, computed from their sizes."""
     shapes = [program.types[i][:2] for i in numbers]
     for aval, (origin, _) in zip(program.outputs, program.plan.sources, strict=True):
         if origin == "result":

@@ -65,8 +65,8 @@ class Pipeline(Generic[T]):
 
     ``calls`` holds a `Runner` for each combination of settings, structure, static values and avals
     of arguments; ``traces`` a traced function for each combination of those settings that affect
-    tracing, structure, static values and types, independent of where the arguments are. A function
-    that is traced at each call has neither, but ``compiled``: what was compiled of each program.
+    tracing, structure, static values and types, independent of the arguments' devices. A function
+    that is traced at each call has neither, only ``compiled``, the compiled programs.
     """
 
     __slots__ = ("__weakref__", "_has_reads", "calls", "compiled", "traces")

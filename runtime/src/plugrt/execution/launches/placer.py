@@ -26,7 +26,7 @@ Placer = Callable[[Sequence[Any]], list[Any]]
 """Takes the flat arguments of a call and returns the `Shards` of those that the program needs."""
 
 _Step = tuple[int, int, Callable[[Any], object]]
-"""The position among what is returned, the argument's number, and what makes shards of it."""
+"""The position in the result, the argument's number, and the function that makes its shards."""
 
 
 def make_placer(
@@ -42,10 +42,10 @@ def make_placer(
 ) -> Placer | None:
     """Returns a function that places the arguments numbered in ``needed`` for a launch.
 
-    The launch takes the memory of those in ``donated`` (with ``keep_donated``, of copies); those in
-    ``passed`` become results; those at the positions ``skip`` among the needed stay where they
-    are. Returns None where each needed argument is an array already placed as the launch takes it.
-    The lists that the placer returns are the caller's.
+    The launch consumes the memory of the arguments in ``donated`` (with ``keep_donated``, of
+    copies); arguments in ``passed`` become results; those at the positions ``skip`` among the
+    needed are not moved. Returns None if each needed argument is an array that is already placed
+    correctly. The lists that the placer returns are the caller's.
     """
     hosts: list[tuple[int, int]] = []
     steps: list[_Step] = []
@@ -93,7 +93,7 @@ def _plain_device(launch: Launch, i: int) -> Device | None:
 
 
 def is_placed_for(aval: ArrayAval, i: int, launch: Launch) -> bool:
-    """Whether arrays of this aval lie where and as the launch takes argument ``i``."""
+    """Whether arrays of this aval have the devices and layout required of argument ``i``."""
     target = launch.in_shardings[i]
     return aval.layout == require_chosen(launch.in_layout(i)) and aval.sharding.is_equivalent_to(
         target, aval.ndim
@@ -139,7 +139,7 @@ def _place_needed(
 
 
 def _place_all(needed: Sequence[int], steps: Sequence[_Step]) -> Placer:
-    """Returns a placer for calls whose arguments are all needed and none of which is host data."""
+    """Returns a placer for calls whose arguments are all needed and are all arrays."""
     made = {i for _, i, _ in steps}
     here = [i for i in needed if i not in made]
     if not here and not steps:

@@ -68,7 +68,7 @@ class TracedProgram(Protocol):
 
     @property
     def module(self) -> object:
-        """The StableHLO module, of which the program is made."""
+        """The StableHLO module of the program."""
 
     @property
     def output_types(self) -> tuple[TensorType, ...]:
@@ -84,11 +84,11 @@ class TracedProgram(Protocol):
 
     @property
     def placed(self) -> BoundedCache[Any, Any]:
-        """What it closed over, on the devices of each launch; by the same."""
+        """The captured values on the devices of each launch, by the same keys."""
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """What within the program says which devices it runs on."""
+        """The facts within the program that determine its devices."""
 
     @property
     def asked(self) -> AskedShardings | None:
@@ -107,7 +107,7 @@ class TracedProgram(Protocol):
         """The kind of memory that each flat output was put in; empty: all in the default."""
 
     def sharing_compiled(self, compiled: BoundedCache[Any, object]) -> Self:
-        """Returns it with what was compiled of an equal program in ``compiled``, by contents."""
+        """Returns it with the compiled programs of an equal one in ``compiled``, by contents."""
 
     @property
     def depends_on_platform(self) -> bool:
@@ -126,14 +126,14 @@ class TracedProgram(Protocol):
         """Returns the arguments whose memory the program has for a result that it names."""
 
     def program(self, client: Client, launch: Launch) -> Program:
-        """Returns the program as ``client`` takes it for a launch."""
+        """Returns the program in the form that ``client`` accepts for a launch."""
 
 
 def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
-    """Returns a traced function compiled and loaded for a launch, from its cache where it was.
+    """Returns a traced function compiled and loaded for a launch; caches it.
 
-    What the function closed over is put on the launch's devices, once. A launch without devices is
-    on the first ones of the default backend.
+    Its captured values are put on the launch's devices once. A launch without devices is on the
+    first ones of the default backend.
     """
     if not launch.devices:
         launch = place_on_first(launch, repr(traced.plan.name), default_device())
@@ -173,17 +173,16 @@ def resolve_launch(
     asked: AskedShardings | None = None,
     mesh: AbstractMesh | None = None,
 ) -> Launch:
-    """Returns the launch that follows from the arguments that are needed, and what is asked for.
+    """Returns the launch for the needed arguments and the requested device or shardings.
 
     An explicit device wins; a program over a mesh without devices is on the first ones of its
     backend, and without an explicit one on none yet (see `load`). Else the committed arguments
     decide, with ``asked``, the constraints within the program and ``mesh`` in the context, by
-    default `plugrt.set_mesh`'s, and must agree; uncommitted ones follow. With none of them it
-    is the default device. With ``all_count`` unused arguments also decide: ``zeros_like(x)`` is
-    where ``x`` is. With ``captured_count`` the arrays that the program closed over decide, too, and
-    stay divided as they are. A program that only passes arguments through leaves them where they
-    are. Raises `DeviceMismatch`. With a pmap within it is a launch of replicas: see
-    `replicate_launch`.
+    default `plugrt.set_mesh`'s, and must agree; uncommitted ones follow. Without any of them, the
+    default device is used. With ``all_count`` unused arguments also decide: ``zeros_like(x)`` is
+    where ``x`` is. With ``captured_count`` the captured arrays decide, too, and keep their
+    shardings. A program that only passes arguments through does not move them. Raises
+    `DeviceMismatch`. With a pmap inside, it is a launch of replicas: see `replicate_launch`.
     """
     plan = traced.plan
     needed = range(len(avals)) if all_count else plan.needed
@@ -304,7 +303,9 @@ def _check_result(traced: TracedProgram, i: int, sharding: Sharding) -> None:
 def compile_options(
     launch: Launch, plan: Plan, *, parameter_is_tupled: bool = False
 ) -> CompileOptions:
-    """Returns the compile options of a program for a launch, with what the compiler may choose."""
+    """Returns the compile options of a program for a launch, including the shardings that the
+    compiler may choose.
+    """
     options = launch.compile_options(parameter_is_tupled=parameter_is_tupled)
     if launch.partitions == 1:
         return options

@@ -29,7 +29,7 @@ class InnerPmap:
     """The function and the user's line, for messages."""
     devices: tuple[Device, ...] | None = None
     backend: str | None = None
-    """The devices, or the backend, that it asks for."""
+    """The requested devices, or the requested backend."""
     replicas: int = 1
     """How many replicas it needs, with the axes of pmaps around it."""
 
@@ -54,8 +54,8 @@ def replicate_launch(
 ) -> Launch:
     """Returns the launch of a program that has pmaps within, on a device for each replica.
 
-    Arguments are whole on each device, however they were divided over these; results are, too.
-    ``claims`` are what else says where it runs: there may be none, since pmap chooses; ``held`` are
+    Arguments are whole on each device, whatever their shardings were; so are results. ``claims``
+    are other facts that determine its devices: there may be none, since pmap chooses; ``held`` are
     claims of committed arguments. Raises `DeviceMismatch` for ``claims``, for arguments on other
     devices, and for pmaps on other devices than each other, and `InvalidArgument` for more replicas
     than devices. The first time for a program it warns, as JAX does.
@@ -145,9 +145,10 @@ def _warn_of_gathering(name: str, pmaps: Sequence[InnerPmap]) -> None:
 
 
 def find_replicas(avals: Sequence[Aval], replicas: int) -> ReplicaSharding | None:
-    """Returns where a program runs of which an argument differs by replica; None where none does.
+    """Returns the sharding of a program with an argument that differs by replica; None without one.
 
-    ``replicas`` is how many it has itself: with pmaps within, more than those around.
+    ``replicas`` is the program's own number: if it has pmaps inside, more than the surrounding
+    ones.
     """
     found = {k.sharding: None for k in avals if type(k.sharding) is ReplicaSharding}
     if not found and replicas == 1:

@@ -29,10 +29,10 @@ def find_scratch_parts(
     needed: Sequence[int],
     launch: Launch,
 ) -> tuple[tuple[int, ...], LaunchOnScratch | None]:
-    """Returns where the arguments are that launches take as whole host arrays, and what launches.
+    """Returns the positions of arguments that launches accept as host arrays, and the launcher.
 
-    (), None where the backend puts each part (`LoadedExecutable.host_launcher` is None),
-    and where no such array is divided over all devices of the launch.
+    Returns (), None if the backend puts each part (`LoadedExecutable.host_launcher` is None), and
+    if no such array is divided over all devices of the launch.
     """
     found = find_divided(avals, needed, launch)
     launch_parts = executable.host_launcher(found) if found else None
@@ -44,10 +44,10 @@ def find_scratch_parts(
 def find_divided(
     avals: Sequence[Aval], needed: Sequence[int], launch: Launch
 ) -> dict[int, Sequence[Index]]:
-    """Returns where host arrays are among the arguments needed, with which part each device has.
+    """Returns the positions of host arrays among the needed arguments, and each device's part.
 
-    Only of those that go to the default memory of all devices of the launch, in its default layout.
-    Python scalars are not among them: their arrays are kept.
+    Only host arrays for the default memory of all devices of the launch, in its default layout.
+    Excludes Python scalars, whose arrays are cached.
     """
     found: dict[int, Sequence[Index]] = {}
     for position, i in enumerate(needed):

@@ -118,9 +118,9 @@ def settle_shardings(
 ) -> Launch:
     """Returns the launch with the shardings that the compiler chose, for arguments and results.
 
-    They are those of an argument's mesh where its axes say the same, and `PositionalSharding`
-    where an argument has that. `Unimplemented` for a result that a launch that ``runs`` here
-    gives in parts, where the backend does not state their order.
+    They are expressed over an argument's mesh if its axes can, and as `PositionalSharding` if an
+    argument has that. Raises `Unimplemented`, for a launch that ``runs`` here, if a result is
+    divided and the backend does not state the order of its parts.
     """
     if executable is None or not any(map(is_chosen, (*launch.in_shardings, *launch.out_shardings))):
         return launch
@@ -206,9 +206,9 @@ def _stated(found: Sequence[bytes], i: int, of: str) -> bytes:
 
 
 def read_parameter_shardings(executable: Executable) -> list[bytes]:
-    """Returns what an executable states of its parameters.
+    """Returns the shardings that an executable states for its parameters.
 
-    [] for a backend that states nothing: what no program divides is whole there.
+    [] for a backend that states none: a parameter that no program divides is replicated there.
     """
     return _ask(executable.parameter_shardings)
 
@@ -252,8 +252,8 @@ def _name_sharding(
 def find_spec(tiling: Tiling, mesh: AbstractMesh) -> PartitionSpec | None:
     """Returns the spec over a mesh that divides an array like a tiling; None if none does.
 
-    An axis divides the dimension along which the part changes with it, in steps that say its place
-    among the axes of that dimension.
+    An axis divides the dimension along which the part changes with it; the step size gives its
+    position among the axes of that dimension.
     """
     grid = tiling.coordinates()
     entries: list[list[tuple[int, object]]] = [[] for _ in tiling.parts]

@@ -56,7 +56,7 @@ def find_device(name: str) -> Device:
 
 
 def require_addressable(device: Device, what: str) -> None:
-    """Raises `InvalidArgument` for a device of another process, to which nothing can be put."""
+    """Raises `InvalidArgument` for a device of another process, where no data can be put."""
     if not device.is_addressable:
         raise InvalidArgument(
             f"{what} names {device!r} of process {device.process_index}; this is process "

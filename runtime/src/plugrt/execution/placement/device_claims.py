@@ -1,4 +1,4 @@
-"""`resolve_devices`: the devices of a launch, from all that says where it runs."""
+"""`resolve_devices`: the devices of a launch, from all claims."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from plugrt.interface import Device
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Something that says which devices a program runs on, and in which order."""
+    """A fact that determines a program's devices and their order."""
 
     devices: tuple[Device, ...]
     source: Callable[[], str]
     """Names it, for messages."""
     sharding: Sharding | None = None
-    """What it divides over them, if it is a sharding."""
+    """The sharding that makes the claim, if it is one."""
     mesh: AbstractMesh | None = None
     """Where no devices are named: the program is over a mesh of as many, whichever they are."""
     of_argument: bool = False
@@ -59,11 +59,11 @@ def claims_of(avals: Sequence[Aval], describe: Callable[[int], str]) -> list[Cla
 
 
 def resolve_devices(claims: Sequence[Claim], what: str) -> tuple[tuple[Device, ...], bool]:
-    """Returns the devices that all claims are of, and True; without one the default, and False.
+    """Returns the devices of all claims, and True; without claims the default and False.
 
-    Where claims state the number of devices alone, () and True. Raises `DeviceMismatch`, which
-    names the claims, where they are of other devices, of the same in another order, or of another
-    number, and `InvalidArgument` where the devices are those of other processes.
+    Returns () and True if claims state only the number of devices. Raises `DeviceMismatch`, which
+    names the claims, if they have other devices, the same in another order, or another number, and
+    `InvalidArgument` if the devices belong to other processes.
     """
     found: dict[tuple[Device, ...], Claim] = {}
     for claim in claims:

@@ -1,4 +1,4 @@
-"""Layouts of a launch: those of the arguments, those asked for, and those that were compiled."""
+"""Layouts of a launch: the arguments' layouts, the requested ones, and the compiled ones."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from plugrt.interface.memory_layout import AutoLayout
 
 
 def keep_layouts(launch: Launch, plan: Plan, avals: Sequence[Aval]) -> Launch:
-    """Returns the launch for arguments as they lie, where they need not be moved.
+    """Returns the launch for the arguments' own layouts, where they need not be moved.
 
-    Results that are arguments lie as those.
+    Results that are arguments keep their layouts.
     """
     found = tuple(
         aval.layout if aval.layout and _lies_so(aval, target) else None
@@ -138,7 +138,7 @@ def require_chosen(layout: AnyLayout) -> Layout | None:
 
 
 class _Settling:
-    """What is asked for, and what one client compiled."""
+    """The requested layouts, and the layouts that one client compiled."""
 
     def __init__(self, launch: Launch, plan: Plan) -> None:
         self._client, self._name = launch.client, plan.name

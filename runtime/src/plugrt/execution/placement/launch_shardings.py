@@ -34,8 +34,8 @@ class AskedShardings:
     arguments: tuple[Sharding | None, ...]
     results: tuple[Sharding | None, ...]
     from_program: bool = False
-    """Whether they were read from the program, over a mesh without devices: it takes arguments that
-    lie otherwise, and divides them anew."""
+    """Whether they were read from the program, over a mesh without devices: it accepts arguments
+    with other shardings, and reshards them."""
 
     def with_types(self, types: AskedShardings) -> AskedShardings:
         """Returns them with the shardings in the types of results that nothing is asked of."""
@@ -138,13 +138,13 @@ def divide_launch(
 ) -> Launch:
     """Returns the launch of one program that is divided over the devices of a mesh.
 
-    Arguments are taken as ``asked``, else as they lie, else as the compiler chooses; scalars, and
-    what the program does not compute with, whole on each device. Results are left as ``asked``,
-    else as the compiler chooses, in the memories that the program puts them in; those that are
-    arguments stay as they are. Over one device there is nothing to choose: see `_name_alone`.
-    ``captured`` are the arrays among what the function closed over that are taken as they lie, too.
-    Without ``devices`` it is over an `AbstractMesh`: see `place_on_first`. Raises
-    `ArgumentMismatch` for a committed argument that lies otherwise than asked for.
+    Arguments have the shardings ``asked`` for, else their own, else the compiler's choice; scalars
+    and arguments that the program does not compute with are replicated. Results have the shardings
+    ``asked`` for, else the compiler's choice, in the memories that the program states; results that
+    are arguments keep theirs. Over one device there is nothing to choose: see `_name_alone`.
+    ``captured`` are the captured arrays that keep their shardings, too. Without ``devices`` the
+    launch is over an `AbstractMesh`: see `place_on_first`. Raises `ArgumentMismatch` for a
+    committed argument with another sharding than requested.
     """
     plan, kinds = traced.plan, traced.out_memory_kinds
     auto_mesh: tuple[int, ...] = ()
@@ -229,7 +229,7 @@ def _mesh_of(aval: Aval) -> AbstractMesh | None:
 
 
 def _make_whole_sharding(claims: Sequence[Claim], devices: tuple[Device, ...]) -> Sharding:
-    """Returns the sharding of what each device holds whole: over the mesh of a claim, if any."""
+    """Returns the sharding of replicated arrays: over the mesh of a claim, if any."""
     for claim in claims:
         if isinstance(claim.sharding, NamedSharding):
             return replicate(claim.sharding)

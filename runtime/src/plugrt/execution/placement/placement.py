@@ -24,7 +24,7 @@ CompilerOptions = tuple[tuple[str, str | bool | int | float], ...]
 def read_compiler_options(what: str, options: object) -> CompilerOptions:
     """Returns a user's options as a part of cache keys.
 
-    Raises `ArgumentTypeError` for what is no mapping of names to plain values.
+    Raises `ArgumentTypeError` for an object that is no mapping of names to plain values.
     """
     if options is None:
         return ()
@@ -38,15 +38,14 @@ def read_compiler_options(what: str, options: object) -> CompilerOptions:
 
 @dataclass(frozen=True)
 class Launch:
-    """Where a program runs: its devices, and the shardings of arguments and results.
+    """The devices of a program, and the shardings of its arguments and results.
 
     A program is ``replicas`` x ``partitions`` computations, one on each of ``devices``, in
     replica-major order. A program over an `AbstractMesh` is lowered for no devices, and `load`
     places it on the first ones of the default backend. ``in_shardings`` and ``out_shardings`` name
     a sharding for each flat argument and each flat result; results are ``committed`` or not. With
-    ``of_parts`` the program's types are those of one replica's part, else those of whole arrays.
-    ``in_layouts`` and ``out_layouts`` name a layout for each, or are empty where all are the
-    default.
+    ``of_parts`` the program's types describe one replica's part, else whole arrays. ``in_layouts``
+    and ``out_layouts`` name a layout for each, or are empty if all are the default.
     """
 
     replicas: int
@@ -57,11 +56,11 @@ class Launch:
     committed: bool
     of_parts: bool = False
     compiler_options: CompilerOptions = ()
-    """What the user asks of the compiler, for this program."""
+    """The user's compiler options for this program."""
     in_layouts: tuple[AnyLayout, ...] = ()
     out_layouts: tuple[AnyLayout, ...] = ()
     whole: Sharding | None = None
-    """Where a program is divided, the sharding of what each device holds whole."""
+    """For a divided program, the sharding of replicated arrays."""
     closed_over: tuple[Sharding, ...] = ()
     """The sharding of each array that the function closed over; empty where all are whole."""
     auto_mesh: tuple[int, ...] = ()
@@ -69,7 +68,7 @@ class Launch:
 
     @cached_property
     def names_layouts(self) -> bool:
-        """Whether an argument or a result may lie in another layout than the default."""
+        """Whether an argument or a result may have another layout than the default."""
         return bool(self.in_layouts or self.out_layouts)
 
     @cached_property
@@ -129,7 +128,7 @@ class Launch:
 def replica_launch(
     devices: tuple[Device, ...], taken: Sequence[Sharding], left: Sequence[Sharding]
 ) -> Launch:
-    """Returns the launch of one replica on each device; arguments and results lie as said."""
+    """Returns the launch of one replica on each device, with these shardings."""
     return Launch(len(devices), 1, devices, tuple(taken), tuple(left), True, of_parts=True)
 
 

@@ -1,4 +1,4 @@
-"""`Plan`: how the arguments and outputs of a call map to those of an executable."""
+"""`Plan`: maps the arguments and outputs of a call to an executable's."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Source = tuple[Literal["result", "argument", "constant", "literal"], int]
 class Plan:
     """How the flat arguments and outputs of a call map to an executable's.
 
-    ``constants`` are each an `Array` or a `HostConstant` that the function closed over and needs
-    (or a tracer, if it was traced within another trace). The executable's parameters are the
-    arguments numbered in ``kept`` (unused ones are not passed), followed by the first ``fed`` of
-    the constants. ``donated`` numbers the arguments whose memory the executable takes, ``unpaired``
-    those that the caller donates and no whole result has the size of; their parts over several
-    devices may have it. ``literals`` are outputs with known values: each call puts them again, so
-    that no two results share memory. With ``acts`` the program has side effects and is executed
-    whatever its outputs are. ``reads`` are lives of the arrays whose values the function got.
+    ``constants`` are each an `Array` or a `HostConstant` that the function captured and needs (or a
+    tracer, if it was traced within another trace). The executable's parameters are the arguments
+    numbered in ``kept`` (unused ones are not passed), followed by the first ``fed`` of the
+    constants. ``donated`` numbers the arguments whose memory the executable consumes, ``unpaired``
+    the donated ones whose size equals no whole result's; their parts over several devices may match
+    one. ``literals`` are outputs with known values: each call puts them again, so that no two
+    results share memory. With ``acts`` the program has side effects and is always executed.
+    ``reads`` are the `Life` objects of arrays whose values were read during tracing.
     """
 
     name: str
@@ -63,10 +63,10 @@ class Plan:
 
 
 def is_tuple_program(client: Client, count: int) -> bool:
-    """Whether a program of ``count`` parameters is compiled to take one tuple, as in JAX.
+    """Whether a program with ``count`` parameters is compiled with one tuple parameter, as in JAX.
 
-    A backend says so by the capability ``tuple_arguments_above``, or by an attribute of that name,
-    an integer from 0 on. Calls pass their arguments one by one all the same.
+    A backend states the limit by the capability ``tuple_arguments_above``, or by an attribute of
+    that name, a non-negative integer. Calls pass their arguments one by one in either case.
     """
     bound = client.capabilities.tuple_arguments_above
     if bound is None:

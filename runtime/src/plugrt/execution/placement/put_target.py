@@ -1,4 +1,4 @@
-"""What `device_put` takes as a target: devices, shardings, formats, spaces, and pytrees of them."""
+"""Targets of `device_put`: devices, shardings, formats, spaces, and pytrees of them."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def is_target(value: object) -> TypeGuard[Target]:
 def read_target(target: object) -> Target:
     """Returns a target in its shortest form: a device, not its sharding; a Format with a layout.
 
-    A spec is over the mesh in the context. Raises `InvalidArgument` for what is no target, and for
-    a layout that is left to a compiler.
+    A spec is over the mesh in the context. Raises `InvalidArgument` for an object that is no
+    target, and for a layout left to a compiler.
     """
     target = name_in_context(target, "device_put")
     if isinstance(target, SingleDeviceSharding) and target.memory_kind is None:
@@ -109,7 +109,7 @@ def read_format(
 
 
 def require_here(target: Target) -> None:
-    """Raises `InvalidArgument` for one device of another process, to which no host data go."""
+    """Raises `InvalidArgument` for a device of another process, where no host data can be put."""
     if isinstance(target, Format):
         target = target.sharding
     if isinstance(target, SingleDeviceSharding):

@@ -15,7 +15,7 @@ from plugrt.interface import Layout, LoadedExecutable, TensorType
 
 
 class TracedResults(Protocol):
-    """What a traced function says of its flat results."""
+    """The facts about a traced function's flat results."""
 
     @property
     def output_types(self) -> Sequence[TensorType]: ...

@@ -13,12 +13,12 @@ from plugrt.frames.argument_errors import with_argument_errors
 class AUTO(TiledSharding):
     """In `jit`'s ``in_shardings`` and ``out_shardings``: the compiler divides it over the mesh.
 
-    Arguments have to be host data or uncommitted arrays; ``compiled.input_shardings`` says what was
-    chosen. That takes a compiler that plans so, and a backend or topology that declares it
-    (``auto_partitioning``). XLA's planner is in no build that is published: neither the CPU's, nor
-    libtpu's up to 0.0.51. What is left out of ``in_shardings`` follows from what is in it, with any
-    compiler. As JAX had it in
-    ``jax.experimental.pjit`` before 0.10. Raises `ArgumentTypeError` for what is no mesh.
+    Arguments must be host data or uncommitted arrays; ``compiled.input_shardings`` states the
+    choice. It needs a compiler with such a planner, and a backend or topology that declares it
+    (``auto_partitioning``). No published build contains XLA's planner: neither the CPU's, nor
+    libtpu's up to 0.0.51. Shardings omitted from ``in_shardings`` follow from the others with any
+    compiler. As JAX had it in ``jax.experimental.pjit`` before 0.10. Raises `ArgumentTypeError` for
+    an object that is no mesh.
 
     >>> plugrt.sharding.AUTO(plugrt.make_mesh((2, 2), ("x", "y")))
     AUTO(Mesh('x': 2, 'y': 2))

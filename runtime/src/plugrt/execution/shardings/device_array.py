@@ -1,4 +1,4 @@
-"""Arrays of devices: read from arguments, and found again by ids for what was pickled."""
+"""Arrays of devices: made from arguments, and found by ids when unpickled."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ DeviceArray: TypeAlias = npt.NDArray[Any]
 
 
 def read_devices(devices: npt.ArrayLike | Sequence[object] | Device, of: str) -> DeviceArray:
-    """Returns devices (an array, nested sequences, or one) as an array of their own, read-only.
+    """Returns devices (an array, nested sequences, or one) as a new read-only array.
 
-    ``of`` is the class that was given them. Raises `InvalidArgument` for none, for what is no
-    device and for one that is there twice; `DeviceMismatch` for devices of several backends.
+    ``of`` names the calling class. Raises `InvalidArgument` for no devices, for an object that is
+    no device and for a device that occurs twice; `DeviceMismatch` for devices of several backends.
     """
     array = np.array(devices, dtype=object)
     flat = [*array.flat]
@@ -50,7 +50,7 @@ def read_devices(devices: npt.ArrayLike | Sequence[object] | Device, of: str) ->
 
 
 def name_client(client: Client) -> str:
-    """Returns the name by which `plugrt.devices` finds a client, also in another process."""
+    """Returns the name with which `plugrt.devices` finds a client, also in another process."""
     names = [name for name, known in backends.backends().items() if known is client]
     return names[0] if names else client.platform
 

@@ -1,4 +1,4 @@
-"""`Format`: where an array is, and how it lies in memory there."""
+"""`Format`: an array's sharding and its layout in memory."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from plugrt.interface.memory_layout import AutoLayout
 
 
 class Format:
-    """A layout with a sharding: what `device_put` and `jit` take, and arrays and programs state.
+    """A layout with a sharding, for `device_put` and `jit`; an attribute of arrays and programs.
 
     ``layout`` None is the devices' default, ``Layout.AUTO`` leaves it to the compiler, which only
-    `jit` can. ``sharding`` None leaves the place as it is. As ``jax.experimental.layout.Format``.
-    Raises `InvalidArgument` for a layout without a sharding, as JAX does.
+    `jit` can. ``sharding`` None keeps the sharding. As ``jax.experimental.layout.Format``. Raises
+    `InvalidArgument` for a layout without a sharding, as JAX does.
     """
 
     __slots__ = ("layout", "sharding")

@@ -44,7 +44,7 @@ def overlap(a: Box, b: Box) -> Box | None:
 
 
 def relative_box(box: Box, whole: Box) -> Box:
-    """Returns where a box lies in another that contains it, counted from that one's start."""
+    """Returns a box relative to the start of another box that contains it."""
     return tuple(
         (start - origin, stop - origin)
         for (start, stop), (origin, _) in zip(box, whole, strict=True)
@@ -52,7 +52,7 @@ def relative_box(box: Box, whole: Box) -> Box:
 
 
 def first_split(boxes: Sequence[Box]) -> int | None:
-    """Returns the first dimension in which boxes begin at different places; None if all agree."""
+    """Returns the first dimension in which boxes have different starts; None if all agree."""
     for dimension, ranges in enumerate(zip(*boxes, strict=True)):
         if len({start for start, _ in ranges}) > 1:
             return dimension

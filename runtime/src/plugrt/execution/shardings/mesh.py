@@ -33,19 +33,19 @@ class Mesh(AbstractMesh, Scope):
     """Devices in an array of any number of dimensions, whose axes have names.
 
     ``devices`` is that array (or nested sequences; one device for a mesh without axes). Meshes of
-    the same devices, in the same order, with the same names are equal. One can be pickled, by the
-    ids of its devices: it is read where a backend of that name has devices of those ids. As
-    ``jax.sharding.Mesh``. The type of each axis is ``AxisType.Auto``: the compiler decides what
-    the program leaves open. A mesh of None and no axes is empty, which is no mesh.
+    the same devices, in the same order, with the same names are equal. A mesh can be pickled, by
+    the ids of its devices; unpickling needs a backend of that name with devices of those ids. As
+    ``jax.sharding.Mesh``. The type of each axis is ``AxisType.Auto``: the compiler decides what the
+    program leaves open. ``Mesh(None, ())`` is the empty mesh and means no mesh.
 
     In ``with mesh:``, or in a function that it decorates, a `PartitionSpec` by itself means this
-    mesh: in ``in_shardings`` and ``out_shardings`` of `jit` (which JAX no longer takes so), and in
-    `with_sharding_constraint`. Where programs run does not depend on it, other than in
+    mesh: in ``in_shardings`` and ``out_shardings`` of `jit` (JAX no longer accepts that), and in
+    `with_sharding_constraint`. It does not determine the devices of programs, except in
     `plugrt.set_mesh` and for `plugrt.pjit`.
 
-    Raises `InvalidArgument` where the names are not as many as the dimensions, or one is named
-    twice, and for a device that is there twice; `DeviceMismatch` for devices of several backends.
-    A mesh with ``Manual`` axes divides nothing: what uses one raises `InvalidArgument`.
+    Raises `InvalidArgument` if the number of names is not the number of dimensions, for a repeated
+    name and for a repeated device; `DeviceMismatch` for devices of several backends. A mesh with
+    ``Manual`` axes cannot divide arrays: using one raises `InvalidArgument`.
 
     >>> plugrt.sharding.Mesh(plugrt.devices("cpu")[:4], ("x",))
     Mesh(axis_sizes=(4,), axis_names=('x',), axis_types=(Auto,))
@@ -205,11 +205,10 @@ def make_mesh(
 ) -> Mesh:
     """Returns a mesh of these sizes, over the first of the devices, in their order.
 
-    ``devices`` are by default those of the default backend. As ``jax.make_mesh``, but that axes are
-    ``AxisType.Auto`` unless ``axis_types`` says otherwise (in JAX 0.10 they are ``Explicit``), and
-    that JAX puts the devices of a TPU in an order of its own, by their coordinates: give
-    ``devices`` in the order that you want. Raises `InvalidArgument` where there are too few, and
-    as `plugrt.sharding.Mesh`.
+    ``devices`` are by default all of the default backend. As ``jax.make_mesh``, with two
+    differences: axes are ``AxisType.Auto`` by default (in JAX 0.10 ``Explicit``), and JAX sorts the
+    devices of a TPU by their coordinates: here, pass ``devices`` in the order that you want. Raises
+    `InvalidArgument` if there are too few, and the errors of `plugrt.sharding.Mesh`.
 
     >>> plugrt.make_mesh((2, 2), ("x", "y"))
     Mesh(axis_sizes=(2, 2), axis_names=('x', 'y'), axis_types=(Auto, Auto))
@@ -234,7 +233,7 @@ def make_mesh(
 
 
 def _is_none(devices: object) -> bool:
-    """Whether it is None, or NumPy's array of it: what an empty mesh is made of."""
+    """Whether it is None, or NumPy's array of None, from which the empty mesh is made."""
     return devices is None or (
         isinstance(devices, np.ndarray) and devices.shape == () and devices[()] is None
     )

@@ -1,4 +1,4 @@
-"""Tilings as ``xla.OpSharding`` messages, in which compilers say how they divided a program."""
+"""Tilings as ``xla.OpSharding`` messages, in which compilers state how they divided a program."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _KINDS = {REPLICATED: "replicated", 1: "maximal", 4: "manual", 5: "unknown", 6: 
 
 
 def read_op_sharding(content: Content, ndim: int, devices: int) -> Tiling:
-    """Returns how an array of ``ndim`` dimensions is divided over so many devices.
+    """Returns the tiling of an array with ``ndim`` dimensions over so many devices.
 
-    Raises `Unimplemented` for kinds in which devices do not have equal parts, `ShapeError` for a
-    message about another number of dimensions, and `InvalidReply` for one of other devices.
+    Raises `Unimplemented` for kinds with unequal parts, `ShapeError` for a message about another
+    number of dimensions, and `InvalidReply` for a message about other devices.
     """
     try:
         values = {number: value for number, value in fields(content) if isinstance(value, int)}
@@ -71,7 +71,7 @@ def read_op_sharding(content: Content, ndim: int, devices: int) -> Tiling:
 
 
 def is_stated_whole(content: Content) -> bool:
-    """Whether a message says that each device has the whole; `InvalidReply` for what is none."""
+    """Whether a message states that each device has the whole; raises `InvalidReply`."""
     try:
         values = {number: value for number, value in fields(content) if isinstance(value, int)}
         sizes, last = integers(content, DIMENSIONS), integers(content, LAST_DIMENSIONS)

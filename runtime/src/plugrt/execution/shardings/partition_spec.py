@@ -19,23 +19,24 @@ class _Unconstrained(Enum):
 
 
 AxisName = str
-"""What an axis of a mesh may be called."""
+"""The name of a mesh's axis."""
 Entry = AxisName | tuple[AxisName, ...] | _Unconstrained | None
-"""What a spec says of one dimension."""
+"""The entry of a spec for one dimension."""
 
 
 class PartitionSpec:
-    """For each dimension of an array the axis of a mesh that it is divided over.
+    """For each dimension of an array, the mesh axis over which it is divided.
 
     An entry is the name of an axis, a tuple of several (the first varies slowest), None for a
-    dimension that is not divided, or `UNCONSTRAINED`, where the compiler decides; dimensions
+    dimension that is not divided, or `UNCONSTRAINED`, for which the compiler decides; dimensions
     beyond the last entry are not divided. It is immutable, hashable, and can be pickled; as
-    ``jax.sharding.PartitionSpec``, two specs are equal if they have the same entries, so
-    ``P("x")`` and ``P("x", None)`` differ, and mean the same. ``unreduced`` is a set of Explicit
-    axes: the devices along them have terms, and the array is their sum. ``reduced`` is one of axes
-    that they have the same along, where JAX's gradient would be such terms. Raises
-    `ArgumentTypeError` for what names no axis, and `InvalidArgument` for an axis that is in two of
-    the entries, ``unreduced`` and ``reduced``; one that two entries name is refused with a mesh.
+    ``jax.sharding.PartitionSpec``, two specs are equal if they have the same entries, so ``P("x")``
+    and ``P("x", None)`` differ although they mean the same. ``unreduced`` is a set of Explicit
+    axes: the devices along them have terms, and the array is their sum. ``reduced`` is a set of
+    axes along which the devices have equal values, whose gradient in JAX would be unreduced. Raises
+    `ArgumentTypeError` for an entry that names no axis, and `InvalidArgument` for an axis in more
+    than one of the entries, ``unreduced`` and ``reduced``; an axis in two entries is refused with a
+    mesh.
 
     >>> P = plugrt.sharding.PartitionSpec
     >>> P("x", None, ("y", "z"))

@@ -1,4 +1,4 @@
-"""`PositionalSharding`: an array of sets of devices, each of which has the part at its place."""
+"""`PositionalSharding`: an array of sets of devices, each with the part at its position."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from plugrt.interface import Device
 
 
 class PositionalSharding(TiledSharding):
-    """Each dimension divided into as many parts as an array of devices is long along it.
+    """Divides each dimension into as many parts as an array of devices has elements along it.
 
     ``devices`` is that array, or nested sequences; ``memory_kind`` names a memory of the devices
-    other than the default one. `reshape` and `transpose` give it another form, as they do NumPy's
-    arrays; `replicate` joins the devices along axes, which then hold copies. An array has as many
-    dimensions as the sharding, or any number where each device has the whole. What is computed of
-    arrays with it has such a sharding too.
+    other than the default one. `reshape` and `transpose` work as on NumPy's arrays; `replicate`
+    joins the devices along axes, which then hold copies. An array must have as many dimensions as
+    the sharding, or any number if each device has the whole. Results computed from such arrays have
+    such a sharding, too.
 
     As ``jax.sharding.PositionalSharding`` of jax 0.4.35, which JAX dropped in 2025 in favour of
-    `NamedSharding`; unlike there, `with_memory_kind` keeps the form, and the others the kind of
-    memory. It can be pickled, by the ids of its devices, as `Mesh` can. Raises `InvalidArgument`
-    for no devices, one that is there twice, and a kind of memory that a device lacks;
+    `NamedSharding`; unlike there, `with_memory_kind` keeps the shape, and the other methods keep
+    the memory kind. It can be pickled, by the ids of its devices, as `Mesh` can. Raises
+    `InvalidArgument` for no devices, a repeated device, and a memory kind that a device lacks;
     `DeviceMismatch` for devices of several backends.
 
     >>> from plugrt.sharding import PositionalSharding
@@ -130,10 +130,10 @@ class PositionalSharding(TiledSharding):
     def replicate(
         self, axis: int | Sequence[int] | None = None, keepdims: bool = True
     ) -> PositionalSharding:
-        """Returns one in which the devices along an axis, or several, hold the same.
+        """Returns a sharding in which the devices along one or several axes hold copies.
 
-        ``axis`` is by default all of them. With ``keepdims`` their sizes become one, without they
-        go. Raises `AxisError` for one that is not there, or there twice.
+        ``axis`` is by default all of them. With ``keepdims`` their sizes become one; without, the
+        axes are removed. Raises `AxisError` for a missing or repeated axis.
         """
         joined = self._read_axes(axis)
         rest = [d for d in range(self.ndim) if d not in joined]

@@ -17,11 +17,11 @@ R = TypeVar("R")
 
 
 class ReplicaSharding(Sharding):
-    """A value of each replica of a pmap: an array has the shape of one, and its own on each device.
+    """One value for each replica of a pmap; the array has one value's shape.
 
     Only pmap under ``disable_jit`` makes such arrays, and operations on them: each is launched once
-    for all replicas. ``name`` is that of the mapped axis, None without one. ``copies`` devices in a
-    row have the same value.
+    for all replicas. ``name`` is the mapped axis's name, None without one. ``copies`` consecutive
+    devices have the same value.
     """
 
     __slots__ = ("_copies", "_devices", "_name")
@@ -123,9 +123,9 @@ def current_replicas() -> ReplicaSharding | None:
 
 
 def run_replicas(here: ReplicaSharding, function: Callable[[], R]) -> R:
-    """Returns ``function()``, in which this thread runs replicas operation by operation.
+    """Returns ``function()``; meanwhile this thread runs replicas operation by operation.
 
-    No context manager: an interrupt where that is left would leave the thread in this state.
+    No context manager: an interrupt at its exit would leave the thread in this state.
     """
     outer, _state.here = _state.here, here
     try:

@@ -142,10 +142,10 @@ class Sharding:
 
     @with_argument_errors
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
-        """Whether arrays of ``ndim`` dimensions lie in the same parts on the same devices.
+        """Whether arrays of ``ndim`` dimensions have the same parts on the same devices.
 
-        Shardings of different classes can be equivalent; the order of the devices counts, and the
-        kind of memory does.
+        Shardings of different classes can be equivalent; the order of the devices and the memory
+        kind matter.
         """
         if self == other:
             return True
@@ -202,7 +202,7 @@ def read_memory_kind(kind: str | None, devices: Sequence[Device]) -> str | None:
 
 
 def read_shape(shape: Sequence[int]) -> tuple[int, ...]:
-    """Returns a shape as a tuple of ints; `TypeError` for what is none."""
+    """Returns a shape as a tuple of ints; raises `TypeError` for any other object."""
     return tuple(map(operator.index, shape))
 
 

@@ -16,12 +16,12 @@ def shardy_text(sharding: Sharding, ndim: int, is_open: bool = False) -> str:
 
 
 def sharding_body(sharding: Sharding, ndim: int, is_open: bool = False) -> str:
-    """Returns what stands in the attribute for an array of ``ndim`` dimensions.
+    """Returns the attribute's text for an array with ``ndim`` dimensions.
 
-    Devices are numbered by their place in ``sharding.devices``. An axis of `NamedSharding` keeps
-    its name; other shardings have a mesh of their own, of one axis for each divided dimension.
+    Devices are numbered by their index in ``sharding.devices``. An axis of `NamedSharding` keeps
+    its name; for other shardings a mesh with one axis for each divided dimension is written.
     Dimensions that are left to the compiler (``UNCONSTRAINED``), or all if ``is_open``, may be
-    divided over further axes, but for Explicit ones.
+    divided over further axes except Explicit ones.
     """
     if isinstance(sharding, NamedSharding):
         spec = sharding.spec
@@ -38,7 +38,7 @@ def sharding_body(sharding: Sharding, ndim: int, is_open: bool = False) -> str:
 
 
 def tiling_body(tiling: Tiling) -> str:
-    """Returns what stands in the attribute for a tiling: a mesh of an axis a divided dimension."""
+    """Returns the attribute's text for a tiling: a mesh with one axis a divided dimension."""
     axes = [(f"_{i}", parts) for i, parts in enumerate(tiling.parts) if parts > 1]
     if tiling.terms:
         axes.append(("_terms", tiling.term_count))

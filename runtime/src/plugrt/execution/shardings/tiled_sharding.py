@@ -20,7 +20,7 @@ from plugrt.interface import Device
 class TiledSharding(Sharding):
     """The base of shardings in which parts have as many dimensions as the array.
 
-    A subclass says, in `_make_tiling`, how the devices divide an array.
+    A subclass computes the tiling of an array in `_make_tiling`.
     """
 
     __slots__ = ("_addressable", "_devices", "_memory_kind", "_tilings")

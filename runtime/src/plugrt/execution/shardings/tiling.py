@@ -16,12 +16,12 @@ Slices = tuple[slice, ...]
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """How arrays of some number of dimensions are divided over a list of devices.
+    """The division of arrays with a number of dimensions over a list of devices.
 
     ``parts`` has the number of parts in each dimension; parts are numbered in row-major order, and
-    ``tiles`` has that of each device. Where a part is the sum of terms that the devices have,
-    ``terms`` has the number of each one's term (`with_terms`). Shardings over the same devices with
-    equal tilings are equivalent.
+    ``tiles`` has the number of each device's part. If a part is the sum of terms on several
+    devices, ``terms`` has the number of each device's term (`with_terms`). Shardings over the same
+    devices with equal tilings are equivalent.
     """
 
     parts: tuple[int, ...]
@@ -52,7 +52,7 @@ class Tiling:
     def shard_shape(self, shape: Sequence[int], what: object) -> tuple[int, ...]:
         """Returns the shape of a part.
 
-        Raises `ShapeError`, in which ``what`` is the sharding, where the shape does not divide.
+        Raises `ShapeError`, which names the sharding ``what``, if the shape does not divide evenly.
         """
         if len(shape) != len(self.parts):
             raise ShapeError(
@@ -100,5 +100,5 @@ def with_terms(parts: tuple[int, ...], tiles: tuple[int, ...], terms: Sequence[i
 
 
 def whole(ndim: int, devices: int = 1) -> Tiling:
-    """Returns the tiling in which each device has the whole array."""
+    """Returns the tiling of a replicated array."""
     return Tiling((1,) * ndim, (0,) * devices)

@@ -37,17 +37,18 @@ def make_array_from_callback(
     data_callback: Callable[[Index], npt.ArrayLike],
     dtype: npt.DTypeLike | None = None,
 ) -> Array:
-    """Returns an array whose parts a function gives, for the devices of this process.
+    """Returns an array whose parts in this process come from a function.
 
-    ``data_callback`` takes the position of a part, as an index of the whole array, and returns host
-    data or an array of that part's shape. It is called once for each part, however many devices
-    have it. ``dtype`` is that of the array, by default that of the first part; it has to be given
-    where this process has no device of the sharding. ``sharding`` may be a `plugrt.layout.Format`,
-    which has the layout of each part as well. As ``jax.make_array_from_callback``.
+    ``data_callback`` is called with the position of a part, as an index of the whole array, and
+    returns host data or an array of that part's shape. It is called once for each part, however
+    many devices have it. ``dtype`` is the array's dtype, by default the first part's; it is
+    required if this process has no device of the sharding. ``sharding`` may be a
+    `plugrt.layout.Format`, which has the layout of each part as well. As
+    ``jax.make_array_from_callback``.
 
     Raises `ArgumentTypeError` for a Format without a sharding or with ``Layout.AUTO``, `ShapeError`
-    where the sharding does not divide ``shape``, or a part has another shape, and `DtypeError`
-    where it has another dtype.
+    if the sharding does not divide ``shape`` evenly or a part has another shape, and `DtypeError`
+    if it has another dtype.
 
     >>> from plugrt.sharding import NamedSharding, PartitionSpec as P
     >>> rows = NamedSharding(plugrt.make_mesh((2,), ("x",)), P("x"))
@@ -95,13 +96,14 @@ def make_array_from_single_device_arrays(
 ) -> Array:
     """Returns the array whose parts are arrays on one device each, without a copy.
 
-    ``arrays`` has one for each device of ``sharding`` in this process, in any order. ``dtype`` has
-    to be given only where there is none. The parts and the result share their memory: deleting or
-    donating a part ends the result, too, and that of the result ends all parts; results of programs
-    on either stay. As ``jax.make_array_from_single_device_arrays``.
+    ``arrays`` has one for each device of ``sharding`` in this process, in any order. ``dtype`` is
+    required only if there is none. The parts and the result share their memory: deleting or
+    donating a part deletes the result, too, and deleting the result deletes all parts; results of
+    programs on either stay valid. As ``jax.make_array_from_single_device_arrays``.
 
-    Raises `ShapeError` and `DtypeError` for parts of another type, `NotAnArray` for what is none,
-    and `ArgumentError` where they are not on the devices of the sharding, or in several layouts.
+    Raises `ShapeError` and `DtypeError` for parts of another type, `NotAnArray` for any other
+    object, and `ArgumentError` if they are not on the devices of the sharding or have several
+    layouts.
 
     >>> from plugrt.sharding import NamedSharding, PartitionSpec as P
     >>> rows = NamedSharding(plugrt.make_mesh((2,), ("x",)), P("x"))
@@ -163,17 +165,17 @@ def make_array_from_process_local_data(
 def make_array_from_process_local_data(
     sharding: Any, local_data: Any, global_shape: Any = None
 ) -> Any:
-    """Returns the array of which this process has ``local_data``: what its devices hold of it.
+    """Returns a global array from ``local_data``, this process's part of it.
 
-    ``global_shape`` is that of the whole array; without it, a dimension is as many times longer as
-    processes divide it, and the processes compare what each of them finds so, which JAX does not.
-    ``local_data`` may also have the whole array, of which the parts of this process are taken. It
-    may be a pytree, and ``sharding`` and ``global_shape`` pytree prefixes of it, where a tuple is
-    one shape. A sharding may be a device, or a `PartitionSpec` over the mesh in the context. A
+    ``global_shape`` is the shape of the whole array; by default, each dimension is multiplied by
+    the number of processes that divide it, and the processes compare their results, which JAX does
+    not do. ``local_data`` may also be the whole array, from which this process's parts are cut. It
+    may be a pytree, and ``sharding`` and ``global_shape`` pytree prefixes of it, in which a tuple
+    is one shape. A sharding may be a device, or a `PartitionSpec` over the mesh in the context. A
     `plugrt.layout.Format` in place of a sharding has the layout of each part as well. As
-    ``jax.make_array_from_process_local_data``. Raises `ShapeError` where the data are neither,
-    `StructureError` for no prefix, and `DistributedError` in all processes where they find
-    different shapes.
+    ``jax.make_array_from_process_local_data``. Raises `ShapeError` for data of any other shape,
+    `StructureError` for a tree that is no prefix, and `DistributedError` in all processes if they
+    find different shapes.
 
     >>> from plugrt.sharding import NamedSharding, PartitionSpec as P
     >>> rows = NamedSharding(plugrt.make_mesh((2,), ("x",)), P("x"))
@@ -231,7 +233,7 @@ def _span(boxes: Sequence[Box]) -> Box:
 
 
 def _infer_shape(sharding: Sharding, local: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the shape of an array of which the devices of this process have ``local``."""
+    """Returns the shape of an array whose part in this process has the shape ``local``."""
     tiling = sharding.tiling(len(local))
     if tiling is None:
         raise ArgumentError(f"give the global_shape: {sharding!r} does not say it")

@@ -23,7 +23,7 @@ from plugrt.interface import Buffer, Device
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A launch on several devices, and the numbers of the buffers that each of them takes."""
+    """A launch on several devices, and the numbers of each device's input buffers."""
 
     program: LoadedPartProgram
     numbers: tuple[tuple[int, ...], ...]
@@ -40,7 +40,7 @@ class Step:
 
 
 _Pieces = list[tuple[int, Box]]
-"""The numbers of buffers, and what is taken of each."""
+"""The numbers of buffers, and the box that is read of each."""
 
 
 class ExchangePlan:
@@ -97,7 +97,7 @@ class ExchangePlan:
         return self._part_shape if piece in self._wanted_boxes else box_shape(piece)
 
     def _is_made(self, pieces: Sequence[tuple[int, Box]]) -> bool:
-        """Whether a program has to make a part of these pieces."""
+        """Whether a program must compute a part of these pieces."""
         return len(pieces) > 1 or self._shape(*pieces[0]) != self._part_shape
 
     def is_possible(self) -> bool:
@@ -174,7 +174,7 @@ class ExchangePlan:
         }
 
     def _joins(self, dtype: np.dtype[np.generic]) -> dict[int, PartProgram]:
-        """Returns, by its number, what makes each part of the result that has to be made."""
+        """Returns, by number, the program for each part of the result that must be computed."""
         return {
             part: concatenate_program(
                 [(box, self._shape(i, box)) for i, box in pieces], dtype, self._part_shape

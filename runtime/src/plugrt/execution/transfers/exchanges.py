@@ -82,10 +82,10 @@ class Exchange:
         moved_bytes: int,
         sources: Sequence[Device],
     ) -> None:
-        """``memory_kinds`` are those of the memories before and after.
+        """``memory_kinds`` are the memory kinds before and after.
 
-        ``moved_bytes`` is how many go from one device to another. ``sources`` are the devices of
-        the source in this process.
+        ``moved_bytes`` is the number of bytes that go from one device to another. ``sources`` are
+        the devices of the source in this process.
         """
         self.moved_bytes = moved_bytes
         self._from, self._to = memory_kinds
@@ -97,10 +97,10 @@ class Exchange:
     def __call__(self, shards: Sequence[Buffer], share: bool) -> list[Buffer]:
         """Returns the result's buffers; with ``share``, those in place are shared."""
         memory_kind = self._from
-        if memory_kind and self._steps:  # programs take buffers in the default memory
+        if memory_kind and self._steps:  # programs expect buffers in the default memory
             shards = [copy_buffer(s, s.device, s.device.default_memory()) for s in shards]
             share, memory_kind = True, None
-        buffers = list(shards[:])  # at once: one by one takes ten calls more
+        buffers = list(shards[:])  # all at once: one by one needs ten more calls
         for step in self._steps:
             buffers += step(buffers)
         made = []
@@ -119,7 +119,7 @@ def _plan_exchange(
 ) -> Exchange | None:
     """Returns how arrays are moved without the host; None where they cannot be."""
     if type(source) is ReplicaSharding:
-        return None  # reading it says whether it is one value
+        return None  # reading it checks whether it is one value
     if not source.is_fully_addressable and not source.is_fully_replicated:
         return None
     plan = ExchangePlan(shape, source, target)

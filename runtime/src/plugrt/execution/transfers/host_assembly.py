@@ -20,22 +20,22 @@ Pieces = Sequence[tuple[int, Box, Box]]
 """For each piece the number of the buffer that holds it, that buffer's box, and its own."""
 
 _Located = tuple[int, tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]
-"""The number of a buffer, its shape, and where a piece lies in it and in the part."""
+"""The number of a buffer, its shape, and the position of a piece in it and in the part."""
 
 
 def is_assembled_on_host(client: Client, nbytes: int) -> bool:
-    """Whether parts of arrays of this size are put together in main memory.
+    """Whether parts of arrays of this size are assembled in main memory.
 
-    So they are where reading a buffer and putting one are no copies: the devices' memory is the
-    host's. One copy by NumPy then takes as long as to launch a program does, and has no program to
-    compile. It waits for the parts, though.
+    They are if reading and putting a buffer are no copies, because the devices use the host's
+    memory. One copy by NumPy then costs as much as launching a program, and needs no compilation.
+    It waits for the parts, though.
     """
     can = client.capabilities
     return can.zero_copy_get and can.zero_copy_put and nbytes <= MAX_BYTES
 
 
 class HostAssembly:
-    """What makes parts of one shape and dtype of the pieces that lie in buffers."""
+    """Makes parts of one shape and dtype from pieces in buffers."""
 
     __slots__ = ("_devices", "_dtype", "_parts", "_shape")
 
@@ -45,9 +45,9 @@ class HostAssembly:
         dtype: np.dtype[np.generic],
         parts: Sequence[tuple[Device, Box, Pieces]],
     ) -> None:
-        """``parts`` names for each its device, its box, and what it consists of.
+        """``parts`` has for each part its device, its box, and its pieces.
 
-        Those that have the same object for that are put together once, and copied.
+        Parts with the same object for their pieces are assembled once, and copied.
         """
         self._shape, self._dtype = shape, dtype
         self._devices = [device for device, _, _ in parts]

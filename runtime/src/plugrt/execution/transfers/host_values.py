@@ -64,7 +64,7 @@ def put_scalar(
 def hold_scalar(
     where: Sharding, x: bool | int | float | complex, dtype: np.dtype[np.generic]
 ) -> Shards:
-    """Returns what launches take of a Python scalar, cached: not to be deleted, and no `Array`."""
+    """Returns the launch form of a Python scalar, cached: it must not be deleted."""
     key = _scalar_key(where, x, dtype)
     found = _held.get(key)
     if found is None:
@@ -107,11 +107,11 @@ def scalar_operand(x: bool | int | float | np.generic, array: Array) -> Array:
 
 
 class HostConstant:
-    """The contents of a host array when a function was traced, put once wherever they are needed.
+    """The contents of a host array when a function was traced, put once on each device.
 
-    A copy, since programs are loaded later, and again for other devices, when the array may hold
-    something else. Programs share it that have it of one trace: those of the function, and those of
-    functions that call it.
+    A copy, since programs are loaded later, and again for other devices, when the array may have
+    changed. All programs of one trace share it: the function's own, and those of functions that
+    call it.
     """
 
     __slots__ = ("_placed", "_source", "data")

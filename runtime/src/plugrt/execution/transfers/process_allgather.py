@@ -38,8 +38,8 @@ def process_allgather(in_tree: object, tiled: bool = False) -> Any:
     several. Data of each process are stacked along a new first axis, in the order of processes, or
     with ``tiled`` concatenated along the first axis; they have the same shapes in all. An array
     with parts in several processes is returned whole (JAX wants ``tiled=True`` for it). As
-    ``jax.experimental.multihost_utils.process_allgather``. Raises `NotAnArray` for what is none,
-    and `DistributedError` where another process gathers something of another shape or dtype.
+    ``jax.experimental.multihost_utils.process_allgather``. Raises `NotAnArray` for any other
+    object, and `DistributedError` if another process gathers data of another shape or dtype.
 
     >>> plugrt.process_allgather(np.float32([1, 2]))
     array([[1., 2.]], dtype=float32)
@@ -93,11 +93,11 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
 
     ``in_tree`` is a pytree of host data, of arrays of this process, or of arrays with parts in
     several, which are returned whole; the others have the same shapes and dtypes in all processes.
-    ``is_source`` is whether this process is the one; by default it is process 0. As
+    ``is_source`` states whether this process is the source; by default process 0 is. As
     ``jax.experimental.multihost_utils.broadcast_one_to_all``, which adds up the data of several
-    sources. Each process gathers the data of all, for which it needs the room. Raises
-    `DistributedError` where other than one process is the source, or one calls it with something
-    of another shape or dtype; `NotAnArray` for what is no array.
+    sources. Each process gathers the data of all processes, so it needs memory for them. Raises
+    `DistributedError` unless exactly one process is the source, or if one passes data of another
+    shape or dtype; `NotAnArray` for an object that is no array.
 
     >>> plugrt.broadcast_one_to_all({"seed": 7})
     {'seed': array(7, dtype=int32)}

@@ -42,11 +42,11 @@ _plans: BoundedCache[_Key, tuple[TransferPlan | None]] = BoundedCache(256)
 def plan_transfer(
     shape: tuple[int, ...], dtype: np.dtype[np.generic], source: Sharding, target: Sharding
 ) -> TransferPlan | None:
-    """Returns how an array with parts in other processes gets to other devices, part by part.
+    """Plans how to move an array with parts in other processes to other devices, part by part.
 
-    None where a device needs what no device has as one part; and where ``source`` is all in one
-    process that has devices of ``target`` too: there an array is that process's own value, of which
-    each process has one. Raises `DistributedError`, in all processes of the run, where they ask for
+    Returns None if a device needs data that no device has as one part; and if ``source`` is in one
+    process that also has devices of ``target``: then the array is that process's own value, and
+    each process has one. Raises `DistributedError`, in all processes of the run, if they request
     different transfers.
     """
     key = (shape, dtype, source, target)

@@ -43,7 +43,9 @@ def put_quickly(x: Any, device: object) -> Any:
 
 
 def keep_put(x: Any, device: object, made: Any) -> None:
-    """Has `put_quickly` put what is like ``x`` as this was: ``made`` of it for ``device``."""
+    """Makes `put_quickly` put values like ``x`` in the same way: ``made`` is the array of ``x`` on
+    ``device``.
+    """
     if core is None or not (device is None or isinstance(device, Device)):
         return
     cls, token = type(x), config.token()

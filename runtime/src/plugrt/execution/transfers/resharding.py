@@ -68,9 +68,9 @@ def reshard(x: Array, sharding: Sharding, *, share: bool = True) -> Array:
 
 
 _exchanged: BoundedCache[tuple[Sharding, Sharding, int], bool] = BoundedCache(512)
-"""From where to where arrays of so many dimensions go in this process, and are not shared.
+"""Pairs of shardings and ranks for which this process exchanges arrays, and shares none.
 
-To find that out takes as long as to exchange small ones.
+Finding that out costs as much as exchanging small arrays.
 """
 
 
@@ -86,7 +86,7 @@ def _move_otherwise(x: Array, sharding: Sharding, share: bool) -> Array | None:
         return _sum_anew(x, sharding)
     here, there = x.sharding.is_fully_addressable, sharding.is_fully_addressable
     if not (here and there) and x.sharding.device_set != sharding.device_set:
-        # What is not committed is each process's own value: nobody sends it.
+        # An uncommitted array is each process's own value: it is not sent.
         plan = plan_transfer(x.shape, x.dtype, x.sharding, sharding) if x.committed else None
         if plan is not None:
             return transfer(x, plan, share=share)

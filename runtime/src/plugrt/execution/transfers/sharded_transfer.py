@@ -91,8 +91,8 @@ def _find_places(
 def gather(x: Array) -> npt.NDArray[np.generic]:
     """Returns the contents of an array on several devices as a host array that never changes.
 
-    It is aligned so that a backend on the host's memory can take it without another copy. Raises
-    `NotAnArray` where parts of it are in other processes.
+    It is aligned so that a backend on the host's memory can use it without another copy. Raises
+    `NotAnArray` if parts of it are in other processes.
     """
     shards = x._live()
     if not x.sharding.is_fully_addressable:

@@ -42,7 +42,7 @@ from plugrt.typing import ArrayLike, Container, PutTarget
 T = TypeVar("T")
 _NUMBERS = (bool, int, float, complex, *(d.type for d in KNOWN_DTYPES))
 _KEPT = frozenset((list, tuple, dict, np.ndarray, Array, *_NUMBERS))
-"""The classes of what may be put quickly the next time."""
+"""The classes of values that may be put quickly the next time."""
 
 
 @overload
@@ -72,30 +72,30 @@ def device_put(
     donate: object = False,
     may_alias: Any = None,
 ) -> Any:
-    """Returns ``x`` (an array, a scalar, or a pytree of them) as `Array` where ``device`` says.
+    """Returns ``x`` (an array, a scalar, or a pytree of them) as `Array` on ``device``.
 
-    That is a device, a sharding, also one of another memory (``memory_kind="pinned_host"``), a
+    ``device`` is a device, a sharding, also with another memory (``memory_kind="pinned_host"``), a
     `plugrt.layout.Format`, a `plugrt.memory.Space`, a `PartitionSpec` over the mesh in the context,
     or a pytree of these that is a prefix of ``x``. The result is then committed to it; with None,
-    arrays stay where they are and host data go to the default device, uncommitted, as in JAX. All
-    host data for one device are one call to its backend.
+    arrays are not moved and host data go to the default device, uncommitted, as in JAX. All host
+    data for one device need one call to its backend.
 
     ``donate`` releases the source's memory. ``may_alias`` True lets a host array be used without a
-    copy where its memory is aligned: from then on it must never change. False forces a copy of
-    arrays too. None copies host data, and shares the memory of arrays, which never change. Both
-    may be pytrees that are prefixes of ``x``. ``src`` is where ``x`` is, which arrays know: it is
-    checked and not used.
+    copy if its memory is aligned: from then on it must never change. False forces a copy of arrays
+    too. None copies host data, and shares the memory of arrays, which never change. Both may be
+    pytrees that are prefixes of ``x``. ``src`` is the current device of ``x``, which arrays have
+    themselves: it is checked and not used.
 
-    Within a traced function, a memory (as a Space, or as a sharding's) is where the value is if it
-    is a result of the outermost call. A sharding says where the program runs, as a constraint does,
-    also for host values and captured arrays; devices by themselves and layouts are ignored for
+    Within a traced function, a memory (as a Space, or as a sharding's) applies to values that are
+    results of the outermost call. A sharding determines the program's devices, as a constraint
+    does, also for host values and captured arrays; single devices and layouts are ignored for
     traced arrays, as in JAX.
 
     Where processes share the devices of a sharding, all call it with the same host data; an array
     may go to another sharding over the same devices (docs/processes.md).
 
-    Raises `NotAnArray` with the path of what is not an array, `StructureError` for a pytree that
-    is no prefix, `Unimplemented` for layouts and memories that the backend lacks,
+    Raises `NotAnArray` with the path of an object that is no array, `StructureError` for a pytree
+    that is no prefix, `Unimplemented` for layouts and memories that the backend lacks,
     `InvalidArgument` for a device of another process, and `DistributedError` for data that differ.
 
     >>> plugrt.device_put({"bias": 1.5}, plugrt.devices()[0])
@@ -197,7 +197,7 @@ def block_until_ready(x: T) -> T:
     """
     if type(x) is Array:
         return x.block_until_ready()  # type: ignore[attr-defined,no-any-return]
-    if core is not None and not listening:  # who listens is told of each
+    if core is not None and not listening:  # each listener is called
         found = core.collect_held(x)
         if found is not None and await_held(*found):
             return x

@@ -169,7 +169,7 @@ def _put_together(
 
 
 def put_host(x: object, to: Target, may_alias: bool | None) -> Array:
-    """Returns a host value where a target says; raises `NotAnArray` for what is none."""
+    """Puts a host value on a target; raises `NotAnArray` for any other object."""
     host = host_array(x)
     weak = _is_weak(x, host)
     require_here(to)

@@ -66,11 +66,11 @@ def put_beside(host: npt.NDArray[Any], sharding: Sharding, committed: bool) -> A
 
 
 def move(x: Array, device: Device, committed: bool) -> Array:
-    """Returns ``x`` on ``device``: the same buffers if it is there, put together if it is in parts.
+    """Returns ``x`` on ``device``: the same buffers if it is there, assembled if it is in parts.
 
-    Deleting or donating ``x`` keeps the buffers that are shared. What is moved has the default
-    layout. Goes from device to device where the backends can do that, else through the host.
-    Raises `NotAnArray` where parts of it are in other processes.
+    Deleting or donating ``x`` keeps shared buffers. A moved array has the default layout. Copies
+    from device to device if the backends support it, else through the host. Raises `NotAnArray` if
+    parts of it are in other processes.
     """
     held, here, old = x._held(), SingleDeviceSharding(device), x._aval
     if is_of_keys(old):

@@ -51,10 +51,10 @@ T = TypeVar("T")
 
 
 class _AtExit:
-    """optree while the interpreter ends: at first as it is.
+    """Replaces optree while the interpreter ends; at first it forwards to optree.
 
-    A handler of its own then empties its registry, so that it would take every container for a
-    leaf. From then on it answers for what is a leaf for certain, and makes trees of known forms.
+    optree's own exit handler empties its registry, after which it would treat every container as a
+    leaf. From then on this class handles certain leaves and trees of known forms itself.
     """
 
     def __init__(self, functions: Any) -> None:
@@ -150,9 +150,9 @@ class Opened(NamedTuple):
 def open_node(x: Any) -> Opened | None:
     """Returns the parts of a container that optree knows; None for a leaf.
 
-    A function that is registered for its class is called once, and what it raises is raised.
+    A function that is registered for its class is called once; its exceptions propagate.
     """
-    if type(x) in _COPIED:  # of which optree 0.20 reads keys and values apart
+    if type(x) in _COPIED:  # optree 0.20 reads their keys and values at different times
         x = x.copy()
     parts, spec = optree.tree_flatten(x, lambda part: part is not x, namespace=NAMESPACE)
     if spec.is_leaf():
@@ -304,9 +304,9 @@ def flatten_with_paths(tree: Any) -> list[tuple[str, Any]]:
 
 
 def paths(treedef: PyTreeSpec) -> list[str]:
-    """Returns the paths of the leaves of a structure, as `flatten_with_paths` has them.
+    """Returns the paths of the leaves of a structure, as `flatten_with_paths` does.
 
-    Raises `ArgumentTypeError` for what is no structure.
+    Raises `ArgumentTypeError` for an object that is no structure.
     """
     return [accessor.codify("") for accessor in treedef.accessors()]
 
@@ -359,9 +359,9 @@ def sort_dicts(value: Any) -> Any:
 
 
 def is_of_builtins(spec: PyTreeSpec, most: int = 40) -> bool:
-    """Whether all containers are tuples, named tuples, lists, dicts and None, at most so deep.
+    """Whether all containers are tuples, named tuples, lists, dicts and None, to this depth.
 
-    Raises `ArgumentTypeError` for what is no structure.
+    Raises `ArgumentTypeError` for an object that is no structure.
     """
     if spec.kind not in _BUILTINS or most == 0:
         return False
@@ -381,9 +381,9 @@ _BUILTINS = frozenset(
 
 
 def is_leaf_spec(spec: PyTreeSpec) -> bool:
-    """Whether the structure is one leaf and nothing else.
+    """Whether the structure is exactly one leaf.
 
-    Raises `ArgumentTypeError` for what is no structure.
+    Raises `ArgumentTypeError` for an object that is no structure.
     """
     return spec.is_leaf()
 
@@ -398,7 +398,8 @@ def register_node(
     ``flatten_node(x)`` returns (children, hashable metadata) and ``unflatten_node(metadata,
     children)`` builds it again, as in ``jax.tree_util.register_pytree_node``.
 
-    Raises `ArgumentTypeError` for what is no class, and for one that is registered already.
+    Raises `ArgumentTypeError` for an object that is no class, and for a class that is already
+    registered.
     """
 
     def open_once(x: T) -> Any:

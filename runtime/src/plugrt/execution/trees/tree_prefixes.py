@@ -12,10 +12,10 @@ from plugrt.execution.trees import pytrees
 def spread_prefix(
     prefix: object, full: object, what: str, of: str, is_leaf: Callable[[Any], bool] | None = None
 ) -> list[Any]:
-    """Returns what `tree.broadcast_prefix` does, for an argument that users give as a prefix.
+    """Applies `tree.broadcast_prefix` to an argument that users pass as a prefix.
 
-    ``what`` is its name and ``of`` says what ``full`` is, for the `StructureError` that is raised
-    where it is none.
+    ``what`` is its name and ``of`` describes ``full``, for the `StructureError` that is raised if
+    it is no prefix.
     """
     try:
         return pytrees.broadcast_prefix(prefix, full, is_leaf)
