@@ -76,9 +76,9 @@ def symbol_of(operation: object) -> str | None:
 
 
 def constant_literal(constant: ir.Operation, most: int | None = None) -> str:
-    """Returns what stands in ``dense<...>`` of a ``stablehlo.constant``, as MLIR writes it.
+    """Returns the text inside ``dense<...>`` of a ``stablehlo.constant``, as MLIR prints it.
 
-    Empty for more than ``most`` elements, and for a value that is not written so.
+    Empty for more than ``most`` elements, and for a value that MLIR prints in another form.
     """
     # The generic form puts the value first: attributes of the program's own may hold any text.
     found = _VALUE.search(constant.get_asm(print_generic_op_form=True, large_elements_limit=most))

@@ -59,10 +59,10 @@ atexit.register(_leave_contexts)
 
 
 def new_context() -> ir.Context:
-    """Returns a context of its own with the dialects that programs use.
+    """Returns a new context with the dialects that programs use.
 
-    Each trace has one: making it takes half a millisecond, while a shared one would keep every
-    constant ever traced alive and would need locks between threads.
+    Each trace makes one, in half a millisecond. A shared context would keep every traced constant
+    alive and would need locks between threads.
     """
     context = ir.Context()
     context.enable_multithreading(False)
@@ -80,7 +80,7 @@ def shardy() -> Any:
 
 
 def register_shardy(context: ir.Context) -> None:
-    """Adds Shardy's dialect, in which JAX states shardings; only programs with it need its import.
+    """Adds Shardy's dialect, in which JAX states shardings, to a context.
 
     A context without it cannot read such a program: "dialect 'sdy' is unknown".
     """

@@ -101,7 +101,7 @@ def number_callbacks_in_order(module: ir.Module) -> None:
 
 
 def _config(number: int) -> ir.DictAttr:
-    """Returns the attribute that says which function is called."""
+    """Returns the attribute with the number of the function to call."""
     unsigned = ir.IntegerType.get_unsigned(64)
     return ir.DictAttr.get({"index": ir.IntegerAttr.get(unsigned, number)})
 
@@ -128,9 +128,10 @@ def call_from_each(
 def _call_in_parts(
     call: ir.Operation, number: int, partitions: int, channels: Iterator[int] | None
 ) -> None:
-    """Moves a call to a region that is written for one device.
+    """Moves a call to a region that computes the part of one device.
 
-    The region takes the devices' numbers, divided over them, and what the call takes.
+    The region's operands are the devices' numbers, divided over the devices, and the call's
+    operands.
     """
     types = [result.type for result in call.results]
     unsigned = ir.IntegerType.get_unsigned(32)
@@ -204,16 +205,16 @@ def _shardings(partitions: int, dimensions: Sequence[str]) -> ir.Attribute:
 
 
 def has_ordered(module: ir.Module, block: ir.Block) -> bool:
-    """Whether a block has a call that is ordered, also in a region or a function that it calls."""
+    """Whether a block has an ordered call, also in its regions and in functions that it calls."""
     return _Order(module).is_ordered(block)
 
 
 def order_callbacks(module: ir.Module, main: ir.Block) -> None:
-    """Makes the ordered calls of a module run in the order in which it has them.
+    """Makes the ordered calls of a module run in program order.
 
-    Each takes the token of the one before. Loops carry it, branches and functions return it, and
-    each device has its own in a region that is written for its part. The condition of a loop has no
-    ordered call: a region for it returns its one value.
+    Each consumes the token of the one before. Loops carry the token, branches and functions return
+    it, and each device has its own in a region that computes one device's part. The condition of a
+    loop has no ordered call: its region returns only the condition.
     """
     with ir.InsertionPoint.at_block_begin(main), ir.Location.unknown(module.context):
         token = hlo.create_token()
@@ -221,7 +222,7 @@ def order_callbacks(module: ir.Module, main: ir.Block) -> None:
 
 
 class _Order:
-    """One walk over a module, which takes a token from each ordered operation to the next."""
+    """One walk over a module that passes a token from each ordered operation to the next."""
 
     def __init__(self, module: ir.Module) -> None:
         self._functions = functions_by_name(module)

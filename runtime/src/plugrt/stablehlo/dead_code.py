@@ -26,14 +26,14 @@ _CALLS = {"func.call": "callee", "stablehlo.composite": "decomposition"}
 
 
 def remove_dead_code(module: ir.Module, main: ir.Block, *, unswept: bool = False) -> None:
-    """Removes from ``main``, and from what it calls, all that its results do not depend on.
+    """Removes dead operations from ``main`` and from the functions that it calls.
 
-    Operations with effects stay, and what they depend on. Loops lose carried values that are
-    unused or that no step changes, branches, shard_maps and calls lose unused results; a function
-    that is called for some of its results only is called as a copy that gives only those. Constants
-    of ``main`` stay. Unused parameters and functions are left for the caller
-    to drop. With ``unswept``, what ``main`` calls was made elsewhere, where nothing removed its
-    dead code: calls lose arguments that the function does not need for any of its results.
+    Operations with effects stay, with their operands. Loops lose carried values that are unused or
+    that no step changes, branches, shard_maps and calls lose unused results; a call that uses only
+    some results of its function calls a copy that returns only those. Constants of ``main`` stay.
+    Unused parameters and functions are left for the caller to drop. ``unswept`` means that the
+    functions come from elsewhere and still contain dead code: calls then lose arguments that no
+    result of the function needs.
     """
     _Sweep(module, main, unswept).sweep(main)
 
@@ -73,8 +73,6 @@ class _Sweep:
                 for inner in region.blocks:
                     self.sweep(inner)
 
-    # --- effects ------------------------------------------------------------------------------
-
     def _is_erased(self, op: Any) -> bool:
         """Erases an operation without used results and effects; returns whether it did."""
         if any(map(is_used, op.operation.results)) or self._has_effect(op):
@@ -101,8 +99,6 @@ class _Sweep:
             for block in region.blocks
             for inner in [*block.operations][:-1]
         )
-
-    # --- loops --------------------------------------------------------------------------------
 
     def _narrow_loop(self, op: Any) -> None:
         condition, body = (region.blocks[0] for region in op.operation.regions)
@@ -138,8 +134,6 @@ class _Sweep:
             erase_arguments(block, used)
         self._narrow(op, used, [x for x, u in zip(operands, used, strict=True) if u])
 
-    # --- branches -----------------------------------------------------------------------------
-
     def _narrow_branches(self, op: Any) -> None:
         blocks = [region.blocks[0] for region in op.operation.regions]
         for block in blocks:
@@ -159,8 +153,6 @@ class _Sweep:
             self.sweep(block)
         self._narrow(op, used, [*op.operation.operands])
 
-    # --- shard_map ----------------------------------------------------------------------------
-
     def _narrow_manual(self, op: Any) -> None:
         block, old = op.operation.regions[0].blocks[0], op.operation
         used = [*map(is_used, old.results)]
@@ -178,8 +170,6 @@ class _Sweep:
             for side, flags in (("in_shardings", needed), ("out_shardings", used))
         }
         self._narrow(op, used, [*compress(old.operands, needed)], **attributes)
-
-    # --- calls --------------------------------------------------------------------------------
 
     def _narrow_call(self, op: Any) -> None:
         used = tuple(map(is_used, op.operation.results))
@@ -244,12 +234,12 @@ class _Sweep:
 
 
 def is_used(value: ir.Value) -> bool:
-    """Whether any operation takes a value."""
+    """Whether any operation uses a value."""
     return next(iter(value.uses), None) is not None
 
 
 def return_only(block: ir.Block, used: Sequence[bool]) -> None:
-    """Makes a block return only some of what it returns."""
+    """Makes a block return only some of its results."""
     if all(used):
         return
     values = zip(returned_values(block), used, strict=True)

@@ -1,8 +1,8 @@
-"""`divide_stacks`: tells compilers that a custom call may be divided along its leading dimensions.
+"""`divide_stacks`: declares that a custom call may be partitioned along its leading dimensions.
 
-As JAX tells them: Shardy by a rule for the sharding of operands and results, whose factors are
-dimensions that are divided together; XLA's partitioner, which then makes the parts, by the number
-of dimensions. The backend has to know the target as one that may be divided.
+As JAX does: for Shardy by a sharding rule of operands and results, whose factors are dimensions
+that are divided together; for XLA's partitioner, which makes the parts, by the number of
+dimensions. The backend must know the target as partitionable.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class DotWriter:
         return name
 
     def edge(self, source: str, target: str, label: str = "", *, returned: bool = False) -> None:
-        """Adds an edge; a dashed one for what a region or a function returns to its user."""
+        """Adds an edge; dashed for a value that a region or a function returns."""
         attributes = [f"label={quote(label)}"] if label else []
         if returned:
             attributes += ["style=dashed", "constraint=false"]

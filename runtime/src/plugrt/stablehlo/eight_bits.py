@@ -149,8 +149,6 @@ class _Rewrite:
                 whole = ir.FunctionType.get([a.type for a in block.arguments], gives)
                 function.attributes["function_type"] = ir.TypeAttr.get(whole)
 
-    # --- what main takes and gives --------------------------------------------------------------
-
     def _enter(self, function: object, block: ir.Block) -> None:
         with ir.InsertionPoint.at_block_begin(block):
             for number, argument in enumerate(block.arguments):
@@ -189,8 +187,6 @@ class _Rewrite:
                 call_target_name=ir.StringAttr.get("Sharding"), **{"mhlo.sharding": sharding},
             )  # fmt: skip
         return _create("stablehlo.optimization_barrier", [value], value.type)
-
-    # --- operations -----------------------------------------------------------------------------
 
     def _block(self, block: ir.Block, reduce: bool = True) -> None:
         for view in [*block.operations]:
@@ -272,8 +268,6 @@ class _Rewrite:
             for result in op.results:
                 if kind := self._find_wider_type(result.type):
                     self._replace(result, partial(_convert_value, kind=kind))
-
-    # --- values ---------------------------------------------------------------------------------
 
     def _find_wider_type(self, kind: ir.Type) -> ir.Type | None:
         """Returns the wider type that replaces a type; None where it stays."""

@@ -94,9 +94,9 @@ def forget_donation(main: Any) -> None:
 
 
 def move_attributes(source: Any, target: object, first: int, first_result: int) -> None:
-    """Gives a function the attributes of another one's parameters and results, from those on.
+    """Gives a function the attributes of another one's parameters and results from these on.
 
-    The numbers of results that donated parameters name are those of the target.
+    Donated parameters refer to results by the target's numbers.
     """
     if "arg_attrs" in source.attributes:
         given = _read(source, "arg_attrs", 0)[first:]

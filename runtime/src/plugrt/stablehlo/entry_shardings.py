@@ -1,4 +1,4 @@
-"""What a program says of how its arguments and results lie on devices, as ``xla.OpSharding``."""
+"""Reads the shardings of a program's arguments and results as ``xla.OpSharding``."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _COUNT = "mhlo.num_partitions"
 def main_shardings(module: ir.Module) -> tuple[list[bytes], list[bytes]] | None:
     """Returns the sharding of each parameter and of each result of ``main``.
 
-    What carries none is `WHOLE`. None for a module in which nothing is said of shardings. Raises
-    what `read_shardy` and `read_gspmd` raise.
+    Those without one get `WHOLE`. Returns None for a module without any sharding. Raises the errors
+    of `read_shardy` and `read_gspmd`.
     """
     operations = list(module.body.operations)
     meshes = {op.sym_name.value: op for op in operations if op.operation.name == "sdy.mesh"}

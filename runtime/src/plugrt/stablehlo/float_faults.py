@@ -1,4 +1,4 @@
-"""Operations that tell whether a value holds a NaN or an infinity."""
+"""Operations that test whether a value contains a NaN or an infinity."""
 
 from __future__ import annotations
 

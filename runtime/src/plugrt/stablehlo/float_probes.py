@@ -1,4 +1,4 @@
-"""A copy of a program that tells from which operation its results have a NaN or an infinity."""
+"""A copy of a program that reports from which operation its results have a NaN or an infinity."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ _TICK = 1 << 24
 
 @dataclass(frozen=True)
 class Probes:
-    """A module whose ``main`` gives the births of what its floating results hold.
+    """A module whose ``main`` returns the births of faults (NaN, infinity) in its results.
 
-    A birth, an int64, is the number of loop steps begun before it, times 2**24, plus the number of
-    the operation; where nothing is held, the greatest int64. After those of the results comes the
-    earliest of what collectives sent.
+    A birth is an int64: the number of loop steps begun before it, times 2**24, plus the number of
+    the operation that made the fault; the greatest int64 if the value has no fault. After the
+    births of the results comes the earliest birth of a fault that collectives sent.
     """
 
     module: ir.Module
@@ -75,12 +75,12 @@ class Probes:
 
 
 def add_probes(module: ir.Module, nans: bool, infs: bool) -> Probes:
-    """Returns the probes of a module, which stays as it is. Functions that it calls are inlined.
+    """Returns the probes of a module, which is not changed. Functions that it calls are inlined.
 
-    Loops and branches are looked into. What ends a loop or selects a branch reaches no result other
-    than by a boolean or an integer, which hold neither, so that it is never to blame. The functions
-    within reductions, sorts and the like are not looked into. What is written out for the devices
-    of a mesh has births on each of them, and the earliest counts.
+    Probes the bodies of loops and branches. Conditions of loops and branch indices need no probes:
+    they reach results only through a boolean or an integer, which have no faults. Does not probe
+    the functions within reductions, sorts and the like. Regions of manual computations compute
+    births on each device of the mesh, of which the earliest counts.
     """
     copy = parse(bytecode(module))
     functions = functions_by_name(copy)
@@ -110,8 +110,8 @@ def add_probes(module: ir.Module, nans: bool, infs: bool) -> Probes:
 class _Prober:
     """One walk over a program in its order, which computes a birth beside each floating value.
 
-    What an operation makes has the earliest birth of what its operands hold, and its own if they
-    hold none, which is later than any of theirs.
+    A result has the earliest birth of its operands' faults; if they have none, the birth of the
+    operation itself, which is later than all of theirs.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class _Prober:
         self._probe([*block.operations])
 
     def _probe(self, operations: Sequence[Any]) -> None:
-        """Adds births to what a block has, up to its end."""
+        """Adds births to a block's operations, up to its end."""
         for op, following in pairwise(operations):
             with ir.InsertionPoint(following):
                 if op.name == "stablehlo.while":
@@ -150,7 +150,7 @@ class _Prober:
                     self._probe_operation(op.operation)
 
     def births_of(self, block: ir.Block, floats: Sequence[int]) -> list[ir.Value]:
-        """Returns the births of some of what a block returns, and of what was sent up to then."""
+        """Returns the births of some of a block's results, and the earliest birth sent so far."""
         values = returned_values(block)
         return [*(self._birth(values[i]) for i in floats), self._sent]
 
@@ -188,7 +188,7 @@ class _Prober:
         self._widen(op, floats, starts)
 
     def _probe_branches(self, op: Any) -> None:
-        """Returns from each branch the births of what it returns."""
+        """Makes each branch return the births of its results, too."""
         floats = [i for i, x in enumerate(op.results) if is_floating(x)]
         sent, clock = self._sent, self._clock
         for region in op.regions:
@@ -200,7 +200,7 @@ class _Prober:
         self._widen(op, floats, ())
 
     def _probe_parts(self, op: Any) -> None:
-        """Has each device give the births of its parts. The region uses nothing from outside."""
+        """Makes each device return the births of its parts. The region captures no value."""
         if not any(map(is_floating, op.results)):
             return
         scalars = ManualScalars(op, self._functions)
@@ -239,7 +239,7 @@ class _Prober:
             self._births[new.results[i]] = birth
 
     def _number(self, op: ir.Operation | None) -> ir.Value:
-        """Numbers an operation; returns what is born in it now."""
+        """Numbers an operation; returns the birth of a fault that it makes now."""
         self.operations.append(op)
         return hlo.add(self._clock, self._constant(len(self.operations) - 1))
 
@@ -256,7 +256,7 @@ class _Prober:
 
 
 def _is_start(operation: Any, i: int) -> bool:
-    """Whether an operand is what a reduction starts from, such as the infinity of a maximum."""
+    """Whether an operand is the initial value of a reduction, such as the infinity of a maximum."""
     return operation.name in _REDUCTIONS and i >= len(operation.operands) // 2
 
 

@@ -91,7 +91,7 @@ def parse_hlo_text(text: bytes, title: str) -> bytes:
 
 
 def _module(program: Program) -> Any:
-    """Returns jaxlib's ``HloModule`` of a program in a format that `read_module` takes.
+    """Returns jaxlib's ``HloModule`` of a program in a format that `read_module` accepts.
 
     Raises `Unimplemented` for a program that is no HLO module.
     """
@@ -129,7 +129,7 @@ _DETAILS = (11, 28, 63)
 """Fields of an instruction that are shown: a fusion's kind, a custom call's target, a comparison's
 direction."""
 _INTEGERS = {2: "?", 4: "<i4", 5: "<i8", 6: "<u4", 7: "<u8"}
-"""Fields of a literal with numbers, and what they are."""
+"""Fields of a literal with numbers, and their dtypes."""
 _BYTES: dict[int, Any] = {
     3: "u1", 8: "<f4", 9: "<f8", 11: "<f2", 12: "<c8", 13: ml_dtypes.bfloat16, 15: "i1",
     16: "<u2", 17: "<i2", 18: "<c16",

@@ -30,7 +30,7 @@ Dimensions = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class InlinedMeshes:
-    """A module without meshes of its own, and what it says of how it is divided."""
+    """A module without meshes of its own, and the shardings that it states."""
 
     code: bytes
     """The module, as bytecode."""
@@ -39,7 +39,7 @@ class InlinedMeshes:
     arguments: Sequence[Dimensions | None]
     """How each parameter of ``main`` is divided for all that is done with it; None: unsaid."""
     results: Sequence[Dimensions | None]
-    """How each result is divided by what makes it; None: unsaid."""
+    """The axes of each result's dimensions, from the operation that makes it; None: not stated."""
 
 
 def drop_dead_shardings(code: bytes, name: str) -> bytes:
@@ -196,7 +196,7 @@ class _EntryReader:
                 yield self._read(operation, "in_shardings", number)
 
     def last_of(self, value: ir.Value) -> Dimensions | None:
-        """Returns how a result is divided by what makes it."""
+        """Returns a result's axes, as the operation that makes it states."""
         if isinstance(value.owner, ir.Block):
             return None
         operation, number = value.owner, ir.OpResult(value).result_number
@@ -228,7 +228,7 @@ class _EntryReader:
         return self._axes(attribute)
 
     def _axes(self, attribute: ir.Attribute) -> Dimensions | None:
-        """Returns the axes of each dimension; None for what a spec over the mesh does not say."""
+        """Returns the axes of each dimension; None for dimensions that the sharding leaves open."""
         sdy = shardy()
         sharding = sdy.TensorShardingAttr(attribute)
         mesh = sharding.mesh_or_ref

@@ -17,10 +17,10 @@ _INTEGER = np.dtype(np.int64)
 
 
 class ManualScalars:
-    """Widens one such operation by int64 scalars, which every device is given alike.
+    """Adds int64 scalars to one manual computation; every device receives the same ones.
 
-    Those that go out differ by device: they leave as an array with an element for each, of which
-    the least is taken.
+    Scalars that the region returns differ by device: they become an array with an element for each
+    device, reduced by the minimum.
     """
 
     def __init__(self, operation: Any, meshes: Mapping[str, object]) -> None:
@@ -47,9 +47,9 @@ class ManualScalars:
     def finish(
         self, taken: Sequence[ir.Value], given: Sequence[ir.Value]
     ) -> tuple[Any, list[ir.Value]]:
-        """Puts in its place one that takes, and whose region gives, these scalars as well.
+        """Replaces the operation by one with these scalars as further operands and results.
 
-        Returns it and what it gives, scalars again. The old one is left to erase.
+        Returns it and its added results, as scalars. The caller erases the old one.
         """
         one, each = (tensor_type([n], _INTEGER) for n in (1, self._count))
         last = self.block.operations[len(self.block.operations) - 1]

@@ -16,7 +16,7 @@ _REGIONS = {
     "stablehlo.while": ("cond", "body"),
     "stablehlo.if": ("true branch", "false branch"),
 }
-"""What the regions of an operation are called; others are numbered."""
+"""The names of the regions of an operation; others are numbered."""
 _FUNCTION, _CALL = "func.func", "func.call"
 _HIDDEN = {"sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs"}
 _MOST_ELEMENTS = 8
@@ -33,8 +33,8 @@ def module_graph(module: ir.Module, name: str) -> str:
     """Returns DOT text: a node per operation, a cluster per function and region.
 
     A node has the operation's name, attributes, result types and source line. Numbers on edges are
-    operands' (and results', after ``#``); dashed edges lead from what a region or a function
-    returns to the operation that uses it.
+    the operands' (and, after ``#``, the results'); dashed edges lead from the results of a region
+    or a function to the operation that uses them.
     """
     return _ModuleGraph(name).draw(module)
 
@@ -125,7 +125,7 @@ def _attributes(operation: ir.Operation) -> list[str]:
 
 
 def _attribute(attribute: ir.Attribute | None, operation: ir.Operation) -> str:
-    """Returns an attribute's text; big constants are not written out, which takes long."""
+    """Returns an attribute's text; omits large constants, which are slow to print."""
     if attribute is None:  # the value of a complex constant, most likely
         return f"dense<{constant_literal(operation, _MOST_ELEMENTS) or '...'}>"
     if isinstance(attribute, ir.DenseElementsAttr):

@@ -48,14 +48,14 @@ def is_portable_artifact(code: bytes) -> bool:
 def portable_artifact(module: ir.Module, target: Version | None = None) -> bytes:
     """Returns the module as a portable artifact for a consumer at StableHLO ``target``.
 
-    The version used is the older of ``target`` and what the bindings write; None is the latter.
+    Uses the older of ``target`` and the version of the bindings; with None the latter.
     """
     ours = current_version()
     version = min(target, ours) if target else ours
     text, code = ".".join(map(str, version)), bytecode(module)
     try:
-        # A copy, since this rewrites a module to VHLO in place; in the module's own context: what
-        # takes bytes makes another one, which takes as long as all the rest.
+        # A copy, since this rewrites a module to VHLO in place. In the module's own context, since
+        # reading bytes makes a new one, which costs as much as all the rest.
         with module.context:
             artifact: bytes = hlo.serialize_portable_artifact(
                 ir.Module.parse(code), text, b"sdy" in code
@@ -148,7 +148,7 @@ def insert_functions(
     after ``number``, so that they are free if no name there ends with a higher one.
     """
     # Each trace has a context of its own; bytecode goes from one to the other.
-    if b"sdy" in code:  # names of dialects stand in bytecode as they are
+    if b"sdy" in code:  # bytecode contains names of dialects as plain text
         register_shardy(target.context)
     module = ir.Module.parse(code, target.context)
     symbols = ir.SymbolTable(module.operation)
@@ -163,7 +163,8 @@ def insert_functions(
         _rename(module, symbols, function, f"{old.rstrip('_0123456789')}_{number}")
         function.attributes["sym_visibility"] = ir.StringAttr.get("private")
     for function in functions:
-        # They are one for each argument and result, some of which dead code takes with it.
+        # They have one item for each argument and result, some of which dead code elimination
+        # removes.
         for attributes in ("arg_attrs", "res_attrs"):
             if attributes in function.attributes:
                 del function.attributes[attributes]

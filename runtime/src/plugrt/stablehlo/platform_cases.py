@@ -1,7 +1,7 @@
-"""Conditionals on the platform: emitted into a trace, which knows none, and resolved for one.
+"""Conditionals on the platform: emitted into a trace, which has no platform, and resolved for one.
 
-The index of such a ``stablehlo.case`` is a custom call that lists the platforms of each branch. No
-compiler sees either: `resolve_platforms` leaves the branch of the platform in their place.
+The index of such a ``stablehlo.case`` is a custom call that lists the platforms of each branch.
+Neither reaches a compiler: `resolve_platforms` leaves the branch of the platform in their place.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def resolve_platforms(module: ir.Module, platforms: Sequence[str], title: str) -
     They are names of one platform; a branch for an earlier one is preferred. Raises `Unimplemented`
     where there is none, which names the program by ``title``.
     """
-    # A branch may hold conditionals of its own, and takes them away with it: so, one by one.
+    # A branch may contain conditionals, which are removed with it: so, one by one.
     while (index := _find_index(module)) is not None:
         branch = choose_branch(_read(index), platforms, title)
         for use in list(index.results[0].uses):

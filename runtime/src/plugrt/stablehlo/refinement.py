@@ -1,10 +1,10 @@
-"""Modules of ``jax.export`` made into those for given shapes and one platform.
+"""Refines modules of ``jax.export`` to given shapes and one platform.
 
-Such a module computes with the sizes of its arguments' dimensions where the export is symbolic, and
-takes the number of the platform as its first argument where it is for several. As JAX does, a new
-``main`` with known types calls the old one, and jaxlib's passes of StableHLO put the sizes through,
-check the assertions about them that JAX left in the module, and drop the other platforms' branches.
-Tokens, which order effects, begin and end in the new ``main``: each launch is a chain of its own.
+Such a module computes with the sizes of its arguments' dimensions if the export is symbolic, and
+its first argument is the number of the platform if it is for several. As JAX does, a new ``main``
+with known types calls the old one, and jaxlib's StableHLO passes propagate the sizes, check the
+assertions about them that JAX left in the module, and drop the other platforms' branches. Tokens,
+which order effects, begin and end in the new ``main``: each launch is a chain of its own.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ _SHARDY = b"sdy"
 def refine(
     module: ir.Module, types: Sequence[TensorType], platform: int | None, name: str
 ) -> ir.Module:
-    """Returns the module for arrays of these types and the platform of that number.
+    """Returns the module for arrays of these types and the platform with that number.
 
-    ``platform`` None is for modules that do not take it. Changes ``module``. Raises `ShapeError`
-    for shapes that the module refuses, and `ProgramError` for one that is not as JAX writes it.
+    ``platform`` is None for modules without that argument. Changes ``module``. Raises `ShapeError`
+    for shapes that the module refuses, and `ProgramError` for one that JAX did not write in this
+    form.
     """
     with module.context, ir.Location.unknown():
         _wrap_main(module, types, platform, name)
@@ -94,9 +95,9 @@ def _constant(platform: int, wanted: ir.Type, name: str) -> ir.Value:
 
 
 def _convert(argument: ir.Value, wanted: ir.Type, name: str) -> ir.Value:
-    """Returns an argument as the old ``main`` takes it: converted even to its own type.
+    """Converts an argument to the type of the old ``main``, even if it has that type.
 
-    The passes change the type of what uses it, which must not be a function's result.
+    The passes change the type of the value's user, which must not be a function's return.
     https://github.com/jax-ml/jax/blob/main/jax/_src/export/_export.py (b/287386268)
     """
     if argument.type == wanted:

@@ -76,7 +76,7 @@ def refuse_calls(module: ir.Module, name: str) -> None:
 
 
 _CALLS = ("callee", "called_computations", "decomposition")
-"""The attributes in which operations name functions."""
+"""The attributes with which operations refer to functions."""
 
 
 def _find_called_symbols(operation: ir.Operation) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Rewriting of what blocks return, of operations with regions, and of calls."""
+"""Rewrites the results of blocks, operations with regions, and calls."""
 
 from __future__ import annotations
 

@@ -43,7 +43,8 @@ def read_table(attribute: ir.DenseElementsAttr) -> Rows:
 
 def _read_axes(attribute: Any, symbols: dict[str, object]) -> Rows:
     sizes, devices = _read_mesh(attribute.mesh, symbols)
-    # An axis of which a part is named is split in three: what is before it, it, and the rest.
+    # An axis of which only a part is named is split in three: the factor before it, itself, and the
+    # rest.
     shape: list[int] = []
     places: dict[tuple[str, int], int] = {}
     named = [_read_axis(axis, sizes) for axis in attribute.axes]
@@ -81,7 +82,7 @@ def _read_mesh(mesh: ir.Attribute, symbols: dict[str, Any]) -> tuple[dict[str, i
 
 
 def _read_axis(attribute: ir.Attribute, sizes: dict[str, int]) -> tuple[str, int, int]:
-    """Returns an axis's name, the product of what is before it in its mesh axis, and its size."""
+    """Returns an axis's name, the product of the factors before it, and its size."""
     axis = hlo.AxisRefAttr(attribute)
     name = axis.name
     if name not in sizes:
@@ -117,7 +118,7 @@ def mark_replicas(operation: Any, replicas: int) -> None:
 
 
 def number_replicas(module: ir.Module, replicas: int) -> None:
-    """Numbers the replicas in a module for a program of ``replicas``, and takes the marks away.
+    """Numbers the replicas in a module for a program of ``replicas``, and removes the marks.
 
     In place. The number must be a multiple of each mark.
     """
@@ -142,7 +143,7 @@ def _widen(operation: Any, each: int) -> None:
 
 
 def _divide_number(operation: Any, each: int) -> None:
-    """Has what uses a replica's number use that of the row it is in."""
+    """Makes users of a replica's number use the number of its row."""
     number = operation.results[0]
     with operation.location, ir.InsertionPoint.after(operation):
         count = ir.DenseElementsAttr.get_splat(

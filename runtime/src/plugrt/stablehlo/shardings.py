@@ -117,7 +117,7 @@ def read_shardy(
 ) -> TensorSharding:
     """Reads an ``#sdy.sharding``; ``meshes`` has the ``sdy.mesh`` operations by name.
 
-    Without ``unreduced`` an array of which devices hold partial sums raises `Unimplemented`.
+    Without ``unreduced`` an array with partial sums on the devices raises `Unimplemented`.
     """
     sdy = shardy()
     sharding = sdy.TensorShardingAttr(attribute)
@@ -251,7 +251,7 @@ def _numbers(text: str) -> list[int]:
 def _iota(shape: Sequence[int], order: str | None) -> list[int]:
     """Returns 0, 1, 2, … as an array of a shape, with its dimensions in an order, row-major.
 
-    [] for what is no order, and for more than any machine has devices.
+    [] for an invalid order, and for more elements than any machine has devices.
     """
     count, axes = math.prod(shape), list(range(len(shape)))
     axes = _numbers(order) if order else axes

@@ -1,4 +1,4 @@
-"""`to_gspmd`: a module that says in GSPMD's way, not in Shardy's, how it is divided."""
+"""`to_gspmd`: rewrites a module's shardings from Shardy to GSPMD."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _MANUAL = "{manual}"
 
 
 def to_gspmd(module: ir.Module) -> None:
-    """Writes a module's Shardy attributes and operations as GSPMD's, in place.
+    """Replaces a module's Shardy attributes and operations by GSPMD's, in place.
 
-    ``mhlo.sharding`` stands on parameters and results, and custom calls in the place of constraints
-    and manual computations, as JAX wrote them before Shardy. Raises `Unimplemented` for manual
-    computations over some axes of a mesh alone, and for Shardy's other operations.
+    Parameters and results get ``mhlo.sharding``, and custom calls replace constraints and manual
+    computations, as JAX wrote them before Shardy. Raises `Unimplemented` for manual computations
+    over only some axes of a mesh, and for Shardy's other operations.
     """
     meshes = {
         str(symbol_of(op)): op.operation
@@ -108,7 +108,7 @@ def _write_constraint(operation: Any, meshes: dict[str, object]) -> None:
 
 
 def _write_manual(operation: Any, meshes: dict[str, object]) -> None:
-    """Puts the body in the operation's place, between calls that take parts and give wholes."""
+    """Inlines a manual computation between calls that convert whole arrays to parts and back."""
     given = read_shardy_list(operation.attributes["in_shardings"], meshes)
     gives = read_shardy_list(operation.attributes["out_shardings"], meshes)
     _require_all_axes(operation)

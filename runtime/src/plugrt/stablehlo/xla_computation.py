@@ -14,7 +14,7 @@ from plugrt.stablehlo.passes import strip_locations
 
 @with_checked_methods
 class XlaComputation:
-    """A program as HLO, not optimised; the methods are those of jaxlib's ``XlaComputation``.
+    """A program as HLO, not optimised; with the methods of jaxlib's ``XlaComputation``.
 
     Its parameters are numbered, or one tuple; several results are always one.
     """
@@ -30,7 +30,7 @@ class XlaComputation:
         """Converts a StableHLO module; ``debug_info`` keeps its names and source lines.
 
         With ``tuple_args`` the parameters are one tuple, with ``return_tuple`` one result is, too.
-        Raises `ProgramError` for what HLO cannot express.
+        Raises `ProgramError` for a module that HLO cannot express.
         """
         # Instructions are named after operations where no location names them.
         code = bytecode(module) if debug_info else strip_locations(bytecode(module))

@@ -22,7 +22,7 @@ KIND_WORDS = {
     "f": "floats",
     "c": "complex numbers",
 }
-"""What the letters of `dtype_kind` are called."""
+"""The names of the letters of `dtype_kind`."""
 
 
 def normalize_shape(
@@ -30,7 +30,7 @@ def normalize_shape(
 ) -> tuple[int, ...]:
     """Returns a shape, an integer or several in a sequence or array, as a tuple of integers.
 
-    Raises `ShapeError` for what is none, and for sizes below ``least``.
+    Raises `ShapeError` for any other value, and for sizes below ``least``.
     """
     several = isinstance(shape, Sequence | np.ndarray) and not isinstance(shape, str | bytes)
     try:
@@ -45,7 +45,8 @@ def normalize_shape(
 def normalize_axis(function: str, axis: Any, ndim: int, name: str = "axis") -> int:
     """Returns ``axis`` counted from the front; negative ones count from the back.
 
-    Raises `AxisError` for what is no integer or not an axis of an array with ``ndim`` dimensions.
+    Raises `AxisError` for a value that is no integer or not an axis of an array with ``ndim``
+    dimensions.
     """
     try:
         index = operator.index(axis)
@@ -94,7 +95,7 @@ def check_dtype_kind(
 ) -> None:
     """Raises `DtypeError` unless ``dtype`` is of one of ``kinds`` (letters of `dtype_kind`).
 
-    ``words`` say which those are, and what would help.
+    ``words`` name these kinds, and a cure.
     """
     if dtype_kind(dtype) not in kinds:
         taken = words or ", ".join(KIND_WORDS[kind] for kind in kinds)

@@ -29,8 +29,8 @@ Key = tuple[Any, ...]
 def explain_miss(function: object, key: Key, known: Iterable[Key], names: Sequence[str]) -> None:
     """Logs what differs from the closest of the ``known`` keys, and where the call is.
 
-    ``names`` are those of the flat arguments. It is at WARNING, as all that
-    ``config.explain_cache_misses`` asks for.
+    ``names`` are the flat arguments' names. The level is WARNING, as for all messages of
+    ``config.explain_cache_misses``.
     """
     frame = user_frame()
     where = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "an unknown line"
@@ -134,7 +134,7 @@ Stager = Callable[[Sequence[TracedType]], Any]
 def explaining(
     trace: Stager, function: object, head: object, known: Iterable[Key], names: Sequence[str]
 ) -> Stager:
-    """Returns ``trace``, which says why it is called; see ``config.explain_cache_misses``."""
+    """Returns ``trace``, wrapped to log why it is called; see ``config.explain_cache_misses``."""
 
     def trace_explained(types: Sequence[TracedType]) -> Any:
         key = (config.token().trace, head, *types)

@@ -127,9 +127,9 @@ def host_value(data: npt.NDArray[np.generic]) -> ir.Value:
 
 
 def embed_captured(module: ir.Module, kept: int, captured: Sequence[object]) -> None:
-    """Makes constants of all parameters but the first ``kept``: those are what was captured.
+    """Replaces all parameters but the first ``kept``, the captured values, by constants.
 
-    Reads ``captured``, which are arrays and host constants, from where they are.
+    Reads ``captured``, arrays and host constants, to the host.
     """
     main = functions_by_name(module)["main"]
     block = main.entry_block

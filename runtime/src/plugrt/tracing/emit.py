@@ -283,9 +283,9 @@ def select(condition: Tracer, x: Tracer, y: Tracer) -> Tracer:
 def region(
     parent: ir.Region, arguments: Sequence[ir.Type], body: Callable[..., Sequence[Tracer]]
 ) -> None:
-    """Fills an operation's region: a block with these arguments that returns what ``body`` gives.
+    """Fills an operation's region with a block that returns the results of ``body``.
 
-    ``body`` takes a tracer for each argument; it may use tracers of the scopes around it.
+    ``body`` is called with a tracer for each argument; it may use tracers of the scopes around it.
     """
     trace = active_trace()
     block = ir.Block.create_at_start(parent, list(arguments), [trace.location()] * len(arguments))
@@ -305,7 +305,7 @@ def reduce(
 ) -> tuple[Tracer, ...]:
     """Reduces arrays of one shape over ``dimensions``.
 
-    ``body`` takes the accumulated 0-d values and then the next ones, and returns the new
+    ``body`` is called with the accumulated 0-d values and then the next ones, and returns the new
     accumulated values; it must be associative and commutative. ``initial`` are 0-d identities.
     """
     op = reduce_op(operands, initial, dimensions)

@@ -55,11 +55,11 @@ def route_outputs(
     forward: bool,
     placed: Collection[int] = (),
 ) -> tuple[list[Source], list[int], list[npt.NDArray[Any]]]:
-    """Decides where each output comes from, and removes those from ``main`` that bypass it.
+    """Decides the source of each output, and removes from ``main`` the outputs that bypass it.
 
-    Those numbered in ``placed`` stay, since the program puts them in a memory.
-    Returns the sources, the positions of the outputs that ``main`` returns, and the literals: small
-    constants are those, unless something has to be computed anyway.
+    Outputs numbered in ``placed`` stay, since the program puts them in a memory. Returns the
+    sources, the positions of the outputs that ``main`` returns, and the literals: small constants,
+    unless the program has something to compute anyway.
     """
     values = returned_values(block)
     known: dict[ir.Value, Source] = {}

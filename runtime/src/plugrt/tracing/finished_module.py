@@ -1,4 +1,4 @@
-"""`finish_module`: makes of a module as it was traced what backends take."""
+"""`finish_module`: converts a traced module to the form that backends accept."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from plugrt.tracing.operation_claims import remove_marks
 
 
 class Finished(TypedDict):
-    """The fields of a `Staged` that come with the form that backends take."""
+    """The fields of a `Staged` that depend on the finished module."""
 
     callbacks: Mapping[int, HostCallback]
     source: bytes | None
@@ -43,13 +43,12 @@ def finish_module(
     rules: Rules | None = None,
     has_keys: bool = False,
 ) -> Finished:
-    """Makes of a module as it was traced what backends take: in place, and it is verified.
+    """Converts a traced module, in place, to the form that backends accept, and verifies it.
 
-    CHLO's operations become StableHLO's, ordered calls of Python functions get their tokens, and
-    ``replicas``, if any, their numbers; with ``marked``, it loses the marks of claims; with
-    ``has_keys`` keys become their words. With
-    ``rules``, those of a platform, operations that have any become what those give, and plugrt's
-    own what they stand for.
+    Replaces CHLO's operations by StableHLO's, gives ordered calls of Python functions their tokens,
+    and numbers ``replicas``, if any. With ``marked``, removes the marks of claims; with
+    ``has_keys``, replaces keys by their words. With ``rules``, a platform's, replaces operations
+    that have any by the rules' results, and plugrt's own operations by their definitions.
     """
     source = bytecode(module) if uses_chlo or replicas or marked or has_keys else None
     if has_keys:

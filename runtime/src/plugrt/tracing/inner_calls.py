@@ -99,16 +99,16 @@ def _restore_weakness(tracer: Tracer, dtype: np.dtype[np.generic], weak: bool) -
 
 
 def _retype_scalar(tracer: Tracer, dtype: np.dtype[np.generic]) -> Tracer:
-    # A Python scalar takes 64 bits beside 64-bit floats.
+    # A Python scalar gets 64 bits beside 64-bit floats.
     if tracer.dtype == dtype:
         return tracer
     return Tracer.from_literal(tracer.trace, tracer.scalar, dtype)
 
 
 def find_symbol(trace: Trace, staged: Staged) -> tuple[str, Sequence[AnyClaim]]:
-    """Returns the name under which the module has the function; adds it where it does not.
+    """Returns the function's name in the module, and adds the function if it is missing.
 
-    Each call has the claims of the second result: the function's that belong to none of its
+    Each call has the claims of the second result: the function's claims that belong to none of its
     operations.
     """
     found = trace.functions.get(id(staged))

@@ -29,9 +29,9 @@ from plugrt.stablehlo.entry_attributes import (
 def entry_attributes(
     plan: Plan, types: Sequence[ParameterType], outputs: Sequence[TensorType], launch: Launch
 ) -> EntryAttributes | None:
-    """Returns the attributes of a program's parameters and results; None where there are none.
+    """Returns the attributes of a program's parameters and results; None if it has none.
 
-    ``types`` are those of the flat arguments, ``outputs`` those of the flat results.
+    ``types`` are the flat arguments' types, ``outputs`` the flat results'.
     """
     if launch.is_plain:  # the usual case
         return None

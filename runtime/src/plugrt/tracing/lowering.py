@@ -1,4 +1,4 @@
-"""`lower_operations`: replaces operations of a module by what the lowerings of a platform give."""
+"""`lower_operations`: replaces operations of a module by the results of a platform's lowerings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MOST_LEVELS = 16
 
 
 class Lowering:
-    """The lowering of one module, in place, and what its rules brought along."""
+    """The lowering of one module, in place, and the Python functions of its rules."""
 
     def __init__(self, module: ir.Module, title: str, rules: Rules) -> None:
         self.callbacks: dict[int, HostCallback] = {}
@@ -53,7 +53,7 @@ class Lowering:
     def lower(self, chosen: Callable[[str], bool]) -> None:
         """Replaces each operation that has a rule and whose name is ``chosen``.
 
-        What a rule gives is not lowered again by this call.
+        Operations that a rule emits are not lowered again by this call.
         """
         found = [
             (name, op)
@@ -69,7 +69,7 @@ class Lowering:
             found = [(each.name, op) for op in operations if (each := find_operation(op))]
             if not found:
                 return
-            self._symbols.clear()  # what a lowering gave may hold the operation again
+            self._symbols.clear()  # a lowering may have emitted the operation again
             self._replace(found)
         name = found[0][0]
         raise ProgramError(
@@ -228,7 +228,9 @@ def _trace_rule(
 
 
 def _check_results(rule: Rule, context: LoweringContext, returned: object) -> list[ir.Value]:
-    """Returns the values of a rule's results; `ProgramError` unless they are those of its type."""
+    """Returns the values of a rule's results; raises `ProgramError` if their types differ from the
+    operation's.
+    """
     leaves = pytrees.flatten(returned)[0]
     expected = ", ".join(map(str, context.result_types))
     try:
@@ -250,11 +252,11 @@ def _check_results(rule: Rule, context: LoweringContext, returned: object) -> li
 def lower_operations(
     module: ir.Module, title: str, rules: Rules, uses_chlo: bool
 ) -> Mapping[int, HostCallback]:
-    """Lowers a module in place; returns the Python functions that its rules call, by number.
+    """Lowers a module in place; returns the Python functions of its rules, by number.
 
-    plugrt's own operations go first, then composites and CHLO's, then StableHLO's, which what is
-    left of CHLO's has become by then. What a lowering gives is lowered by what comes later, and
-    never again by itself.
+    plugrt's own operations go first, then composites and CHLO's, then StableHLO's, to which the
+    remaining CHLO operations have been converted by then. Operations that a lowering emits are
+    lowered by later lowerings, and never by itself again.
     """
     lowering = Lowering(module, title, rules)
     lowering.lower_platform_operations()

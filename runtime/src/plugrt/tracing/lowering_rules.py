@@ -36,14 +36,15 @@ class Rule(NamedTuple):
 
 
 Rules = tuple[tuple[str, tuple[Rule, ...]], ...]
-"""The rules of each operation, of which several are a conflict between packages."""
+"""The rules of each operation; several are a conflict between packages."""
 
 
 def find_rules(platforms: Sequence[str]) -> Rules:
-    """Returns the lowerings for a platform, by its names; those for earlier names go first.
+    """Returns the lowerings for a platform, by its names; lowerings for earlier names precede.
 
-    Of one name, those of ``config.lowerings`` go before those of packages, which are imported the
-    first time. Raises `ProgramError` for a setting that names an operation which does not exist.
+    For one name, lowerings in ``config.lowerings`` precede those from packages, which are imported
+    the first time. Raises `ProgramError` for a setting that names an operation which does not
+    exist.
     """
     table = process_backends().table
     found: dict[str, tuple[Rule, ...]] = {}
@@ -62,11 +63,12 @@ def find_rules(platforms: Sequence[str]) -> Rules:
 
 
 def with_plugin_rules(rules: Rules, platforms: Sequence[str]) -> Rules:
-    """Returns rules and, after them, those of the platform's plugin for plugrt's own operations.
+    """Returns rules followed by those of the platform's plugin for plugrt's own operations.
 
-    Then those that packages offer its client (the hook ``plugrt_linear_algebra``).
+    Then come the rules that packages offer its client (the hook ``plugrt_linear_algebra``).
 
-    Raises `PluginBroken` for a plugin whose ``lowerings`` are no functions by their names.
+    Raises `PluginBroken` for a plugin whose ``lowerings`` are not a mapping from names to
+    functions.
     """
     row = process_backends().find_plugin(platforms)
     if row is None or row.plugin is None:

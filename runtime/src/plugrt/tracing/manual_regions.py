@@ -38,10 +38,10 @@ def manual_region(
 ) -> Any:
     """Adds an ``sdy.manual_computation`` over axes of a mesh and returns its results, a pytree.
 
-    ``body`` takes a tracer for each operand's part on one device, and returns a pytree of tracers,
-    the parts of the results, and the spec of each. What it uses from outside is there whole.
-    ``claim`` names the mesh's devices; ``checks`` says whether the types of the parts say how they
-    differ along the axes, by default as around it.
+    ``body`` is called with a tracer for each operand's part on one device, and returns a pytree of
+    tracers, the parts of the results, and the spec of each. Values from outside are whole in it.
+    ``claim`` names the mesh's devices; with ``checks`` the types of the parts record how they
+    differ along the axes, by default as in the surrounding scope.
 
     Over a mesh of one device the parts are whole, and ``body`` is a part of the program: a program
     for one device is compiled without Shardy's partitioner, which removes such operations.
@@ -83,7 +83,7 @@ def manual_region(
         results, structure, out_specs, captured = trace.run_inside(block, build, isolated=True)
     finally:
         trace.types = around
-    # What was used from outside became parameters of the block, in the order of its first use.
+    # Values from outside became parameters of the block, in the order of their first use.
     taken = [*operands, *captured]
     if mesh.size == 1:
         made = inline_block(block, [x.value for x in taken])

@@ -12,7 +12,7 @@ from plugrt.execution.arrays.host_data import check_dtype
 from plugrt.stablehlo.bindings import hlo, ir
 
 _WRITTEN_OUT = 1 << 16
-"""Bytes up to which a complex constant is made element by element."""
+"""The limit in bytes below which a complex constant is made element by element."""
 
 
 class _Scope(Protocol):
@@ -21,7 +21,7 @@ class _Scope(Protocol):
 
 
 class Module(Protocol):
-    """What is asked of the `Trace` whose module a constant is for."""
+    """The methods of a `Trace` that a constant needs from its module."""
 
     @property
     def scope(self) -> _Scope | None: ...
@@ -52,15 +52,15 @@ def constant_data(key: Any) -> npt.NDArray[np.generic]:
 
 
 def constant_nbytes(key: Any) -> int:
-    """Returns how many bytes `constant_data` takes."""
+    """Returns the size of `constant_data` in bytes."""
     _, dtype, shape, *_ = key
     return int(prod(shape) * dtype.itemsize)
 
 
 def can_splat(dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> bool:
-    """Whether `splat_value` takes an array; MLIR's bindings have no complex scalars.
+    """Whether `splat_value` accepts an array; MLIR's bindings have no complex scalars.
 
-    Small complex arrays are written out, and MLIR sees that they are the same everywhere.
+    Small complex arrays are written element by element, and MLIR recognises equal elements.
     """
     return dtype.kind != "c" or prod(shape) * dtype.itemsize <= _WRITTEN_OUT
 

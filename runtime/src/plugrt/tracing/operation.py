@@ -49,7 +49,7 @@ from plugrt.tracing.tracer import Tracer, with_own_tracers
 
 X = TypeVar("X")
 _ONE_ARRAY = ("Tracer", "Array")
-"""The annotations of parameters that take one array, and no container of arrays."""
+"""The annotations of parameters that accept one array, and no container of arrays."""
 _FROM_INSIDE = (*PYTHON_ERRORS, MLIRError, RuntimeError)
 _CONTAINERS = (type(None), list, tuple, dict)
 ARRAYS = (Tracer, Array, np.ndarray, np.generic, bool, int, float, complex)
@@ -143,8 +143,6 @@ class Operation(Traceable[P, R]):
 
     def __repr__(self) -> str:
         return f"<operation {self.__name__}>"
-
-    # --- slow path ----------------------------------------------------------------------
 
     def _flatten(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], read: Sequence[Any] = ()
@@ -363,9 +361,9 @@ def _add_up(given: Any, what: str) -> tuple[bool, Any]:
 
 
 def in_weakness(result: X, weak: bool) -> X:
-    """Returns arrays as weak ones, whose dtype yields to that of the arrays they meet, or not.
+    """Returns arrays as weak ones, whose dtype yields in promotion, or as strong ones.
 
-    Those that are not so yet are new objects, since a body may return one that it was given.
+    Arrays that change are new objects, since a body may return one of its arguments.
     """
     made: Any = result
     if type(made) is Tracer and made.weak != weak:
@@ -380,7 +378,7 @@ def _place(staged: Staged, avals: Sequence[Aval]) -> Launch:
     return resolve_launch(staged, avals, all_count=True)
 
 
-# Operation[..., Any]: bodies take tracers, and callers pass arrays and scalars as well.
+# Operation[..., Any]: bodies receive tracers, and callers pass arrays and scalars as well.
 @overload
 def operation(body: Callable[..., object]) -> Operation[..., Any]: ...
 
@@ -416,16 +414,16 @@ def operation(
     Bodies may call other operations. With ``eager`` the function itself also runs for tracers,
     untouched.
 
-    Results are weak where the common dtype of the arguments named in ``weak_by`` is
-    (`is_weak_result`); "all" stands for all arguments that are arrays, "none" for results that
-    never are weak; with "body" the body decides. ``title`` is what users call the operation, in
-    messages and as the program's name, where the function has a name of its own. With ``shards``
-    it has a parameter ``out_sharding``, how its result is divided over Explicit axes.
+    Results are weak if the common dtype of the arguments named in ``weak_by`` is
+    (`is_weak_result`); "all" stands for all arguments that are arrays, "none" for results that are
+    never weak; with "body" the body decides. ``title`` is the operation's name for users, in
+    messages and as the program's name, if the function has another name. With ``shards`` it has a
+    parameter ``out_sharding``, the sharding of its result over Explicit axes.
 
-    ``keys`` is its way with arrays of random keys: "none" refuses them, "body" leaves them
-    to the body, and of others the body is called with each word by itself: "each" makes keys of the
-    results, "all" and "any" join booleans (`by_words`). The arguments named in ``keyed``,
-    or else in ``weak_by``, are then keys all or none, and others never.
+    ``keys`` selects the treatment of arrays of random keys: "none" refuses them, "body" leaves
+    them to the body; for the other values the body is called once for each word: "each" makes keys
+    of the results, "all" and "any" join booleans (`by_words`). Then all or none of the arguments
+    named in ``keyed``, or else in ``weak_by``, are keys; other arguments never are.
     """
     if body is None:
         return lambda f: Operation(f, static, eager, weak_by, title, shards, keys, keyed)

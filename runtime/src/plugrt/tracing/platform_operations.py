@@ -1,9 +1,9 @@
-"""`PlatformOperation`: an operation of plugrt's own, which platforms lower in their own way.
+"""`PlatformOperation`: one of plugrt's own operations, which each platform may lower differently.
 
-A trace knows no platform: it holds a custom call under the operation's name, which
-`plugrt.tracing.lowering` replaces by what the platform's plugin offers for it (`Plugin.lowerings`),
-and where that offers nothing by the operation's definition. No compiler sees the custom call. What
-is not needed is not traced: LAPACK's caller waits for no definition.
+A trace has no platform: it contains a custom call under the operation's name.
+`plugrt.tracing.lowering` replaces it by the lowering of the platform's plugin (`Plugin.lowerings`),
+or without one by the operation's definition. The custom call never reaches a compiler. Definitions
+are traced only when needed: a program that calls LAPACK does not pay for one.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ OPERATIONS: dict[str, PlatformOperation] = {}
 class PlatformOperation:
     """An operation: its name, its definition, and the types of its results.
 
-    ``definition`` and ``results`` take the operands and the attributes, which are booleans; the
-    first returns the results as a tuple.
+    ``definition`` and ``results`` are called with the operands and the attributes, which are
+    booleans; the first returns the results as a tuple.
     """
 
     def __init__(

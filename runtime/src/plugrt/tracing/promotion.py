@@ -1,16 +1,16 @@
 """Dtype promotion: the array API standard's tables, and JAX's rules beyond them.
 
-Within a kind the standard's tables hold. Where the standard leaves the result open, it is JAX's:
-an integer array that meets a floating one takes the floating dtype, bfloat16 with float16 gives
-float32, uint64 with a signed integer gives float64; floats of 8 bits and integers of 4 meet
-nothing but Python scalars, bool and (those floats) integers. Python scalars never widen: they take
-the array's dtype, or the default dtype of their kind where the array's kind is lower.
+Within a kind the standard's tables apply. Where the standard leaves the result open, JAX's rules
+apply: an integer array and a floating one give the floating dtype, bfloat16 with float16 gives
+float32, uint64 with a signed integer gives float64; floats of 8 bits and integers of 4 combine only
+with Python scalars, bool and (for the floats) integers. Python scalars never widen: they get the
+array's dtype, or the default dtype of their kind where the array's kind is lower.
 
-64-bit data keep their width whatever the setting: where integers become floats, those of 64 bits
-become float64, and all others float32 (`inexact`), as in JAX with ``JAX_ENABLE_X64=1``. So a
-result of 64-bit data has one dtype under both settings. One thing differs from JAX while the
-setting is unset: uint32 with a signed integer gives int64, as the standard has it; JAX, which has
-no 64-bit dtypes then, gives int32.
+64-bit data keep their width whatever the setting: where integers become floats, 64-bit integers
+become float64, and all others float32 (`inexact`), as in JAX with ``JAX_ENABLE_X64=1``. So a result
+of 64-bit data has one dtype under both settings. One thing differs from JAX while the setting is
+unset: uint32 with a signed integer gives int64, as in the standard; JAX, which has no 64-bit dtypes
+then, gives int32.
 """
 
 from __future__ import annotations
@@ -171,11 +171,11 @@ def result_dtype(operands: Sequence[tuple[Dtype, bool]]) -> Dtype:
 
 
 def is_weak_result(operands: Sequence[tuple[Dtype, bool]]) -> bool:
-    """Whether the dtype of `result_dtype` is weak itself: yields to that of arrays, as in JAX.
+    """Whether the dtype of `result_dtype` is weak: it yields to the dtype of arrays, as in JAX.
 
-    It is where the weak operands are of a higher kind than all others: ``int8 * 0.5`` is as weak
-    as 0.5 is. (A complex scalar beside floats is not: the floats settle its width.) So are the
-    floats that uint64 and signed integers meet in. Booleans, also Python's, are never weak.
+    It is weak if the weak operands have a higher kind than all others: ``int8 * 0.5`` is as weak as
+    0.5. (A complex scalar beside floats is not: the floats determine its width.) The float that
+    results from uint64 and a signed integer is weak, too. Booleans, also Python's, are never weak.
     """
     yielding = [dtype for dtype, is_weak in operands if is_weak]
     strong = [dtype for dtype, is_weak in operands if not is_weak]

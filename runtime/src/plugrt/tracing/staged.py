@@ -78,17 +78,17 @@ class Staged:
     asks_platform: bool = False
     """Whether it has conditionals on the platform, or operations of plugrt's own."""
     loaded: BoundedCache[object, Any] = field(default_factory=partial(BoundedCache, 64))
-    """What was compiled of it, by launch and settings (`plugrt.execution.launches.programs.load`),
+    """The compiled programs, by launch and settings (`plugrt.execution.launches.programs.load`),
     and by platform and rules the fields of the trace for those (`lowered_for`)."""
     placed: BoundedCache[object, object] = field(default_factory=partial(BoundedCache, 64))
-    """What it closed over, on the devices of each launch, by the same."""
+    """The captured values on the devices of each launch, by the same keys."""
     _artifacts: dict[
         tuple[Version | None, EntryAttributes | None], tuple[bytes, Mapping[int, HostCallback]]
     ] = field(default_factory=dict)
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
-        """What within the program says which devices it runs on."""
+        """The claims: facts within the program that determine its devices."""
         return tuple(claim for claim in self.marks if isinstance(claim, Claim))
 
     @cached_property
@@ -102,7 +102,7 @@ class Staged:
         return tuple([(p.type.shape, p.type.dtype, p.weak) for p in self.parameters])
 
     def program(self, client: Client, launch: Launch) -> Program:
-        """Returns the program as ``client`` takes it: a portable artifact of its version."""
+        """Returns the program as ``client`` accepts it: a portable artifact of its version."""
         version = client.capabilities.stablehlo_current_version
         attributes = entry_attributes(self.plan, self.types, self.output_types, launch)
         if self.out_shardings and "unreduced" in self.text:
@@ -121,10 +121,10 @@ class Staged:
         return [self.plan.kept[i] for i in donated_parameters(self.module_for(launch), (ALIAS,))]
 
     def sharing_compiled(self, compiled: BoundedCache[object, Any]) -> Staged:
-        """Returns the trace with what was lowered and compiled of an equal one, in ``compiled``.
+        """Returns the trace with an equal one's lowered and compiled programs, ``compiled``.
 
-        What they closed over may differ, which programs take as arguments. Python functions that
-        programs call belong to executables: such traces have their own.
+        The captured values may differ, since they are arguments of the programs. Python functions
+        that programs call belong to executables: such traces keep their own.
         """
         if self.callbacks:
             return self
@@ -144,12 +144,12 @@ class Staged:
         return not self.plan.is_trivial and (self.asks_platform or has_rules())
 
     def lowered_for(self, platforms: Sequence[str]) -> Staged:
-        """Returns the trace as a platform compiles it, by the names of the platform.
+        """Returns the trace in the form that a platform compiles; ``platforms`` are its names.
 
-        Conditionals on the platform are resolved, and operations replaced by what the lowerings
-        that are registered for it give. Each combination of those has what was compiled of it for
-        itself. The trace itself is returned where there is nothing to do. Raises `Unimplemented`
-        where a conditional has no branch for it, and `ProgramError` for what lowerings raise.
+        Conditionals on the platform are resolved, and operations replaced by the results of the
+        platform's registered lowerings. Each combination of lowerings has its own compiled
+        programs. Returns the trace itself if nothing changes. Raises `Unimplemented` if a
+        conditional has no branch for the platform, and `ProgramError` for errors of lowerings.
         """
         if self.plan.is_trivial:
             return self
@@ -185,7 +185,7 @@ class Staged:
     def program_at(
         self, version: Version | None, attributes: EntryAttributes | None = None
     ) -> Program:
-        """Returns the program as a portable artifact that a reader of ``version`` takes."""
+        """Returns the program as a portable artifact that a reader of ``version`` accepts."""
         found = self._artifacts.get((version, attributes))
         if found is None:
             with record_stage(monitoring.LOWER, self.plan.name):

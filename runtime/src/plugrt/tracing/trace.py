@@ -110,8 +110,8 @@ class Trace(MappedAxes):
         self.root: Scope
         """The body of ``main``."""
         self.captured: dict[object, Captured] = {}
-        """What the function closed over and is a trailing parameter of the program: by id, an array
-        by the ids of its buffers and of its aval."""
+        """The captured values, which are trailing parameters of the program: by id, an array by the
+        ids of its buffers and of its aval."""
         self.reads: set[Life] = set()
         """Of the arrays whose values the function got; each ends with an assignment."""
         self.aliases: dict[int, Captured] = {}
@@ -119,7 +119,7 @@ class Trace(MappedAxes):
         self.callbacks: dict[int, HostCallback] = {}
         """The Python functions that the program calls, by number."""
         self.claims = OperationClaims()
-        """What within the program says which devices it runs on, and the pmaps there."""
+        """The facts within the program that determine its devices, and its pmaps."""
         self.asked: AskedShardings | None = None
         """Shardings that the program has for its arguments and results."""
         self.uses_chlo = False
@@ -127,14 +127,15 @@ class Trace(MappedAxes):
         self.has_keys = False
         """Whether any value is an array of random keys."""
         self.asks_platform = False
-        """Whether it has what is resolved when a platform is known: conditionals on it, and
-        operations of plugrt's own."""
+        """Whether it has operations to resolve once the platform is known: conditionals on it, and
+        plugrt's own operations."""
         self._types: dict[ir.Type, TensorType] = {}
         self._mlir_types: dict[tuple[tuple[int, ...], np.dtype[np.generic]], ir.Type] = {}
         self._locations: dict[tuple[int, int], tuple[ir.Location, CodeType]] = {}
-        """By the id of the code, which is kept: a code's hash is that of all its constants."""
+        """By the id of the code object, which is kept alive; its hash would hash all its constants.
+        """
         self._outer: Trace | None = None
-        """The trace within which this one is built: its tracers can be captured."""
+        """The trace within which this one is built; its tracers can be captured."""
         self.of_finalizer = False
         """Whether a finaliser that the garbage collector runs builds it."""
         self.types: ShardingTypes | None = None
@@ -145,8 +146,8 @@ class Trace(MappedAxes):
         self.channels = 0
         """How many collectives of partitions there are: each has a channel."""
         self.functions: dict[int, tuple[object, str, Sequence[AnyClaim]]] = {}
-        """Inner jitted functions that are in the module: what was traced, by id, its name, and
-        what each of its calls claims."""
+        """Inner jitted functions in the module: the traced function, by id, its name, and the
+        claims of each of its calls."""
 
     def typed_over(self, mesh: AbstractMesh) -> ShardingTypes:
         """Returns the types of values, which are over Explicit axes of a mesh from here on."""
@@ -157,9 +158,9 @@ class Trace(MappedAxes):
     def run(self, build: Callable[[], R]) -> R:
         """Calls ``build`` with this as the thread's trace, and returns its result.
 
-        Python runs signal handlers where a Python function begins and after each call. So what
-        takes a change back here is written out, and calls functions in C alone: no interrupt comes
-        between a change and its ``try``, or before the last step of a ``finally``.
+        Python runs signal handlers where a Python function begins and after each call. So the code
+        that reverts a change is written inline here, and calls only C functions: no interrupt can
+        occur between a change and its ``try``, or before the last step of a ``finally``.
         """
         before = trace_state.trace
         self.of_finalizer = bool(running) and is_collecting_here()
@@ -176,8 +177,6 @@ class Trace(MappedAxes):
                 surroundings.change(trace_state, "trace", before)
             finally:
                 self._unknown.__exit__(None, None, None)
-
-    # --- scopes -------------------------------------------------------------------------------
 
     def run_inside(
         self, block: ir.Block, build: Callable[[Scope], R], *, isolated: bool = False
@@ -235,7 +234,7 @@ class Trace(MappedAxes):
         return found.value
 
     def _find_captured_value(self, tracer: Any, scope: Scope | None) -> ir.Value:
-        # Walks out to the tracer's scope; each isolated scope between takes it as an argument.
+        # Walks out to the tracer's scope; each isolated scope between adds it as an argument.
         if scope is None or tracer.scope is scope:
             return tracer._value
         if not scope.isolated:
@@ -247,8 +246,6 @@ class Trace(MappedAxes):
             if self.types is not None:
                 self.types.copy(argument, tracer._value)
         return found[1]
-
-    # --- types and locations ------------------------------------------------------------------
 
     def tensor_type(self, value: ir.Value) -> TensorType:
         """Returns the shape and dtype of an MLIR value."""

@@ -66,12 +66,12 @@ def stage(
     keep_unused: bool = False,
     forward: bool = True,
 ) -> Staged:
-    """Calls ``function`` with one tracer for each parameter and returns what it traced.
+    """Calls ``function`` with one tracer for each parameter and returns the trace.
 
-    ``axes`` are axis names bound for collectives, ``mesh`` the one that they are of. What no output
-    and no effect depends on is left out, parameters among it unless ``keep_unused``; outputs that
-    are arguments or what the function closed over bypass the program if ``forward``.
-    Raises what the function raises, and `NotAnArray` with the path of an output that is no array.
+    ``axes`` are axis names bound for collectives, ``mesh`` is their mesh. Removes operations on
+    which no output and no effect depends, and such parameters unless ``keep_unused``; if
+    ``forward``, outputs that are arguments or captured values bypass the program. Raises the
+    function's own exceptions, and `NotAnArray` with the path of an output that is no array.
     """
     with record_stage(monitoring.TRACE, name):
         trace = Trace(name, axes, mesh)

@@ -29,8 +29,8 @@ from plugrt.tracing.trace import Scope, Trace, current_trace, leak_message
 def check_constraint(trace: Trace, sharding: Sharding, what: str) -> None:
     """Raises `InvalidArgument` for a constraint that the surrounding shard_map contradicts.
 
-    A value there is the part of one device along the mapped axes: the compiler can divide it over
-    the others, whose names are those of that mesh alone.
+    A value there is the part of one device along the mapped axes: the compiler can divide it only
+    over the other axes, whose names come from that mesh.
     """
     mesh = trace.mesh
     if mesh is None or not trace.axes or sharding.num_devices == 1:
@@ -87,7 +87,7 @@ class Tracer(Methods):
         self.shape: tuple[int, ...] = tensor_type.shape
         self.dtype: np.dtype[Any] = tensor_type.dtype
         self.weak = weak
-        """Whether it stands for a Python scalar, whose dtype yields to that of other operands."""
+        """Whether it represents a Python scalar, whose dtype yields to other operands'."""
         self.scalar: Any = None
         """The 0-d host value that it stands for, where that is known."""
         self.memory_kind: str | None = None
@@ -138,9 +138,9 @@ class Tracer(Methods):
     def constrained(self, sharding: Sharding, what: str) -> Tracer:
         """Returns the value divided over devices as a sharding says; the program runs on those.
 
-        ``what`` names the function that asks for it, for messages. Raises `ShapeError` where the
-        shape does not divide, and `InvalidArgument` where a shard_map around contradicts. Over a
-        mesh of Explicit axes this is the type of the value.
+        ``what`` names the calling function, for messages. Raises `ShapeError` where the shape does
+        not divide, and `InvalidArgument` where a surrounding shard_map contradicts. Over a mesh of
+        Explicit axes this is the type of the value.
         """
         trace = self.trace
         check_constraint(trace, sharding, what)
@@ -205,12 +205,12 @@ class Tracer(Methods):
 
     @property
     def itemsize(self) -> int:
-        """Bytes an element takes on the host."""
+        """Bytes of one element on the host."""
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the whole array would take on the host."""
+        """Bytes of the whole array on the host."""
         return self.size * self.dtype.itemsize
 
     @property
@@ -337,7 +337,7 @@ _FAR = 1000
 
 
 class HasOrigin(Protocol):
-    """What is asked of a `Tracer`."""
+    """The attributes of a `Tracer` that these functions need."""
 
     @property
     def origin(self) -> str: ...
