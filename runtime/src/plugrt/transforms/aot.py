@@ -107,7 +107,7 @@ def compile_for(program: Program, target: Topology, options: CompileOptions) -> 
 
 
 def describe_devices(target: Topology) -> str:
-    """Returns how many devices of which kinds a topology has: ``4 x TPU v5 lite``."""
+    """Returns the number and kinds of a topology's devices: ``4 x TPU v5 lite``."""
     counts = Counter(device.kind for device in target.devices)
     return ", ".join(f"{count} x {kind}" for kind, count in counts.items()) or "no devices"
 
@@ -138,10 +138,10 @@ class AheadOfTime(CompiledBase):
 
     @property
     def input_shardings(self) -> Any:
-        """How each argument is divided, as ``(args, kwargs)``, over the mesh of the function.
+        """The sharding of each argument over the function's mesh, as ``(args, kwargs)``.
 
-        What was left to the compiler is as it chose for the topology. Raises `FailedPrecondition`
-        for a program that no mesh divides.
+        Includes the compiler's choices for the topology. Raises `FailedPrecondition` for a program
+        without a mesh.
         """
         return (self._shardings or self._refuse_shardings())[0]
 
@@ -175,9 +175,9 @@ class AheadOfTime(CompiledBase):
         return tuple(self._compiled.output_types)
 
     def cost_analysis(self) -> Mapping[str, OptionValue]:
-        """Returns ``flops``, ``bytes accessed`` and what else the backend states.
+        """Returns ``flops``, ``bytes accessed`` and the backend's other figures.
 
-        Where the backend states nothing, jaxlib counts in the optimised program.
+        If the backend states nothing, jaxlib counts in the optimised program.
         """
         return self.cost_and_source()[0]
 

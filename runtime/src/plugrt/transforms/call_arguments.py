@@ -14,7 +14,7 @@ from plugrt.execution.trees import pytrees
 
 
 def check_function(title: str, fun: object) -> None:
-    """Raises `ArgumentTypeError` for what cannot be traced, as JAX does."""
+    """Raises `ArgumentTypeError` for an object that cannot be traced, as JAX does."""
     if isinstance(fun, staticmethod):
         raise ArgumentTypeError(
             f"{title} got {fun!r}; a staticmethod cannot be traced: decorate with {title} first, "
@@ -34,7 +34,7 @@ def check_function(title: str, fun: object) -> None:
 
 
 def function_name(function: object) -> str:
-    """Returns the name of a function, also within `functools.partial`; else that of its type."""
+    """Returns the name of a function, also inside `functools.partial`; else its type's."""
     while isinstance(function, functools.partial):
         function = function.func
     return str(getattr(function, "__name__", type(function).__name__))

@@ -62,10 +62,10 @@ class ResultTypes:
         return [np.zeros(promised.shape, promised.dtype) for promised in self.types]
 
     def check(self, returned: object) -> list[npt.NDArray[Any]]:
-        """Returns the leaves of what the function returned, row-major and of the promised types.
+        """Returns the leaves of the function's result, row-major and with the promised types.
 
-        Number, shapes and dtypes are compared; the structure is the promised one, as in JAX.
-        Numbers of 64 bits pass for those of 32, Python's among them, unless ``enable_x64`` is on.
+        Number, shapes and dtypes are compared; the structure is the promised one, as in JAX. Unless
+        ``enable_x64`` is on, 64-bit numbers, including Python's, are accepted for 32-bit ones.
         """
         leaves = pytrees.leaves(returned)
         if len(leaves) != len(self.types):
@@ -131,17 +131,17 @@ def pure_callback(
 ) -> Any:
     """Returns ``callback(*args, **kwargs)``, called by the program while it runs.
 
-    ``callback`` is a function without side effects: the compiler may call it more than once, or
-    not at all. It gets NumPy arrays of its own (JAX: its arrays, on a CPU) in the pytrees of
-    ``args`` and ``kwargs``, and returns arrays like the leaves of ``result_shape_dtypes``, a
-    pytree of things with shape and dtype (`ShapeDtypeStruct`). It may itself use plugrt.
+    ``callback`` is a function without side effects: the compiler may call it more than once, or not
+    at all. It receives its own NumPy arrays (JAX: its arrays, on a CPU) in the pytrees of ``args``
+    and ``kwargs``, and returns arrays like the leaves of ``result_shape_dtypes``, a pytree of
+    objects with shape and dtype (`ShapeDtypeStruct`). It may itself use plugrt.
 
-    Under ``jit``, ``pmap`` and control flow the program calls it; number, shapes and dtypes of what
-    it returns are checked then, and an exception is the `Internal` error of the launch, with the
-    traceback of the function and the line of this call. Elsewhere Python calls it at once (JAX:
-    by a program), on any backend, and exceptions are its own. ``sharding`` names the one device of
-    a program that has one; ``vmap_method`` is checked and of no account, since plugrt has no
-    ``vmap``. Raises `Unimplemented` where the program is compiled for a backend that cannot call
+    Under ``jit``, ``pmap`` and control flow the program calls it; number, shapes and dtypes of its
+    results are checked then, and an exception becomes the `Internal` error of the launch, with the
+    function's traceback and the line of this call. Elsewhere Python calls it at once (JAX: by a
+    program), on any backend, and its exceptions propagate. ``sharding`` names the one device of a
+    program that has one; ``vmap_method`` is checked and has no effect, since plugrt has no
+    ``vmap``. Raises `Unimplemented` if the program is compiled for a backend that cannot call
     Python. As ``jax.pure_callback``.
 
     >>> plugrt.pure_callback(np.sort, plugrt.ShapeDtypeStruct((3,), "int32"), xp.asarray([3, 1, 2]))

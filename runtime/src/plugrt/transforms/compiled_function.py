@@ -25,7 +25,7 @@ from plugrt.transforms.stage_info import CompiledInfo, StageInfo, TracedFunction
 
 @with_checked_methods
 class Compiled(CompiledInfo, StageInfo, SavableCall):
-    """A compiled program that takes arguments of exactly the types it was compiled for."""
+    """A compiled program, for arguments of exactly the types for which it was compiled."""
 
     def __init__(self, traced: TracedFunction, program: LoadedProgram) -> None:
         staged = traced.staged
@@ -71,9 +71,9 @@ class Compiled(CompiledInfo, StageInfo, SavableCall):
         return self._runtime
 
     def cost_analysis(self) -> Mapping[str, OptionValue]:
-        """Returns ``flops``, ``bytes accessed`` and what else the backend states.
+        """Returns ``flops``, ``bytes accessed`` and the backend's other figures.
 
-        Where it states nothing, XLA counts in the program before it is optimised.
+        If it states nothing, XLA counts in the program before optimisation.
         """
         try:
             return super().cost_analysis()

@@ -24,14 +24,14 @@ def callback(
     partitioned: bool = False,
     **kwargs: object,
 ) -> Callable[..., None] | None:
-    """Calls ``callback(*args, **kwargs)`` from the program, for its side effect alone.
+    """Calls ``callback(*args, **kwargs)`` from the program, only for its side effect.
 
-    It gets NumPy arrays of its own for arrays and numbers, and everything else as it is. Calls that
-    are ``ordered`` happen in the order of the program. What it returns is of no account. Without a
-    function it returns one with these settings, which takes the function and its arguments.
-    In a program that `jit` divides over devices it gets whole arrays, once; with ``partitioned``
-    each device calls with the parts that it has, and nothing is gathered. Otherwise as
-    `io_callback`; as ``jax.debug.callback``.
+    It receives its own NumPy arrays for arrays and numbers, and other objects unchanged.
+    ``ordered`` calls run in program order. Its result is ignored. Without a function it returns a
+    function with these settings, which is called with the callback and its arguments. In a program
+    that `jit` divides over devices it is called once with whole arrays; with ``partitioned`` each
+    device calls it with its own parts, and nothing is gathered. Otherwise as `io_callback`; as
+    ``jax.debug.callback``.
     """
     if callback is not None:
         _call("debug.callback", callback, args, kwargs, ordered, partitioned)
@@ -56,10 +56,10 @@ def print(
     """Prints ``fmt.format(*args, **kwargs)`` from the program.
 
     ``fmt`` is no f-string: it is filled in while the program runs. Without placeholders in it, the
-    arguments follow it, if ``skip_format_check`` lets them. Arrays are printed by the
-    ``np.printoptions`` of the call. Raises `ArgumentError` for arguments that ``fmt`` does not
-    use, for places without an argument and for what is no format (JAX: Python's errors). The rest
-    is as in `callback`; as ``jax.debug.print``.
+    arguments follow it, if ``skip_format_check`` lets them. Arrays are printed with the
+    ``np.printoptions`` of the call. Raises `ArgumentError` for arguments that ``fmt`` does not use,
+    for placeholders without an argument and for an invalid format (JAX: Python's errors). Otherwise
+    as `callback`; as ``jax.debug.print``.
 
     >>> plugrt.jit(lambda x: plugrt.debug.print("x = {x:.1f}", x=x))(2)
     >>> plugrt.effects_barrier()
@@ -102,7 +102,7 @@ def _call(
         args, kwargs = pytrees.unflatten(spec, given)
         function(*args, **kwargs)
 
-    # Without the arrays: a program keeps the function, and those of a trace are no one's.
+    # Without the arrays: a program keeps the function alive, and nobody owns arrays of a trace.
     leaves_kept = [None if isinstance(leaf, ARRAYS) else leaf for leaf in leaves]
     call.__name__ = getattr(function, "__name__", repr(function))
     arrays = [leaves[i] for i in traced]

@@ -29,19 +29,19 @@ def ffi_call(
     custom_call_api_version: int = _TYPED_FFI,
     legacy_backend_config: str | None = None,
 ) -> Callable[..., Any]:
-    """Returns a function of arrays that calls what is registered as ``target_name``.
+    """Returns a function of arrays that calls the handler registered as ``target_name``.
 
     Its positional arguments are the arrays, its keywords the attributes of the call: text,
     booleans, numbers (NumPy's state their width), NumPy arrays and dicts of them.
-    ``result_shape_dtypes`` is something with shape and dtype, or a sequence of such, as the results
-    then are. Layouts order dimensions from the slowest to the fastest, None is row-major;
-    ``input_output_aliases`` maps arguments to the results that may take their memory. With
-    ``has_side_effect`` the call is made even if nothing uses its results. ``vmap_method`` is of no
-    account here.
+    ``result_shape_dtypes`` is an object with shape and dtype, or a sequence of them; the results
+    have the same form. Layouts order dimensions from the slowest to the fastest, None is row-major;
+    ``input_output_aliases`` maps arguments to the results that may reuse their memory. With
+    ``has_side_effect`` the call is made even if nothing uses its results. ``vmap_method`` has no
+    effect here.
 
     Raises `ArgumentError` for options that do not fit each other and the arguments,
     `ArgumentTypeError` for results without shape and dtype, `DtypeError` and `UnsupportedDtype` for
-    dtypes that arrays cannot have, and the backend's error for a name that nobody registered there.
+    dtypes that arrays cannot have, and the backend's error for a name that is not registered there.
     As ``jax.ffi.ffi_call``.
     """
     if not isinstance(target_name, str):

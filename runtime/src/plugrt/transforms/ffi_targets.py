@@ -30,26 +30,26 @@ def register_ffi_target(
     api_version: int = 1,
     **kwargs: object,
 ) -> None:
-    """Makes ``fn`` the function that custom calls to ``name`` call on a platform, for good.
+    """Registers ``fn`` as the handler of custom calls to ``name`` on a platform, permanently.
 
     ``fn`` is a PyCapsule of a C function of type ``XLA_FFI_Handler`` (`pycapsule` makes one), a
-    dict of such by stage (``"instantiate"``, ``"prepare"``, ``"initialize"`` and ``"execute"``,
-    which is always there), or (not in JAX) a Python function of (arguments, results, attributes):
-    read-only NumPy arrays, arrays to be filled in, and the attributes of the call. ``platform`` is
-    that of clients (`plugrt.default_backend`): ``"cpu"`` is the cpu plugin and any PJRT library for
-    CPUs. A client is given it with the first program that names it, whose compilation is
-    `Unimplemented` where the backend takes no handlers (capability custom_calls), no Python
-    functions (host_callbacks), no stages, or has another version of XLA's FFI than the C function
-    was compiled for. On devices with memory of their own a Python function gets copies.
+    dict of them by stage (``"instantiate"``, ``"prepare"``, ``"initialize"`` and the required
+    ``"execute"``), or (not in JAX) a Python function of (arguments, results, attributes): read-only
+    NumPy arrays, arrays to fill in, and the attributes of the call. ``platform`` is a platform of
+    clients (`plugrt.default_backend`): ``"cpu"`` is the cpu plugin and any PJRT library for CPUs. A
+    client receives it with the first program that names it; that compilation raises `Unimplemented`
+    if the backend supports no handlers (capability custom_calls), no Python functions
+    (host_callbacks) or no stages, or has another version of XLA's FFI than the C function was
+    compiled for. On devices with their own memory a Python function gets copies.
 
-    ``"instantiate"`` runs once for each call in an executable, with the attributes alone; the state
-    that it sets, of a type that `register_ffi_type` made known, is what the other stages get at
-    each launch, and is deleted with the executable. XLA's CPU backends call neither ``"prepare"``
-    nor ``"initialize"``, under JAX as well.
+    ``"instantiate"`` runs once for each call in an executable, with only the attributes; the state
+    that it sets, of a type registered by `register_ffi_type`, is passed to the other stages at each
+    launch, and is deleted with the executable. XLA's CPU backends call neither ``"prepare"`` nor
+    ``"initialize"``, under JAX as well.
 
-    Raises `AlreadyExists` where another function has the name, `ArgumentTypeError` for an ``fn`` of
-    another kind, `ArgumentError` for a stage that there is not and a dict without ``"execute"``,
-    and `Unimplemented` for ``api_version`` 0, XLA's older custom calls. As
+    Raises `AlreadyExists` if another function has the name, `ArgumentTypeError` for an ``fn`` of
+    another kind, `ArgumentError` for an unknown stage and a dict without ``"execute"``, and
+    `Unimplemented` for ``api_version`` 0, XLA's older custom calls. As
     ``jax.ffi.register_ffi_target``.
     """
     _require_text("register_ffi_target", name, platform)
@@ -59,7 +59,7 @@ def register_ffi_target(
 
 
 def read_handler(name: str, fn: object, api_version: int) -> Handler | int | HandlerStages:
-    """Returns what `register_ffi_target` takes as a Python function or by addresses of C's."""
+    """Returns the argument of `register_ffi_target` as a Python function or C addresses."""
     if api_version != _TYPED:
         raise Unimplemented(
             f"the custom call {name!r} of api_version {api_version!r}: handlers are those of XLA's "
@@ -120,9 +120,9 @@ def _address(capsule: object) -> int:
 def pycapsule(funcptr: Any) -> object:
     """Returns a function of a library that ``ctypes`` loaded as a PyCapsule. As in ``jax.ffi``.
 
-    A ``ctypes.c_void_p`` is the address of anything else: of an ``XLA_FFI_TypeId``, say. Raises
-    `ArgumentTypeError` for what is neither, and `ArgumentError` for a null pointer. The function
-    and its library stay loaded.
+    A ``ctypes.c_void_p`` may be the address of another object, such as an ``XLA_FFI_TypeId``.
+    Raises `ArgumentTypeError` for any other object, and `ArgumentError` for a null pointer. The
+    function and its library stay loaded.
     """
     make: Any = ctypes.pythonapi.PyCapsule_New
     make.restype = ctypes.py_object
@@ -157,23 +157,23 @@ def include_dir() -> str:
 def register_ffi_type(
     name: str, type_registration: Mapping[str, object], platform: str = "cpu"
 ) -> None:
-    """Makes a type of the states of handlers known on a platform, for good.
+    """Registers a type of handlers' states on a platform, permanently.
 
     ``type_registration`` has PyCapsules of pointers (`pycapsule` makes them): ``"type_id"`` of the
     handler's ``XLA_FFI_TypeId``, which is 0 and then written when the first program that names a
     registered handler is compiled; ``"type_info"`` of its ``XLA_FFI_TypeInfo``, whose function
-    deletes a state together with the executable: a handler cannot set a state without.
+    deletes a state together with the executable: a handler cannot set a state without it.
 
-    Raises `AlreadyExists` where the name is registered with other pointers, `ArgumentTypeError` for
-    what is no capsule, `ArgumentError` for other keys and for an ``XLA_FFI_TypeInfo`` that is too
-    small to be one. As ``jax.ffi.register_ffi_type``.
+    Raises `AlreadyExists` if the name is registered with other pointers, `ArgumentTypeError` for an
+    object that is no capsule, `ArgumentError` for other keys and for an ``XLA_FFI_TypeInfo`` that
+    is too small to be one. As ``jax.ffi.register_ffi_type``.
     """
     _require_text("register_ffi_type", name, platform)
     _register_type(name, *read_type(name, type_registration), platform)
 
 
 def read_type(name: str, type_registration: object) -> tuple[int, int | None]:
-    """Returns what `register_ffi_type` takes as the addresses of the id and of the functions."""
+    """Returns the argument of `register_ffi_type` as the addresses of id and functions."""
     if not isinstance(type_registration, Mapping) or not all(
         map(is_capsule, type_registration.values())
     ):

@@ -29,23 +29,22 @@ def from_jax(
     backend: str | None = None,
     compiler_options: Mapping[str, str | bool | int | float] | None = None,
 ) -> JitFunction[P, R]:
-    """Returns a function written with JAX as one that plugrt runs, on its arrays and backends.
+    """Converts a function written with JAX to one that plugrt runs, on its arrays and backends.
 
-    JAX traces ``fun`` and lowers it, with no backend of its own; what it makes is compiled and
+    JAX traces ``fun`` and lowers it, without a backend of its own; the module is compiled and
     launched as `plugrt.jit` does, once for each kind of arguments (shapes, dtypes, structure,
-    static values) and combination of JAX's settings. ``fun`` may be what ``jax.grad``,
-    ``jax.vmap``, ``jax.checkpoint`` or ``jax.jit`` returned; what that donates is donated. Pytrees
-    are JAX's, with the classes registered there. The parameters are those of `plugrt.jit`; the
-    result can be called in functions of `plugrt.jit` and `plugrt.pmap`, and has ``lower``,
-    ``trace`` and ``eval_shape``.
+    static values) and combination of JAX's settings. ``fun`` may be a result of ``jax.grad``,
+    ``jax.vmap``, ``jax.checkpoint`` or ``jax.jit``, whose donations apply. Pytrees are JAX's, with
+    the classes registered there. The parameters are those of `plugrt.jit`; the result can be called
+    in functions of `plugrt.jit` and `plugrt.pmap`, and has ``lower``, ``trace`` and ``eval_shape``.
 
-    What JAX divides over a mesh (``in_shardings``, ``with_sharding_constraint``, ``shard_map``)
-    runs on as many devices: those of arguments that are over a mesh, else the first ones of
-    ``backend``. ``jax.sharding.AbstractMesh`` needs no devices of JAX's.
+    A program that JAX divides over a mesh (``in_shardings``, ``with_sharding_constraint``,
+    ``shard_map``) runs on as many devices: the devices of arguments over a mesh, else the first
+    ones of ``backend``. ``jax.sharding.AbstractMesh`` needs no JAX devices.
 
-    JAX's rules hold for what the function computes: with ``jax_enable_x64`` off, 64-bit arguments
-    are narrowed, with a warning. Static arguments of a ``jax.jit`` within are to be named here too.
-    Raises `MissingJaxExtra` without jax, what ``fun`` raises while it is traced, `Unimplemented`
+    The function computes by JAX's rules: with ``jax_enable_x64`` off, 64-bit arguments are
+    narrowed, with a warning. Static arguments of an inner ``jax.jit`` must be named here, too.
+    Raises `MissingJaxExtra` without jax, exceptions of ``fun`` while it is traced, `Unimplemented`
     for callbacks to Python, `DeviceMismatch` for arguments on another number of devices than a mesh
     has, `NotAnArray` for typed keys.
 

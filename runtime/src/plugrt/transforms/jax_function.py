@@ -52,7 +52,7 @@ _LEAVES = frozenset((Array, Tracer, np.ndarray, bool, int, float, complex))
 def adopt_classes(value: object) -> bool:
     """Registers with plugrt the classes in a pytree that only JAX knows as containers.
 
-    Returns whether there were any. They stay registered, so that `plugrt.jit` takes them as well.
+    Returns whether there were any. They stay registered, so that `plugrt.jit` accepts them as well.
     """
     found = False
     while new := {type(leaf): leaf for leaf in pytrees.leaves(value) if _is_container(leaf)}:
@@ -67,7 +67,7 @@ def _is_container(leaf: object) -> bool:
 
 
 def _flatten(value: object) -> tuple[list[Any], Any]:
-    """Returns the children of a container, and what JAX makes it of again."""
+    """Returns the children of a container, and the data from which JAX rebuilds it."""
     return jax.tree_util.tree_flatten(value, is_leaf=lambda x: x is not value)
 
 
@@ -98,12 +98,12 @@ _FLOAT64 = np.dtype(np.float64)
 
 @dataclass(slots=True, kw_only=True)
 class JaxBound(FlatCall):
-    """A call of a function that JAX traces, with what else its program depends on."""
+    """A call of a function that JAX traces, with the other facts on which its program depends."""
 
     platform: str
     """The platform that JAX lowers for."""
     wide: frozenset[int]
-    """The numbers of Python's scalars among the leaves, where JAX takes these with 64 bits."""
+    """The numbers of the leaves that are Python scalars to which JAX gives 64 bits."""
 
     @property
     def static_key(self) -> tuple[Any, ...]:
@@ -121,7 +121,7 @@ class JaxFunction(JitFunction[P, R]):
         settings: tuple[Any, ...],
         **options: Any,
     ) -> None:
-        """``settings`` are `read_settings`, ``options`` those of `JitFunction`."""
+        """``settings`` are a result of `read_settings`, ``options`` are `JitFunction`'s."""
         super().__init__(function, rules, kind=("from_jax", settings), **options)
         self._settings = settings
         self._options = options
@@ -162,8 +162,6 @@ class JaxFunction(JitFunction[P, R]):
             found = self._others.setdefault(settings, made)
         return found
 
-    # --- hooks of JitFunction -------------------------------------------------------------
-
     _static_hint = (
         "; where a model holds functions beside arrays (Equinox), pass the arrays alone: "
         "arrays, rest = equinox.partition(model, equinox.is_array)"
@@ -191,7 +189,7 @@ class JaxFunction(JitFunction[P, R]):
         return JaxBound(*call, platform=self._platform(bound), wide=wide)
 
     def _platform(self, bound: FlatCall) -> str:
-        """Returns what JAX calls the platform of a call: that of the device, or the default's."""
+        """Returns JAX's name for the platform of a call: the device's platform, or the default."""
         device = self._where()
         shardings = [
             x.sharding

@@ -32,7 +32,7 @@ from plugrt.stablehlo.modules import bytecode
 from plugrt.stablehlo.regions import operations_within
 from plugrt.tracing.tracer import Tracer
 
-# Programs and messages name the lines of users, not those of plugrt that JAX is called from.
+# Programs and messages name lines of users, not lines of plugrt that call JAX.
 jax.extend.source_info_util.register_exclusion(__file__)
 
 SETTINGS = (
@@ -61,7 +61,7 @@ read_settings: Callable[[], tuple[Any, ...]] = functools.partial(
 
 
 class _AbsentClient:
-    """The client of an `_AbsentDevice`, of which it has that one: JAX 0.9 counts them."""
+    """The client of an `_AbsentDevice`, its only device: JAX 0.9 counts them."""
 
     def __init__(self, device: _AbsentDevice) -> None:
         self.platform = device.platform
@@ -84,11 +84,11 @@ class _AbsentClient:
 
 
 class _AbsentDevice:
-    """The device that JAX is told to lower for, by its platform: there is no such device.
+    """A stand-in device that makes JAX lower for its platform; there is no such device.
 
-    JAX asks the default device for its platform even where a lowering names one, and would start
-    its backends to find a default. It takes as ``jax.default_device`` any object whose class is
-    called a Device.
+    JAX reads the platform of the default device even if a lowering names one, and would start its
+    backends to find a default. It accepts as ``jax.default_device`` any object whose class is named
+    Device.
     """
 
     def __init__(self, platform: str) -> None:
@@ -153,9 +153,9 @@ def describe_type(shape: tuple[int, ...], dtype: np.dtype[Any], weak: bool) -> j
 
 
 def canonical_dtype(dtype: np.dtype[Any], weak: bool) -> np.dtype[Any]:
-    """Returns the dtype that JAX has in the place of one: with jax_enable_x64 off, of 32 bits.
+    """Returns the dtype that JAX uses in place of another: with jax_enable_x64 off, of 32 bits.
 
-    What is weak, as Python's scalars are, has the width that JAX gives these.
+    Weak values, such as Python scalars, have the width that JAX gives them.
     """
     if is_key_dtype(dtype):
         theirs: Any = jax.random.key_dtype(dtype.impl)
@@ -231,9 +231,10 @@ class JaxTracing:
     def lower(
         self, args: Sequence[object], kwargs: Mapping[str, object], platform: str
     ) -> JaxModule:
-        """Returns the function lowered for tracers of plugrt's in the place of its arrays.
+        """Returns the function lowered for plugrt's tracers in place of arrays.
 
-        Raises what the function raises, and `Unimplemented` for what cannot run elsewhere.
+        Raises the function's own exceptions, and `Unimplemented` for operations that cannot run
+        outside of JAX.
         """
         args, kwargs = self._abstract(args, kwargs)
         with _hide_devices(platform):

@@ -74,26 +74,25 @@ def jit(
 
     Arguments and results are arrays, scalars and pytrees of them; static arguments are hashable
     values that a program is specialised for. Programs are cached by the structure, shapes, dtypes
-    and placement of the arguments, the static values and the configuration, and the cache is
-    shared by all jits of one function with the same options.
+    and placement of the arguments, the static values and the configuration, and the cache is shared
+    by all jits of one function with the same options.
 
     The parameters are ``jax.jit``'s. ``compiler_options`` are options of the backend's compiler by
-    name, such as ``{"xla_cpu_enable_fast_math": True}``; it refuses those that it does not know.
-    ``in_shardings`` and ``out_shardings`` are shardings for the positional arguments and the
-    results, or pytree prefixes of them: with `NamedSharding` the program is divided over the
-    devices of its mesh. What they leave out follows the arguments: those that lie on the devices of
-    a mesh stay as they are, and the compiler chooses how uncommitted ones and results are
-    divided. A committed argument that is divided alike over
-    other devices is moved; one that is divided otherwise is refused. They take a single device's
-    sharding, too, also one of another memory, or a `plugrt.layout.Format`: a layout for
-    each argument and result, or ``Layout.AUTO``, which the compiler chooses. Without one, committed
-    arguments are taken as they lie, and results have the default layout, but for one that is an
-    argument: it stays as it is, where JAX copies it to the default. Formats are those of the
-    outermost call. ``inline`` puts
-    the body in place when another traced function calls it, instead of a call to a function of the
-    module. Raises `ArgumentTypeError` for what is no function, `ArgumentError` for wrong argument
-    numbers or names. Calls raise `DeviceMismatch` where shardings, a ``device`` of an inner jit
-    and committed arguments are of different devices.
+    name, such as ``{"xla_cpu_enable_fast_math": True}``; it refuses unknown ones. ``in_shardings``
+    and ``out_shardings`` are shardings for the positional arguments and the results, or pytree
+    prefixes of them: with `NamedSharding` the program is divided over the devices of its mesh.
+    Omitted shardings follow from the arguments: arguments on the devices of a mesh keep theirs, and
+    the compiler chooses the shardings of uncommitted arguments and of results. A committed argument
+    with the same division over other devices is moved; one with another division is refused. They
+    may also be a single device's sharding, also of another memory, or a `plugrt.layout.Format`: a
+    layout for each argument and result, or ``Layout.AUTO``, for which the compiler chooses. Without
+    one, committed arguments keep their layouts, and results have the default layout, except a
+    result that is an argument: it keeps its layout, where JAX copies it to the default. Only the
+    Formats of the outermost call apply. ``inline`` inserts the body when another traced function
+    calls it, instead of a call to a function of the module. Raises `ArgumentTypeError` for an
+    object that is no function, `ArgumentError` for wrong argument numbers or names. Calls raise
+    `DeviceMismatch` if shardings, a ``device`` of an inner jit and committed arguments have
+    different devices.
 
     >>> double = plugrt.jit(lambda x: 2 * x)
     >>> double(xp.asarray([1.0, 2.0]))
@@ -189,7 +188,7 @@ def _wrap(
 
 
 def require_device(title: str, device: Device | None) -> Device | None:
-    """Returns the option ``device``; raises `InvalidArgument` for what is none."""
+    """Returns the option ``device``; raises `InvalidArgument` for an object that is no device."""
     if device is not None and not isinstance(device, Device):
         raise InvalidArgument(f"{title}'s device must be one of plugrt.devices(); got {device!r}")
     return device

@@ -48,7 +48,7 @@ class FormatPrefix:
         self._none_is_whole = none_is_whole
         self._leaves = [_read(leaf, what) for leaf in found]
         self.key = (tuple(self._leaves), spec)
-        """What is equal for equal prefixes."""
+        """Equal for equal prefixes."""
         for sharding in self.shardings if what == "in_shardings" else ():
             if isinstance(sharding, NamedSharding):
                 sharding.require_whole()
@@ -105,10 +105,10 @@ def _has_layout(leaf: _Leaf) -> bool:
 def ask_shardings(
     bound: FlatCall, count: int, out: object, prefixes: tuple[FormatPrefix, FormatPrefix]
 ) -> AskedShardings | None:
-    """Returns the sharding that is asked for of each argument and each result; None without any.
+    """Returns the requested sharding of each argument and each result; None without any.
 
-    ``count`` is that of the flat arguments; ``out`` is a pytree in the form of the results. Raises
-    `StructureError` where the prefixes do not fit them.
+    ``count`` is the number of flat arguments; ``out`` is a pytree in the form of the results.
+    Raises `StructureError` if the prefixes do not match them.
     """
     before, after = prefixes
     asked = spread_arguments(before, bound, count)

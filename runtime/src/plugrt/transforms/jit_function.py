@@ -60,10 +60,10 @@ class JitFunction(StagedFunction[P, R]):
         of_with: bool = False,
         kind: tuple[Any, ...] = (),
     ) -> None:
-        """``formats`` are those of arguments and results, where there are layouts or memories.
+        """``formats`` are the Formats of arguments and results, if there are layouts or memories.
 
-        It runs on the mesh of ``with mesh:`` if ``of_with``. Programs are shared by those of one
-        ``kind``.
+        It runs on the mesh of ``with mesh:`` if ``of_with``. Functions of one ``kind`` share
+        programs.
         """
         self._of_with = of_with
         self._formats = formats
@@ -90,8 +90,6 @@ class JitFunction(StagedFunction[P, R]):
             forward=formats is None or all(prefix.is_plain for prefix in formats),
             compiler_options=compiler_options,
         )
-
-    # --- hooks of StagedFunction ------------------------------------------------------------
 
     def _call_in_trace(self, trace: Trace, args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
         if self._compiler_options:

@@ -19,22 +19,22 @@ _NO_MESH = AbstractMesh((), ())
 
 
 class set_mesh(Scope):  # a function for its users, as in JAX
-    """Makes a mesh that of this thread's calls: from now on, or for a ``with`` block.
+    """Sets the mesh of this thread's calls: from now on, or for a ``with`` block.
 
-    What names no device runs on the mesh then, divided over its devices: jitted functions,
-    operators and functions of `plugrt.array_api`, on host data and on uncommitted arrays, which
-    each device has whole unless a sharding says otherwise. Committed arguments and shardings of
-    other devices are refused. A `PartitionSpec` by itself means this mesh, in ``in_shardings`` and
-    ``out_shardings`` of `jit`, `with_sharding_constraint` and `device_put`, and `shard_map` takes
-    it where it is given none. `pmap` has devices of its own.
+    Calls without an explicit device then run on the mesh, divided over its devices: jitted
+    functions, operators and functions of `plugrt.array_api`, on host data and on uncommitted
+    arrays, which are replicated unless a sharding states otherwise. Committed arguments and
+    shardings of other devices are refused. A `PartitionSpec` by itself means this mesh, in
+    ``in_shardings`` and ``out_shardings`` of `jit`, `with_sharding_constraint` and `device_put`,
+    and `shard_map` uses it by default. `pmap` has its own devices.
 
-    None ends it. The call itself sets the mesh, and the end of a ``with`` block restores what was
-    before, also after an exception. Other threads keep theirs. As ``jax.set_mesh``; `device_put`
-    and `array_api.asarray` without a place leave data on the default device, uncommitted, where
-    JAX's ``asarray`` copies them to each device at once.
+    None unsets it. The call itself sets the mesh, and the end of a ``with`` block restores the
+    previous one, also after an exception. Other threads keep theirs. As ``jax.set_mesh``;
+    `device_put` and `array_api.asarray` without a target put data on the default device,
+    uncommitted, where JAX's ``asarray`` copies them to each device at once.
 
-    Raises `ArgumentTypeError` for what is no mesh, `InvalidArgument` for one with ``Manual`` axes,
-    and `ArgumentError` within a traced function.
+    Raises `ArgumentTypeError` for an object that is no mesh, `InvalidArgument` for one with
+    ``Manual`` axes, and `ArgumentError` within a traced function.
 
     >>> from plugrt.sharding import PartitionSpec as P
     >>> with plugrt.set_mesh(plugrt.make_mesh((4,), ("x",))):

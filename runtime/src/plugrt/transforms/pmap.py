@@ -85,8 +85,6 @@ class PmapFunction(StagedFunction[P, R]):
                 )
         return traced
 
-    # --- hooks of StagedFunction ------------------------------------------------------------
-
     def _mapping(self, bound: FlatCall, types: Sequence[TensorType]) -> ReplicaMapping:
         return self._spec.mapping(self._rules.title, bound, self._rules.names(bound), types)
 
@@ -159,30 +157,31 @@ def pmap(
 
     The parameters are ``jax.pmap``'s. ``in_axes`` is a pytree prefix of the positional arguments
     (keywords are mapped over axis 0): an integer names the axis that is split, which the replica
-    does not see, and None gives every replica the whole. ``out_axes`` is a prefix of the results:
-    where the results of the replicas are stacked; None states that they are all equal, and gives
-    one, held by each device (reading it reads the first). Within ``fun``, the collectives of
-    `plugrt.lax` go by ``axis_name``. Static arguments are values that a program is specialised
-    for; donated ones give their memory to the results. ``global_axis_size`` is the size of the
+    does not have, and None gives every replica the whole. ``out_axes`` is a prefix of the results:
+    the axis along which the replicas' results are stacked; None states that they are all equal, and
+    gives one replicated array (reading it reads the first). Within ``fun``, the collectives of
+    `plugrt.lax` refer to ``axis_name``. Static arguments are values that a program is specialised
+    for; results may reuse the memory of donated ones. ``global_axis_size`` is the size of the
     mapped axis over all processes.
 
     Replicas run on the first devices of ``backend``, or on ``devices``, of that backend if both are
     given, whose number must then be the size of the mapped axis. Results have a `NamedSharding`
-    over a mesh of these devices with one axis, ``axis_name``, and calls on the same devices take
-    them as they are; other arguments (host data, arrays elsewhere) are distributed first. Its
-    compiled functions refuse committed arrays that are elsewhere, as ``jax.pmap``'s.
+    over a mesh of these devices with one axis, ``axis_name``, and calls on the same devices use
+    them directly; other arguments (host data, arrays elsewhere) are distributed first. Its compiled
+    functions refuse committed arrays on other devices, as ``jax.pmap``'s do.
 
     Deviations from JAX: ``axis_size`` suffices where no argument is mapped; negative axes count
-    from the end. In several processes it runs on all devices of the backend, of which the mapped
-    axis has the number of this process's; arguments and results are its slices, collectives go over
-    all, and ``devices=plugrt.local_devices()`` stays within it. Raises `ShapeError` where mapped
-    sizes differ, and `InvalidArgument` where there are fewer devices than replicas.
+    from the end. In several processes it runs on all devices of the backend; the size of the mapped
+    axis is the number of this process's devices; arguments and results are this process's slices,
+    collectives span all processes, and ``devices=plugrt.local_devices()`` stays within this
+    process. Raises `ShapeError` if mapped sizes differ, and `InvalidArgument` if there are fewer
+    devices than replicas.
 
     Within another pmap it maps over both axes, on a device for each pair; within jit, the whole
-    program is one of replicas, which gathers what it takes and gives, and warns of that. Under
+    program runs as replicas, gathers its arguments and results, and warns about it. Under
     ``config.disable_jit`` the function runs once, on arrays that have a value for each replica, and
     each operation is a launch on all; with ``donate_argnums`` or ``global_axis_size`` it is
-    compiled all the same.
+    compiled nevertheless.
 
     >>> total = plugrt.pmap(lambda x: lax.psum(x, "i"), axis_name="i")
     >>> total(xp.asarray([1.0, 2.0]))
@@ -279,8 +278,8 @@ def map_within(
 ) -> Any:
     """Returns the results of a function of slices, mapped over a new axis of replicas.
 
-    ``axes`` says for each operand where it is sliced, None where replicas take it whole. A result
-    whose axis in ``out_axes`` is None is each replica's own.
+    ``axes`` has for each operand the axis that is sliced, None if replicas use it whole. A result
+    whose axis in ``out_axes`` is None has a value for each replica.
     """
     _check_surroundings(trace, inner)
     assert trace.scope is not None

@@ -1,4 +1,4 @@
-"""Mapped axes of `pmap`: `AxisPrefix`, and what the axes make of shapes, with their checks."""
+"""Mapped axes of `pmap`: `AxisPrefix`, the shapes that result from the axes, and checks."""
 
 from __future__ import annotations
 

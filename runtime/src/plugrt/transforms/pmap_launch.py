@@ -1,4 +1,4 @@
-"""`AxisSpec`: what `pmap` is told of its axis; `ReplicaMapping`: a call's `Launch` that follows."""
+"""`AxisSpec`: the options of `pmap` for its axis; `ReplicaMapping`: a call's `Launch`."""
 
 from __future__ import annotations
 
@@ -90,11 +90,11 @@ class AxisSpec:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaMapping:
-    """How a call divides among devices.
+    """The mapping of one call to devices.
 
-    ``axes`` are the mapped axis of each flat argument, ``size`` that of the mapped axis, of which
-    this process has ``local_size``, and ``available`` the devices there are: those that the caller
-    has ``chosen``, or all. Arguments and results are of this process: its slices of the whole.
+    ``axes`` has the mapped axis of each flat argument; ``size`` is the mapped axis's size,
+    ``local_size`` the share of this process. ``available`` are the devices: the caller's choice
+    (``chosen``), or all. Arguments and results are this process's slices of the whole.
     """
 
     title: str
@@ -141,11 +141,12 @@ class ReplicaMapping:
         return call
 
     def launch(self, staged: Staged, out_axes: AxisPrefix, name: Hashable | None) -> Launch:
-        """Returns the launch of a traced replica on each device, those of pmaps within among them.
+        """Returns the launch of a traced replica on each device, also of inner pmaps.
 
-        ``staged`` is the trace of `of_parts`, and ``name`` the axis's. Raises `InvalidArgument`
-        (other numbers of replicas and devices), `ShapeError` (another local size than there are
-        devices), and `Unimplemented` where the program itself says where a value lies.
+        ``staged`` is the trace of `of_parts`, and ``name`` the axis's name. Raises
+        `InvalidArgument` if the numbers of replicas and devices differ, `ShapeError` if the local
+        size is not the number of local devices, and `Unimplemented` if the program itself states a
+        value's sharding.
         """
         title, types = self.title, staged.output_types
         for claim in staged.claims:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from plugrt.interface import Device
 
 GuardLevel = Literal["allow", "log", "disallow", "log_explicit", "disallow_explicit"]
-"""What `transfer_guard` takes."""
+"""The levels of `transfer_guard`."""
 
 
 @with_argument_errors

@@ -31,13 +31,13 @@ from plugrt.transforms.stated_places import read_place, stated_place
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class ShapeDtypeStruct:
-    """Stands in for an array where only its shape and dtype (and placement) matter.
+    """Describes an array by its shape and dtype (and placement), without data.
 
     ``sharding`` is a sharding, also over an `AbstractMesh`; a `plugrt.layout.Format`, which has a
     layout as well; or a `PartitionSpec`, over the mesh in the context. As ``jax.ShapeDtypeStruct``.
 
-    Raises `ArgumentTypeError` for what is no shape, dtype or sharding, and `ShapeError` for a
-    sharding of more dimensions than the shape has.
+    Raises `ArgumentTypeError` for an object that is no shape, dtype or sharding, and `ShapeError`
+    for a sharding of more dimensions than the shape has.
 
     >>> x = plugrt.ShapeDtypeStruct((2, 3), "float32")
     >>> plugrt.jit(lambda x: x.sum(axis=0)).eval_shape(x).shape
@@ -48,7 +48,7 @@ class ShapeDtypeStruct:
     dtype: np.dtype[Any]
     sharding: Sharding | None
     weak_type: bool
-    """Whether the dtype yields to that of other arguments, as a Python number's does."""
+    """Whether the dtype yields to the other arguments' dtype, as a Python number's does."""
     _layout: Layout | None
 
     @with_argument_errors

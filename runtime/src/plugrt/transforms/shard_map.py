@@ -89,30 +89,31 @@ def shard_map(
     axis_names: Iterable[AxisName] = (),
     check_vma: bool = True,
 ) -> Any:
-    """Returns ``f``, which takes the parts of one device, as a function of whole arrays.
+    """Maps ``f``, a function of one device's parts, to a function of whole arrays.
 
     ``in_specs`` has a `PartitionSpec` for each positional argument, or a pytree prefix of them;
-    ``out_specs`` the same for the result. Where ``in_specs`` have None, ``f`` gets what was given,
-    which need not be an array; in ``out_specs`` it stands for no array. An axis that a spec of an
-    argument does not name gives each device along it the same part; one that a spec of a result
-    does not name says that all devices along it return the same. Within ``f`` the axes are bound:
+    ``out_specs`` the same for the result. For None in ``in_specs``, ``f`` receives the argument
+    unchanged, which need not be an array; in ``out_specs`` it means no array. Along an axis that an
+    argument's spec does not name, each device gets the same part; an axis that a result's spec does
+    not name states that all devices along it return the same. Within ``f`` the axes are bound:
     `plugrt.lax.psum` and the other collectives join devices along them. With ``axis_names`` only
-    those axes are; over the others the compiler divides ``f``, and specs do not name them.
+    those axes are bound; over the others the compiler divides ``f``, and specs do not name them.
 
-    With ``check_vma`` the types of values, ``typeof(x).mat``, say along which axes they differ: an
-    argument along those in its spec, and results of operations where an operand does.
-    `plugrt.lax.pcast` and collectives change that. What results are said to be the same is checked,
+    With ``check_vma`` the types of values, ``typeof(x).mat``, record along which axes they differ:
+    arguments along the axes in their specs, and results of operations along the operands' axes.
+    `plugrt.lax.pcast` and collectives change that. Results' specs are checked against these types,
     and carries of loops keep their types. Specs with ``unreduced`` and ``reduced`` are for
     arguments and results of such types, over Explicit axes. The call is a part of a traced
-    function, or is compiled by itself, also under `disable_jit`. Without ``mesh`` it is the one in
-    the context of the call; an `AbstractMesh` is over the devices of the arguments, or else the
-    first ones. Within another shard_map it is over the same mesh, and further axes of it: those in
-    ``axis_names``, or all that are not bound yet. As ``jax.shard_map``; shapes have to divide.
+    function, or is compiled by itself, also under `disable_jit`. The default ``mesh`` is the mesh
+    in the context of the call; an `AbstractMesh` uses the devices of the arguments, or else the
+    first ones. Within another shard_map it uses the same mesh, and binds further axes of it: those
+    in ``axis_names``, or all that are not bound yet. As ``jax.shard_map``; shapes must divide
+    evenly.
 
-    Raises `InvalidArgument` for axes that the mesh has not, `StructureError` for specs that are no
-    prefix, and, when it is called, `ShapeError` where a shape does not divide and `ArgumentError`
-    where a result differs along an axis that its spec leaves out, or the types of operands do not
-    fit together.
+    Raises `InvalidArgument` for axes that the mesh lacks, `StructureError` for specs that are no
+    prefix, and, when it is called, `ShapeError` if a shape does not divide evenly and
+    `ArgumentError` if a result differs along an axis that its spec omits, or if the types of
+    operands are not compatible.
 
     >>> from plugrt.sharding import PartitionSpec as P
     >>> mesh = plugrt.make_mesh((2,), ("x",))
@@ -257,7 +258,7 @@ class _WholeCall(JitFunction[..., Any]):
 
 
 class _Mapped:
-    """A function over a mesh: a part of what is traced, or compiled by itself."""
+    """A function over a mesh: part of an outer trace, or compiled separately."""
 
     def __init__(
         self,

@@ -52,12 +52,12 @@ def draw_sharding(
     width: int = 480,
     color_map: ColorMap | None = None,
 ) -> ShardingPicture:
-    """Returns a picture of which devices have which part of an array of one or two dimensions.
+    """Returns a picture of the devices' parts of an array of one or two dimensions.
 
-    The parts are ``width`` pixels wide in all, and as high as their proportions say, between a
-    quarter and four times that. A ``color_map`` is that of `visualize_sharding`, which prints the
-    same. JAX has no picture. Raises `ShapeError` for other shapes and for one that the sharding
-    does not divide, `ArgumentError` for a width that is not positive.
+    The parts are ``width`` pixels wide in all, and proportionally high, between a quarter and four
+    times that. ``color_map`` is as for `visualize_sharding`, which prints the same. JAX has no
+    picture. Raises `ShapeError` for other shapes and for one that the sharding does not divide,
+    `ArgumentError` for a width that is not positive.
 
     >>> from plugrt.sharding import NamedSharding, PartitionSpec as P
     >>> rows = NamedSharding(plugrt.make_mesh((2,), ("x",)), P("x"))
@@ -94,7 +94,7 @@ def draw_sharding(
 def _letter_sizes(
     parts: Sequence[Part], labels: Sequence[tuple[str, str]], scale: tuple[float, float]
 ) -> list[float]:
-    """Returns the sizes of the letters of a part's lines, those for which all parts have room."""
+    """Returns the letter sizes for a part's lines that fit in all parts."""
 
     def fit(line: int) -> float:
         return min(
@@ -117,7 +117,7 @@ def _draw(
     scale: tuple[float, float],
     colors: tuple[str, str],
 ) -> str:
-    """Returns one part: its rectangle, and the lines written in it for which there are letters."""
+    """Returns one part: its rectangle, and those of its lines that have letter sizes."""
     x, y = part.left * scale[0], part.top * scale[1]
     wide, high = (part.right - part.left) * scale[0], (part.bottom - part.top) * scale[1]
     step = 1.3 * max(letters, default=0.0)
@@ -156,9 +156,10 @@ def _caption(x: float, y: float, text: str, transform: str = "") -> str:
 def draw_array_sharding(
     arr: Array, *, width: int = 480, color_map: ColorMap | None = None
 ) -> ShardingPicture:
-    """Returns a picture of which devices have which part of an array; see `draw_sharding`.
+    """Returns a picture of the devices' parts of an array; see `draw_sharding`.
 
-    Raises as it does, and `NotAnArray` for what is no array on devices.
+    Raises the errors of `draw_sharding`, and `NotAnArray` for an object that is no array on
+    devices.
 
     >>> plugrt.debug.draw_array_sharding(xp.ones(3))
     ShardingPicture((3,), 1 parts)

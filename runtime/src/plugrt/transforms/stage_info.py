@@ -34,7 +34,7 @@ class ArgInfo:
 
 
 class TracedFunction(Protocol):
-    """What is asked of a `Traced`."""
+    """The attributes of a `Traced` that these classes need."""
 
     @property
     def staged(self) -> Staged: ...
@@ -64,8 +64,8 @@ def _argument_struct(aval: Aval) -> ShapeDtypeStruct:
 class StageInfo:
     """Arguments and results of a function that is traced, lowered or compiled.
 
-    The names are those of ``jax.stages``; shapes and dtypes are `plugrt.ShapeDtypeStruct`, where
-    JAX has ``ShapedArray``. Static arguments are left out.
+    The names are the same as in ``jax.stages``; shapes and dtypes are `plugrt.ShapeDtypeStruct`,
+    where JAX has ``ShapedArray``. Excludes static arguments.
     """
 
     @property

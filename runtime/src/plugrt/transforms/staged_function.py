@@ -50,10 +50,9 @@ def shared_pipeline(function: object, options: tuple[object, ...]) -> Pipeline[S
 
 
 class StagedFunction(Traceable[P, R]):
-    """A function that is traced, placed by a `Launch`, and compiled: one way for all of them.
+    """The base of functions that are traced, placed by a `Launch`, and compiled.
 
-    What a kind of them adds is what is traced (`_make_stager`), and where it is launched
-    (`_launch`).
+    A subclass defines the function to trace (`_make_stager`) and the launch (`_launch`).
     """
 
     def __init__(
@@ -86,7 +85,7 @@ class StagedFunction(Traceable[P, R]):
     def lower(self, *args: object, **kwargs: object) -> Lowered:
         """Returns the function traced for these arguments, ready to be compiled.
 
-        Arrays may be stood in for by anything with ``shape`` and ``dtype``.
+        Any object with ``shape`` and ``dtype`` may replace an array.
         """
         return self.trace(*args, **kwargs).lower()
 
@@ -114,8 +113,7 @@ class StagedFunction(Traceable[P, R]):
     def eval_shape(self, *args: object, **kwargs: object) -> Any:
         """Returns the pytree of results as shapes and dtypes, computing nothing.
 
-        They have the shardings that are known before the call: those of pmap, and of
-        ``out_shardings``.
+        They have the shardings that are known before the call, from pmap or ``out_shardings``.
         """
         return self._trace(args, kwargs).out_info
 
@@ -138,8 +136,6 @@ class StagedFunction(Traceable[P, R]):
     ) -> Callable[Rest, R]: ...
     def __get__(self, instance: object, owner: object = None) -> Any:
         return self if instance is None else MethodType(self, instance)
-
-    # --- the slow path of calls -------------------------------------------------------------
 
     def _call(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], token: Token, read: Sequence[Any]
@@ -173,8 +169,6 @@ class StagedFunction(Traceable[P, R]):
         traces, names = self._pipeline.traces, self._rules.names(bound)
         return explaining(make, self._function, head, traces, names)
 
-    # --- what kinds of them differ in -------------------------------------------------------
-
     _may_be_disabled = True
     """Whether ``config.disable_jit`` has the function run operation by operation."""
 
@@ -191,7 +185,7 @@ class StagedFunction(Traceable[P, R]):
         raise NotImplementedError
 
     def _widen(self, bound: FlatCall, types: Sequence[TracedType]) -> Sequence[TracedType]:
-        """Returns the types that one trace has for those of the arguments."""
+        """Returns the wider types with which one trace serves several types of arguments."""
         return types
 
     def _is_placed(self) -> bool:
@@ -209,8 +203,6 @@ class StagedFunction(Traceable[P, R]):
     def _run_operations(self, bound: FlatCall) -> Any:
         """Calls the function operation by operation."""
         return self._make_flat(bound)(*bound.leaves)
-
-    # --- what they share --------------------------------------------------------------------
 
     def _make_stager(self, bound: FlatCall) -> Callable[[Sequence[TracedType]], Staged]:
         def trace(types: Sequence[TracedType]) -> Staged:
@@ -258,9 +250,10 @@ class StagedFunction(Traceable[P, R]):
         ]
 
     def _make_rerun(self, bound: FlatCall, keep: Any = None) -> Rerun | None:
-        """Returns a function that repeats a call operation by operation: the one at fault raises.
+        """Returns a function that repeats a call operation by operation, until one raises.
 
-        It holds what it needs of the call, and the function weakly, unless ``keep`` is that.
+        It keeps the needed data of the call, and refers to the function weakly, unless ``keep`` is
+        the function.
         """
         structure, statics, nodes = bound.structure, bound.statics, bound.nodes
         function = weakref.ref(self)

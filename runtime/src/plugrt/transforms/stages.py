@@ -54,7 +54,7 @@ class Traced(StageInfo):
     avals: tuple[Aval, ...]
     device: Device | None
     compiler_options: CompilerOptions = field(default=(), kw_only=True)
-    """What the function asks of the compiler."""
+    """The function's own compiler options."""
     _rerun: Rerun | None = field(default=None, kw_only=True, compare=False)
     """Makes a call again operation by operation, for the debug checks."""
     _placed: Launch | None = field(default=None, kw_only=True, compare=False)
@@ -128,12 +128,12 @@ class Traced(StageInfo):
     ) -> Compiled | AheadOfTime:
         """Compiles and loads the program on the device that the arguments imply.
 
-        ``compiler_options`` are options of the backend's compiler, by name, beside those of the
-        function's own; it refuses those that it does not know. Structs over an `AbstractMesh` name
-        no devices: ``device_assignment`` has as many as the mesh. With ``topology`` (or its name,
-        such as ``"tpu:v5e:2x2"``) it is compiled for those devices, which need not be here, and not
-        loaded. Raises `FailedPrecondition` where nothing names the devices, and `DeviceMismatch`
-        where ``device_assignment`` are others, or not as many, as the arguments are on.
+        ``compiler_options`` are options of the backend's compiler, by name, in addition to the
+        function's own; it refuses unknown ones. Structs over an `AbstractMesh` have no devices:
+        pass as many as the mesh has in ``device_assignment``. With ``topology`` (or its name, such
+        as ``"tpu:v5e:2x2"``) it is compiled for those devices, which need not be here, and not
+        loaded. Raises `FailedPrecondition` if the devices are not determined, and `DeviceMismatch`
+        if ``device_assignment`` has other devices than the arguments, or another number.
         """
         _require_one(device_assignment, topology)
         added = read_compiler_options("compile", compiler_options)
@@ -182,7 +182,7 @@ class Traced(StageInfo):
 
     @property
     def _attributes(self) -> EntryAttributes | None:
-        """The shardings, layouts and memories that `jit` was told, or that the arguments have."""
+        """The shardings, layouts and memories from `jit`'s options or from the arguments."""
         staged, known = self.staged, self._known
         if known is None:
             fed = len(staged.plan.kept) + staged.plan.fed
@@ -253,7 +253,7 @@ class Lowered(StageInfo):
 
     @property
     def _module(self) -> ir.Module:
-        """The module, with layouts and memories that `jit` was told."""
+        """The module, with the layouts and memories from `jit`'s options."""
         return self._staged.module_with(self.traced._attributes)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
@@ -276,7 +276,7 @@ class Lowered(StageInfo):
         """Returns the module as Graphviz text: ``dot -Tsvg`` makes a picture of it.
 
         A node is an operation with its result types and source line, a frame a function or a
-        region; a dashed edge leads from what one returns to the operation that uses it. Constants
+        region; a dashed edge leads from the result of one to the operation that uses it. Constants
         of more than 8 elements are summarised. JAX has no such method.
         """
         from plugrt.stablehlo.module_graph import module_graph

@@ -13,12 +13,12 @@ def topology(platform: str, name: str | None = None, /, **options: OptionValue) 
     """Returns devices of a platform to compile for: ``topology("tpu", "v5e:2x2")``.
 
     ``topology("tpu:v5e:2x2")`` is the same. Names and ``options`` are the plugin's; JAX's
-    ``jax.experimental.topologies.get_topology_desc`` takes the same ones, the other way round.
-    No client is started and no hardware is needed: the plugin is loaded, whatever JAX_PLATFORMS
-    says, and its library opened.
+    ``jax.experimental.topologies.get_topology_desc`` accepts the same ones, in reverse order. No
+    client is started and no hardware is needed: the plugin is loaded, whatever JAX_PLATFORMS says,
+    and its library opened.
 
-    Raises `UnknownPlatform`, the `PluginError` of a plugin that cannot be loaded,
-    `Unimplemented` where a plugin has no topologies, and `InvalidArgument` for a bad name.
+    Raises `UnknownPlatform`, the `PluginError` of a plugin that cannot be loaded, `Unimplemented`
+    for a plugin without topologies, and `InvalidArgument` for a bad name.
     """
     if name is None:
         platform, _, name = platform.partition(":")

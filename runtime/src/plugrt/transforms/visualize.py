@@ -30,13 +30,13 @@ def visualize_sharding(
     max_width: int = 80,
     color_map: ColorMap | None = None,
 ) -> None:
-    """Prints which devices have which part of an array of one or two dimensions.
+    """Prints the devices' parts of an array of one or two dimensions.
 
-    In a terminal with colours each part has one, else it has a frame. Parts are drawn in
+    In a terminal with colours each part has a colour, otherwise a frame. Parts are drawn in
     proportion, ``scale`` times ten lines high in all; none is narrower than ``min_width``
     characters, all together not wider than ``max_width``. As ``jax.debug.visualize_sharding``,
-    which takes its colours from matplotlib. Raises `ShapeError` for other shapes, and for one that
-    the sharding does not divide.
+    which uses matplotlib's colours. Raises `ShapeError` for other shapes, and for one that the
+    sharding does not divide.
 
     >>> from plugrt.sharding import NamedSharding, PartitionSpec as P
     >>> rows = NamedSharding(plugrt.make_mesh((2,), ("x",)), P("x"))
@@ -46,7 +46,7 @@ def visualize_sharding(
     └───────┴───────┘
     """
     sizes = check_drawn("visualize_sharding", shape, sharding)
-    # Not before: rich takes 30 ms to import.
+    # Not before: importing rich costs 30 ms.
     from rich.align import Align
     from rich.box import SQUARE
     from rich.console import Console

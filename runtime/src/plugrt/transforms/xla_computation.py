@@ -1,6 +1,6 @@
-"""`xla_computation`: a function as a program of XLA, which nothing has optimised or compiled.
+"""`xla_computation`: a function as an XLA program, neither optimised nor compiled.
 
-JAX had it until 0.4.30; names, parameters and results are those of its documentation.
+JAX had it until 0.4.30; names, parameters and results follow its documentation.
 """
 
 from __future__ import annotations
@@ -78,26 +78,26 @@ def xla_computation(
     return_shape: bool = False,
     donate_argnums: int | Iterable[int] = (),
 ) -> Callable[..., XlaComputation | tuple[XlaComputation, Any]]:
-    """Returns a function of example arguments that gives the XLA program of ``fun`` for them.
+    """Returns a function that converts ``fun``, for example arguments, to an XLA program.
 
-    Arguments are arrays, scalars, anything with ``shape`` and ``dtype``, and pytrees of those; a
+    Arguments are arrays, scalars, objects with ``shape`` and ``dtype``, and pytrees of them; a
     named tuple is a container. Nothing is computed and no backend is needed: ``backend`` may name
     one whose device is not here.
 
     - ``static_argnums``, ``donate_argnums``: as for `plugrt.jit`.
     - ``axis_env``: pairs of an axis name and its size, such as ``[("i", 4), ("j", 2)]``, that
       collectives in ``fun`` may name. Replicas are numbered with the last axis fastest.
-    - ``in_parts``, ``out_parts``: into how many parts each dimension of arguments and results is
-      divided: None (each device has the whole) or a tuple such as ``(2, 1)``, or pytree prefixes
-      of these. ``in_parts`` of several arguments is a tuple.
-    - ``tuple_args``: whether the program has one tuple for its parameter; None: where there
-      are more than 100.
+    - ``in_parts``, ``out_parts``: the number of parts of each dimension of arguments and results:
+      None (each device has the whole) or a tuple such as ``(2, 1)``, or pytree prefixes of these.
+      ``in_parts`` of several arguments is a tuple.
+    - ``tuple_args``: whether the program has one tuple parameter; None: if there are more than 100
+      arguments.
     - ``instantiate_const_outputs`` does nothing, as in JAX: constant results are always there.
-    - ``return_shape``: whether the result is a pair, of the program and of a pytree of
-      `plugrt.ShapeDtypeStruct` for what ``fun`` returns.
+    - ``return_shape``: whether the result is a pair of the program and a pytree of
+      `plugrt.ShapeDtypeStruct` for the results of ``fun``.
 
     Arrays that ``fun`` closes over become constants. Raises `ArgumentError` for wrong options, at
-    once, and what tracing raises when the result is called.
+    once, and errors of tracing when the result is called.
 
     >>> print(plugrt.xla_computation(lambda x: xp.sin(xp.cos(x)))(3.0).as_hlo_text())
     HloModule xla_computation__lambda_, entry_computation_layout={(f32[])->(f32[])}
@@ -208,7 +208,7 @@ def _check_backend(backend: str | None) -> None:
 
 
 def _read_axes(axis_env: AxisEnv | None) -> dict[str, int]:
-    """Returns sizes by name. Raises `ArgumentError` for what is no list of pairs."""
+    """Returns sizes by name. Raises `ArgumentError` for an object that is no list of pairs."""
     axes: dict[str, int] = {}
     try:
         pairs = [(name, operator.index(size)) for name, size in axis_env or ()]
@@ -231,10 +231,10 @@ Parts: TypeAlias = tuple[int, ...] | None
 
 
 def read_parts(what: str, prefix: object, full: object, types: Sequence[TensorType]) -> list[Parts]:
-    """Returns the parts of each leaf of ``full``, of which ``prefix`` is a pytree prefix.
+    """Returns the parts of each leaf of ``full``, for a pytree prefix of it.
 
     A leaf of the prefix is None or a tuple of positive integers, one for each dimension. Raises
-    `ArgumentTypeError`, `StructureError` and `ShapeError`, which name ``what`` was wrong.
+    `ArgumentTypeError`, `StructureError` and `ShapeError`, which name the argument ``what``.
     """
     for leaf in pytrees.flatten_with_none(prefix, _is_parts)[0]:
         if leaf is not None and not _is_parts(leaf):
