@@ -52,9 +52,9 @@ def asarray(
     """Returns ``obj`` as an array: arrays, scalars, nested sequences, NumPy, DLPack, buffers.
 
     NumPy data keep their dtype, Python scalars get the default dtype of their kind. With ``copy``
-    True the memory is the array's own, with False that of ``obj`` (`ValueError` where that cannot
-    be), with None there is a copy where it is needed. ``device`` commits the result to a device.
-    Raises `NotAnArray` for what is no array, and `ShapeError` for ragged sequences.
+    True the memory is the array's own, with False it is shared with ``obj`` (`ValueError` if that
+    is impossible), with None a copy is made if needed. ``device`` commits the result to a device.
+    Raises `NotAnArray` for an object that is no array, and `ShapeError` for ragged sequences.
 
     >>> xp.asarray([[1, 2], [3, 4]])
     Array([[1, 2],
@@ -78,7 +78,7 @@ def asarray(
                     joined = _join(*leaves, shape=_find_shape(obj))
                     return _convert_array(joined, target, device, None)
                 host = _read_sequence(obj, leaves, target)
-            elif type(obj) in _SCALARS:  # which type checkers do not take for a narrowing
+            elif type(obj) in _SCALARS:  # type checkers do not treat this as narrowing
                 if target is None and device is None and copy is not False:
                     return _convert_scalar(obj)  # type: ignore[arg-type]
                 dtype = scalar_dtype(obj) if target is None else target  # type: ignore[arg-type]
@@ -153,7 +153,7 @@ def _read_sequence(
     except IntegerOverflow:
         raise
     except ValueError as error:
-        _find_shape(obj)  # raises a `ShapeError` that says where the sequence is ragged
+        _find_shape(obj)  # raises a `ShapeError` that names the ragged part of the sequence
         raise NotAnArray(f"asarray cannot make an array of the sequence: {error}") from error
     if target is None and all(type(leaf) in _SCALARS for leaf in leaves):
         host = cast(host, _default_dtype(host, leaves))
@@ -174,7 +174,7 @@ def _cast_checked(obj: object, target: Dtype) -> npt.NDArray[np.generic]:
 
 
 def _default_dtype(host: npt.NDArray[np.generic], leaves: list[Any]) -> Dtype:
-    """Returns the dtype of a sequence of Python scalars, of which NumPy made ``host``."""
+    """Returns the dtype of a sequence of Python scalars that NumPy converted to ``host``."""
     found = "i" if leaves and all(isinstance(x, int) for x in leaves) else dtype_kind(host.dtype)
     if found in "iu" and host.dtype != np.bool_:
         # For integers beyond int64 NumPy chooses uint64, float64 or object, never ours.

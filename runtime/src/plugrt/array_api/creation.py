@@ -97,7 +97,7 @@ def zeros(
     """Returns zeros, of the default floating dtype unless another is given.
 
     ``shape`` is an integer or several. Raises `ShapeError` for a negative size, `UnsupportedDtype`,
-    and `InvalidArgument` for what is no device.
+    and `InvalidArgument` for an object that is no device.
     """
     target = default_float() if dtype is None else as_dtype(dtype)
     return make_on_device(
@@ -157,9 +157,9 @@ def full(
 ) -> Array:
     """Returns an array filled with a scalar, in the scalar's dtype unless another is given.
 
-    As in jax.numpy, the dtype yields to that of other arrays where a Python scalar's would, an
-    array as ``fill_value`` is repeated by NumPy's rule, and a number for keys is each of their
-    words. Raises `ShapeError` for an array that does not fit, `NotAnArray`, and as `zeros`.
+    As in jax.numpy, the dtype is weak if a Python scalar's would be, an array as ``fill_value`` is
+    repeated by NumPy's rule, and a number for keys is each of their words. Raises `ShapeError` for
+    an array that does not fit, `NotAnArray`, and as `zeros`.
 
     >>> xp.full((2, 2), 7)
     Array([[7, 7],
@@ -181,7 +181,7 @@ def zeros_like(
     device: DeviceLike | None = None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Returns zeros of the shape, dtype and device of ``x``, but for what else is given.
+    """Returns zeros with the shape, dtype and device of ``x``, unless others are given.
 
     Raises `NotAnArray` or `UnsupportedDtype`.
 
@@ -200,7 +200,7 @@ def ones_like(
     device: DeviceLike | None = None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Returns ones of the shape, dtype and device of ``x``, but for what else is given.
+    """Returns ones with the shape, dtype and device of ``x``, unless others are given.
 
     Raises `NotAnArray` or `UnsupportedDtype`.
     """

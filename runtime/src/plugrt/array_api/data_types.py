@@ -116,7 +116,7 @@ def astype(
 
 
 def is_weak(x: Any) -> builtins.bool:
-    """Whether the dtype of an array or scalar yields to others, as that of a Python scalar does."""
+    """Whether the dtype of an array or scalar is weak: it yields, as a Python scalar's does."""
     if type(x) in (Array, Tracer):
         return builtins.bool(x._aval.weak if type(x) is Array else x.weak)
     return python_scalar(x) is not None and not isinstance(x, builtins.bool)
@@ -124,9 +124,9 @@ def is_weak(x: Any) -> builtins.bool:
 
 @with_argument_errors
 def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, /) -> builtins.bool:
-    """Returns whether promotion may bring a dtype, or an array's dtype, to another one.
+    """Returns whether promotion may convert a dtype, or an array's dtype, to another one.
 
-    Raises `UnsupportedDtype` for what is no dtype.
+    Raises `UnsupportedDtype` for an object that is no dtype.
 
     >>> xp.can_cast(xp.int8, xp.int16), xp.can_cast(xp.int32, xp.int16)
     (True, False)
@@ -146,8 +146,8 @@ def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, /) -> builtins.bool:
 def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike) -> Dtype:
     """Returns the dtype that arrays, dtypes and Python scalars have together.
 
-    Python scalars yield to the others, of which there must be one. Raises `DtypeError` for dtypes
-    without a promotion, `ArgumentTypeError` for scalars alone.
+    Python scalars yield to the others; at least one other argument is required. Raises `DtypeError`
+    for dtypes without a promotion, `ArgumentTypeError` for scalars alone.
 
     >>> xp.result_type(xp.int8, xp.uint8).name
     'int16'
@@ -184,7 +184,7 @@ def _read_dtype(x: object) -> Dtype:
 
 @dataclass(frozen=True)
 class finfo_object:  # the standard's name
-    """The limits of a floating dtype; of a complex one, those of its parts."""
+    """The limits of a floating dtype; of a complex one, its parts' limits."""
 
     bits: int
     eps: float
@@ -257,7 +257,7 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> builti
     The names are the standard's: bool, signed integer, unsigned integer, integral, real floating,
     complex floating, numeric.
 
-    Raises `ArgumentTypeError` for what is no dtype, and `ArgumentError` for another name.
+    Raises `ArgumentTypeError` for an object that is no dtype, and `ArgumentError` for another name.
 
     >>> xp.isdtype(xp.bfloat16, "real floating")
     True

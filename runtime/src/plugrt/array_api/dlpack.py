@@ -36,16 +36,15 @@ def from_dlpack(
     """Returns the data of an object with ``__dlpack__``, sharing its memory where possible.
 
     Data in host memory go to ``device``, else to the default device (the standard would say: to a
-    CPU); data on a GPU stay there unless ``device`` is given: what is done with the array comes
-    after what its library has enqueued on the stream that it is using. Where no backend here has
-    the memory that the data are in, and ``device`` is given, their library is asked for them in
-    host memory (``dl_device=(1, 0)``). ``copy`` as in `asarray`.
-    Writing to shared memory is not defined: arrays are taken not to change; donating the array
-    writes there. Without ``device`` it is not committed to where it is. Shape and dtype stay.
-    Raises `NotAnArray` for objects without the protocol, `ArgumentError` where ``copy`` is False
-    and a copy is needed, `InvalidArgument` for an unknown device whose library gives no copy, and
-    for data on a GPU that are not in C order or not at a multiple of 16 bytes: these need a copy by
-    their own library.
+    CPU); data on a GPU stay there unless ``device`` is given: uses of the array are ordered after
+    the work that its library has enqueued on its current stream. If no backend here has the data's
+    memory and ``device`` is given, the library must export them in host memory (``dl_device=(1,
+    0)``). ``copy`` as in `asarray`. Writing to shared memory is undefined behaviour, since arrays
+    must not change; donating the array writes there. Without ``device`` the array is uncommitted.
+    Shape and dtype stay. Raises `NotAnArray` for objects without the protocol, `ArgumentError` if
+    ``copy`` is False and a copy is needed, `InvalidArgument` for an unknown device whose library
+    exports no copy, and for data on a GPU that are not in C order or not aligned to 16 bytes: their
+    own library must copy these.
     """
     if type(x) is Tracer:
         x.__dlpack__()  # raises `ConcretizationError`
@@ -165,7 +164,7 @@ def _dlpack_device(x: Any) -> tuple[int, int]:
 def _import_host(x: Any, device_type: int, device: Any, copy: bool | None) -> Array:
     target = device.device if isinstance(device, SingleDeviceSharding) else device
     here = default_device() if target is None else target
-    # Not every client takes capsules of pinned memory.
+    # Not every client accepts capsules of pinned memory.
     as_it_is = device_type == dlpack_types.CPU and copy is not True
     capsule = None
     if isinstance(here, Device) and as_it_is and _can_share_host_memory(here):
@@ -195,7 +194,7 @@ def _address(capsule: object) -> int:
 
 
 def _view(x: Any) -> npt.NDArray[np.generic]:
-    """Returns a view of an object's host memory, of bfloat16 as well, which NumPy does not take."""
+    """Returns a view of an object's host memory, also of bfloat16, which NumPy does not accept."""
     if isinstance(x, np.ndarray):
         return x
     from plugrt.capi.buffers.dlpack_host import view_capsule
@@ -207,8 +206,8 @@ def _view(x: Any) -> npt.NDArray[np.generic]:
 def _make_writable_capsule(x: Any) -> object:
     """Returns a capsule of an object; None for one whose memory is read-only, as NumPy's may be.
 
-    Only capsules of DLPack 1.0 can say so. They are not asked for: what is in read-only memory is
-    copied, as donating the array would write there. NumPy reads them where a library gives no
+    Only capsules of DLPack 1.0 state that. They are not requested: data in read-only memory are
+    copied, because donating the array would write there. NumPy reads them if a library exports no
     others.
     """
     try:

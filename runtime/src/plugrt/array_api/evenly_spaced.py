@@ -42,8 +42,8 @@ def arange(
 ) -> Array:
     """Returns the numbers ``start + i * step`` before ``stop``; from 0 if one bound is given.
 
-    Without ``dtype`` it is that of the three together: of Python scalars the default one of
-    integers if all three are integers, else that of floats. Real dtypes. Raises `ArgumentError` for
+    The default ``dtype`` is the result type of the three; for Python scalars the default integer
+    dtype if all three are integers, else the default float. Real dtypes. Raises `ArgumentError` for
     a ``step`` of 0, `NotAnArray` for bounds that are no scalars, `DtypeError`.
 
     >>> xp.arange(3)
@@ -81,10 +81,10 @@ def linspace(
 ) -> Array:
     """Returns ``num`` numbers at equal distances from ``start`` to ``stop``. Numeric dtypes.
 
-    With ``endpoint`` the last is ``stop`` itself. Without ``dtype`` it is that of the bounds, as
-    floats; of Python scalars the default one of floats, or of complex numbers where one is. Of
-    integers they are rounded down, as in NumPy and JAX. Raises
-    `ShapeError` for a negative ``num``, `NotAnArray` for bounds that are no scalars, `DtypeError`.
+    With ``endpoint`` the last is ``stop`` itself. The default ``dtype`` is the bounds' dtype,
+    converted to floats; for Python scalars the default float, or the default complex dtype if one
+    is complex. Integers are rounded down, as in NumPy and JAX. Raises `ShapeError` for a negative
+    ``num``, `NotAnArray` for bounds that are no scalars, `DtypeError`.
 
     >>> xp.linspace(0, 1, 5)
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
@@ -110,9 +110,10 @@ def linspace(
 
 
 def _bounds_dtype(*bounds: Any) -> Dtype:
-    """Returns the dtype that bounds have together: Python scalars alone that of their target.
+    """Returns the common dtype of bounds; Python scalars alone get their default dtype.
 
-    It is of 64 bits with ``config.enable_x64`` only: NumPy has made many a number so by the way.
+    It has 64 bits only with ``config.enable_x64``: NumPy makes 64-bit numbers by default,
+    unintentionally.
     """
     known = [(x.dtype, is_weak(x)) for x in bounds if hasattr(x, "dtype")]
     scalars = [

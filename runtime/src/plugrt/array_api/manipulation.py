@@ -142,7 +142,7 @@ def expand_dims(x: Tracer, /, axis: int | Sequence[int] = 0) -> Tracer:
 
 @operation(static=("axis",), keys="each")
 def squeeze(x: Tracer, /, axis: Axes = None) -> Tracer:
-    """Returns ``x`` without the axes named, which must be of size 1; None takes all such axes.
+    """Returns ``x`` without the named axes, which must have size 1; None removes all such axes.
 
     Any dtype. Raises `ShapeError` for an axis of another size, `AxisError`.
     """
@@ -226,10 +226,10 @@ def reshape(
 ) -> Tracer:
     """Returns the elements of ``x``, in row-major order, in another shape.
 
-    One size may be -1, which stands for what is left. With ``order`` "F" the order is column-major,
-    as in NumPy. ``copy`` False is refused with `ShapeError` where the shape changes, since a launch
-    writes its result to new memory; True makes a copy even where it does not. Any dtype. Raises
-    `ShapeError` where the sizes do not fit, `ArgumentError` for another order.
+    One size may be -1, which is inferred from the others. With ``order`` "F" the order is
+    column-major, as in NumPy. ``copy`` False raises `ShapeError` if the shape changes, since a
+    launch writes its result to new memory; True makes a copy in any case. Any dtype. Raises
+    `ShapeError` if the sizes do not match, `ArgumentError` for another order.
 
     >>> xp.reshape(xp.arange(6), (2, -1))
     Array([[0, 1, 2],
@@ -255,12 +255,9 @@ def reshape(
 def ravel(x: Tracer, /) -> Tracer:
     """Returns the elements in row-major order as an array of one dimension (NumPy's).
 
-    Any dtype. Raises `NotAnArray` for what is no array or number.
+    Any dtype. Raises `NotAnArray` for any other object than an array or number.
     """
     return emit.reshape(x, (x.size,))
-
-
-# --- parts of these and other functions --------------------------------------------------------
 
 
 def reverse(x: Tracer, axes: Sequence[int]) -> Tracer:
@@ -292,7 +289,7 @@ def _name_arrays(arrays: Sequence[Tracer]) -> tuple[str, ...]:
 
 
 def _infer_size(function: str, sizes: tuple[int, ...], x: Tracer) -> tuple[int, ...]:
-    """Returns the sizes with a -1 replaced by what is left for it."""
+    """Returns the sizes with a -1 replaced by the inferred size."""
     unknown = sizes.count(-1)
     rest = math.prod(n for n in sizes if n != -1)
     fits = rest == x.size if not unknown else unknown == 1 and rest > 0 and x.size % rest == 0

@@ -77,9 +77,9 @@ def tensordot(
 ) -> Tracer:
     """Returns the sum of products over ``axes``: the last N of ``x1`` and the first N of ``x2``.
 
-    Or ``axes`` is a pair of sequences, the axes of ``x1`` and those of ``x2`` that they meet. The
-    result has the other axes of ``x1``, then those of ``x2``. Numeric dtypes and bool, promoted.
-    Raises `AxisError`, and `ShapeError` where the sizes differ.
+    Or ``axes`` is a pair of sequences, axes of ``x1`` and the corresponding axes of ``x2``. The
+    result has the other axes of ``x1``, then the others of ``x2``. Numeric dtypes and bool,
+    promoted. Raises `AxisError`, and `ShapeError` if the sizes differ.
 
     >>> xp.tensordot(xp.ones((2, 3)), xp.ones((3, 4)), axes=1).shape
     (2, 4)
@@ -154,9 +154,6 @@ def _negate(x: Tracer) -> Tracer:
     return emit.emit(hlo.negate, x)
 
 
-# --- parts of these and other functions --------------------------------------------------------
-
-
 def dot(
     x: Tracer,
     y: Tracer,
@@ -168,7 +165,7 @@ def dot(
     """Returns the product of two arrays of one dtype, contracted over ``left`` and ``right``.
 
     The result has the ``batch`` axes, which are the leading ones of both, then the other axes of
-    ``x`` and then those of ``y``. Without ``precision_name`` the precision is
+    ``x`` and then the others of ``y``. Without ``precision_name`` the precision is
     ``config.default_matmul_precision``.
     """
     if x.dtype == np.bool_:  # whether any product holds, whatever a backend makes of i1 sums

@@ -34,7 +34,7 @@ _ROWS = 100  # of one launch, as in JAX
 
 
 def iterate(self: Any) -> Iterator[Any]:
-    """Returns an iterator over ``x[0]``, ``x[1]`` and so on, a hundred of which are one launch."""
+    """Returns an iterator over ``x[0]``, ``x[1]`` and so on; one launch reads a hundred of them."""
     if not self.ndim:
         raise TypeError("iteration over a 0-d array")
     rows = range(self.shape[0])

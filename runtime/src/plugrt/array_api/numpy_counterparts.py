@@ -1,4 +1,4 @@
-"""NumPy's functions whose parameters are not those of the standard's functions, on our arrays."""
+"""NumPy's functions whose parameters differ from the standard's, on our arrays."""
 
 from __future__ import annotations
 
@@ -155,4 +155,4 @@ COUNTERPARTS: dict[str, dict[str, Callable[..., object]]] = {
         "rfft2": _wrap_binary(fft.rfftn),
     },
 }
-"""By NumPy's module and name; each takes NumPy's parameters."""
+"""By NumPy's module and name; each has NumPy's parameters."""

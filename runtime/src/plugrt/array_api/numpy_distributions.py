@@ -33,8 +33,6 @@ from plugrt.tracing.promotion import default_int, dtype_kind, inexact
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import Axes
 
-# --- quantiles -----------------------------------------------------------------------------------
-
 
 def _step(x: Any, tied: Any) -> object:
     """Returns the position after ``x``, or the one before it where ``tied``."""
@@ -194,9 +192,6 @@ def median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
 def nanmedian(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Returns the median of the numbers among the elements: NaN where there are none."""
     return _NANQUANTILE(a, 0.5, axis=axis, keepdims=keepdims)
-
-
-# --- histograms ----------------------------------------------------------------------------------
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:

@@ -146,7 +146,7 @@ def dot(a: Tracer, b: Tracer) -> Tracer:
 def outer(a: Tracer, b: Tracer) -> Tracer:
     """Returns the products of each element of ``a``, flattened, with each of ``b``, flattened.
 
-    Numeric dtypes and bool. (The standard's ``linalg.outer`` takes vectors only.) Raises
+    Numeric dtypes and bool. (The standard's ``linalg.outer`` accepts only vectors.) Raises
     `NotAnArray` for lists.
     """
     column = with_weakness(reshape(a, (a.size, 1)), a.weak)
@@ -156,7 +156,7 @@ def outer(a: Tracer, b: Tracer) -> Tracer:
 
 @operation(static=("k",))
 def diag(v: Tracer, k: int = 0) -> Tracer:
-    """Returns a matrix with the vector ``v`` on its ``k``-th diagonal, or that of a matrix.
+    """Returns a matrix with the vector ``v`` on its ``k``-th diagonal, or a matrix's diagonal.
 
     Any dtype. Raises `ShapeError` for arrays of other dimensions.
 

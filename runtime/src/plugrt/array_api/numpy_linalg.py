@@ -1,4 +1,4 @@
-"""``numpy.linalg`` on our arrays, where its functions are not those of the standard's `linalg`."""
+"""``numpy.linalg`` on our arrays, for functions that differ from the standard's `linalg`."""
 
 from __future__ import annotations
 
@@ -145,4 +145,4 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "tensorinv": tensorinv,
     "tensorsolve": tensorsolve,
 }
-"""By NumPy's names, with NumPy's parameters; the others are those of `linalg`."""
+"""By NumPy's names, with NumPy's parameters; the other functions come from `linalg`."""

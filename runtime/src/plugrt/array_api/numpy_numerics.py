@@ -43,8 +43,6 @@ from plugrt.lax.special_functions.bessel import bessel_i0e
 from plugrt.tracing.argument_checks import normalize_axis
 from plugrt.tracing.promotion import default_int, dtype_kind
 
-# --- elements ------------------------------------------------------------------------------------
-
 
 @counterpart
 def angle(z: Traced, deg: bool = False) -> Any:
@@ -145,9 +143,6 @@ def _weigh_bits(title: str, order: str) -> Any:
         raise ArgumentError(f"bitorder of numpy.{title} is {order!r}; it takes 'big' and 'little'")
     weights = np.asarray([1 << i for i in range(8)], np.uint8)
     return asarray(weights[::-1].copy() if order == "big" else weights)
-
-
-# --- products and grids --------------------------------------------------------------------------
 
 
 def cross(
@@ -308,9 +303,6 @@ def ix_(*args: Any) -> tuple[Any, ...]:
         places = nonzero(x)[0] if x.dtype.kind == "b" else x
         found.append(reshape(places, [-1 if i == j else 1 for j in range(len(args))]))
     return tuple(found)
-
-
-# --- polynomials ---------------------------------------------------------------------------------
 
 
 @counterpart

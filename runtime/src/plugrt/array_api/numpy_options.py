@@ -31,9 +31,9 @@ _PLAIN: dict[str, tuple[object, ...]] = {
     "casting": _CASTINGS, "kind": (*_SORTS, None), "order": ("C", "F", "A", "K", None),
     "overwrite_input": (False, True), "subok": (False, True),
 }  # fmt: skip
-"""Keywords that change no result of ours, with what NumPy takes for them.
+"""Keywords that change no result of ours, with the values that NumPy accepts.
 
-Sorting is stable always. ``casting`` is looked at where there is a ``dtype`` (`in_dtype`).
+Sorting is always stable. ``casting`` is checked if there is a ``dtype`` (`in_dtype`).
 """
 _MEANT = {
     ("reshape", "order"), ("ravel", "order"), ("sort", "order"), ("argsort", "order"),

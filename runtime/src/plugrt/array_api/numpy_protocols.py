@@ -134,9 +134,6 @@ def make_protocols(namespace: ModuleType) -> dict[str, Callable[..., Any]]:
     return {"__array_ufunc__": __array_ufunc__, "__array_function__": __array_function__}
 
 
-# --- ufuncs --------------------------------------------------------------------------------------
-
-
 @cache
 def _find_ufunc(
     namespace: ModuleType, ufunc: np.ufunc, method: str
@@ -181,9 +178,6 @@ def _check_options(
 
 def _convert_operand(x: object) -> object:
     return asarray(x) if isinstance(x, list | tuple) else x
-
-
-# --- other functions -----------------------------------------------------------------------------
 
 
 def _call(
@@ -265,9 +259,9 @@ _signature = cache(inspect.signature)
 
 
 def _call_by_name(title: str, function: Callable[..., object], given: Mapping[str, Any]) -> object:
-    """Calls a function with what it must have by position, and the rest by name.
+    """Calls a function with required arguments by position, and the rest by name.
 
-    What it must have may have another name in NumPy: ``tup`` of ``vstack``.
+    Required arguments may have another name in NumPy: ``tup`` of ``vstack``.
     """
     parameters = _signature(function).parameters.values()
     count = sum(

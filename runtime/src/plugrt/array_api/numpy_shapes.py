@@ -36,8 +36,6 @@ from plugrt.tracing.promotion import default_int, inexact
 from plugrt.tracing.trace import current_trace
 from plugrt.tracing.tracer import Tracer
 
-# --- joins and parts -----------------------------------------------------------------------------
-
 
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     """Returns ``values`` joined to the end of an axis; None joins both flattened."""
@@ -143,9 +141,6 @@ def _wrap_flip(title: str, axis: int) -> Callable[..., object]:
     return flipped
 
 
-# --- functions of parts --------------------------------------------------------------------------
-
-
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
     """Returns what a function of vectors gives for each vector along an axis.
 
@@ -201,9 +196,6 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     return astype(broadcast_to(found, x.shape), x.dtype)
 
 
-# --- choices -------------------------------------------------------------------------------------
-
-
 def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
     """Returns elements of the arrays that integers number; beyond them what ``mode`` says.
 
@@ -248,9 +240,6 @@ def select(condlist: Sequence[Traced], choicelist: Sequence[Traced], default: Tr
     for condition, choice in zip(condlist[::-1], choicelist[::-1], strict=True):
         found = where(condition, choice, found)
     return astype(found, result_type(*choicelist, default))
-
-
-# --- order ---------------------------------------------------------------------------------------
 
 
 def _wrap_partition(title: str, function: Callable[..., Any]) -> Callable[..., object]:
@@ -311,9 +300,6 @@ def isin(
     if known.size:
         found = known[clip(searchsorted(known, x), max=known.size - 1)] == x
     return ~found if invert else found
-
-
-# --- assignments ---------------------------------------------------------------------------------
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:

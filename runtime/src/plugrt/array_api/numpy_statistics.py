@@ -132,9 +132,6 @@ def _wrap_position(name: str, identity: Callable[[Any], Any]) -> Callable[..., o
     return counterpart(position, f"nan{name}")
 
 
-# --- means and covariance ------------------------------------------------------------------------
-
-
 def average(
     a: Any,
     axis: Axes = None,

@@ -131,11 +131,11 @@ def tile(x: Tracer, repetitions: Sequence[int], /) -> Tracer:
 
 @operation(static=("axis",), keys="each", keyed=("x",))
 def roll(x: Tracer, /, shift: int | Sequence[int], axis: Axes = None) -> Tracer:
-    """Returns ``x`` with its elements moved ``shift`` places along ``axis``, round the end.
+    """Returns ``x`` with its elements moved ``shift`` positions along ``axis``, cyclically.
 
-    Without an axis the flattened array is rolled. Several shifts go with several axes, of which one
-    may be named twice; one shift serves all of them. A shift may be a 0-d integer array, and is an
-    operand of the program in any case: other shifts do not compile again. Any dtype; the shape
+    Without an axis the flattened array is rolled. Several shifts need as many axes, one of which
+    may be named twice; one shift applies to all of them. A shift may be a 0-d integer array, and is
+    an operand of the program in any case: other shifts do not compile again. Any dtype; the shape
     stays. Raises `DtypeError` for shifts that are no integers, `AxisError`.
 
     >>> xp.roll(xp.arange(4), 1)

@@ -51,11 +51,11 @@ from plugrt.typing import ArrayLike, Axes
 
 @operation(weak_by=("x1", "x2"), keys="each")
 def where(condition: Tracer, x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns ``x1`` where ``condition`` holds, else ``x2``; the three broadcast.
+    """Returns ``x1`` where ``condition`` is true, else ``x2``; the three broadcast.
 
-    A ``condition`` holds where it is not 0. The result has the common dtype of ``x1`` and ``x2``,
-    of which Python scalars do not widen it. Any dtypes. Raises `ShapeError` where the shapes do not
-    broadcast, `DtypeError` without a promotion.
+    Nonzero values of ``condition`` are true. The result has the common dtype of ``x1`` and ``x2``;
+    Python scalars do not widen it. Any dtypes. Raises `ShapeError` if the shapes do not broadcast,
+    `DtypeError` without a promotion.
 
     >>> xp.where(xp.asarray([True, False]), xp.asarray([1, 2]), 0)
     Array([1, 0], dtype=int32)

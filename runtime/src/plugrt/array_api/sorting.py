@@ -1,7 +1,7 @@
 """`sort`, `argsort`, and the order: real numbers by value, complex ones by real, then imaginary.
 
-NaN comes after every number, and so does a complex number of which a part is NaN after those with
-the same beginning, as in NumPy and JAX.
+NaN comes after every number; a complex number with a NaN part comes after numbers that are equal in
+the parts before it, as in NumPy and JAX.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def compare_ordered(x: Tracer, y: Tracer, direction: str) -> Tracer:
 
 
 def sorts_before(x: Tracer, y: Tracer) -> Tracer:
-    """Returns booleans: whether elements of ``x`` stand before those of ``y``, NaN being last."""
+    """Returns booleans: whether elements of ``x`` precede elements of ``y``; NaN is last."""
     kind = dtype_kind(x.dtype)
     if kind == "c":
         (a, b), (c, d) = complex_parts(x), complex_parts(y)

@@ -43,11 +43,11 @@ Dtype = np.dtype[np.generic]
 def sum(
     x: Tracer, /, axis: Axes = None, dtype: DTypeLike | None = None, *, keepdims: bool = False
 ) -> Tracer:
-    """Returns the sum over ``axis`` (None: over all elements), 0 where there are none.
+    """Returns the sum over ``axis`` (None: over all elements); 0 for no elements.
 
-    The result has ``dtype``; without one, that of ``x``, but the default integer dtype for booleans
-    and narrower integers (unsigned stay unsigned). Floats narrower than float32 are summed in
-    float32. Numeric dtypes and bool; the result lacks the axes unless ``keepdims``. Raises
+    The result has ``dtype``; the default is the dtype of ``x``, but the default integer dtype for
+    booleans and narrower integers (unsigned stay unsigned). Floats narrower than float32 are summed
+    in float32. Numeric dtypes and bool; the result lacks the axes unless ``keepdims``. Raises
     `DtypeError` for a ``dtype`` of bool, `AxisError`.
 
     >>> xp.sum(xp.asarray([[1, 2], [3, 4]]), axis=0)

@@ -1,8 +1,8 @@
 """``jax.lax``'s operations: control flow, collectives and the StableHLO operations.
 
 Names, argument order, defaults and meaning are ``jax.lax``'s. The operations are strict, as there:
-arrays that meet must have one dtype and one shape; Python scalars take the dtype of the arrays.
-What ``out_sharding`` and ``sharding`` ask for there is not offered.
+their arrays must have one dtype and one shape; Python scalars get the arrays' dtype. JAX's
+parameters ``out_sharding`` and ``sharding`` are not supported.
 """
 
 from plugrt.lifetime.uninterrupted_imports import homes_of, names_from
@@ -78,7 +78,7 @@ _INSTEAD = {
     "dtype": "it is x.dtype",
     "linalg": "plugrt.array_api.linalg has cholesky, eigh, qr, svd, solve and others",
 }
-"""What is said of names that ``jax.lax`` has besides."""
+"""Messages for names that only ``jax.lax`` has."""
 
 
 def _missing(name: str) -> str:

@@ -154,7 +154,7 @@ ge = _make_comparison("ge", "GE", "biuf", "x >= y")
 
 @operation(static=("out_dtype",), weak_by="body")
 def mul(x: Tracer, y: Tracer, *, out_dtype: DTypeLike | None = None) -> Tracer:
-    """Returns x * y, elementwise: numbers of one dtype and shape (scalars go with any).
+    """Returns x * y, elementwise: numbers of one dtype and shape (scalars combine with any).
 
     The result has that shape and dtype; or ``out_dtype``, to which x and y, of any numeric dtypes,
     are converted first. Raises `DtypeError` or `ShapeError`. As ``jax.lax.mul``.
@@ -189,7 +189,7 @@ def mulhi(x: Tracer, y: Tracer, /) -> Tracer:
     low = full(x.shape, 2**32 - 1, x.dtype)
     x1, y1 = emit(shift, x, half), emit(shift, y, half)
     x0, y0 = emit(hlo.and_, x, low), emit(hlo.and_, y, low)
-    # Each of these is below 2**64: of what is carried, only the upper halves are kept.
+    # Each of these is below 2**64: only the upper halves of the carries are kept.
     carried = x1 * y0 + emit(hlo.shift_right_logical, x0 * y0, half)
     middle = x0 * y1 + emit(hlo.and_, carried, low)
     result: Tracer = x1 * y1 + emit(shift, carried, half) + emit(shift, middle, half)

@@ -29,22 +29,22 @@ from plugrt.tracing.tracer import Tracer
 P = ParamSpec("P")
 R = TypeVar("R")
 _NAME = re.compile(r"[a-zA-Z]\w*(\.[\w$]+)+", re.ASCII)
-"""The names that StableHLO takes."""
+"""The names that StableHLO accepts."""
 
 
 @with_argument_errors
 def composite(decomposition: Callable[P, R], name: str, version: int = 0) -> Callable[P, R]:
     """Returns a function of arrays that is one operation, ``name``, in programs.
 
-    It stands for ``decomposition``, which is what runs where nothing knows the operation: a
-    platform's compiler may know it by its name and ``version``, and so may a lowering
-    (`plugrt.plugins`). Positional arguments are pytrees of arrays; keyword arguments are the
-    operation's attributes: text, numbers, booleans, NumPy's arrays and dtypes, lists, tuples and
-    dicts of them; None leaves one out. Raises `ArgumentTypeError` for a decomposition that is no
-    function, names that are no text and attributes of other types, and, when called, `LeakedTracer`
-    for a traced array that is an attribute or that the decomposition closes over: pass it as an
-    argument. As ``jax.lax.composite``, but that a name which StableHLO refuses, one
-    without a dot, is refused at once.
+    ``decomposition`` defines it and runs by default; a platform's compiler may implement the
+    operation by its name and ``version``, and so may a lowering (`plugrt.plugins`). Positional
+    arguments are pytrees of arrays; keyword arguments are the operation's attributes: text,
+    numbers, booleans, NumPy's arrays and dtypes, lists, tuples and dicts of them; None omits one.
+    Raises `ArgumentTypeError` for a decomposition that is no function, names that are no text and
+    attributes of other types, and, when called, `LeakedTracer` for a traced array that is an
+    attribute or that the decomposition closes over: pass it as an argument. As
+    ``jax.lax.composite``, except that a name without a dot, which StableHLO refuses, raises at
+    once.
 
     >>> double = lax.composite(lambda x: x + x, name="my.double")
     >>> double(xp.asarray([1.0, 2.0]))
@@ -159,9 +159,6 @@ def _check_name(name: object, version: object) -> None:
         raise ArgumentTypeError(
             f"the version of the composite {name!r} is a number of 32 bits; got {version!r:.60}"
         )
-
-
-# --- attributes -------------------------------------------------------------------------------
 
 
 def _check_attributes(name: str, attributes: Mapping[str, object]) -> None:

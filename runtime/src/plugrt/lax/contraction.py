@@ -36,15 +36,16 @@ def dot_general(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Tracer:
-    """Returns products summed over contracting dimensions, for each place of the batch dimensions.
+    """Returns products summed over contracting dimensions, for each index of the batch dimensions.
 
-    Of dtypes that differ both take the higher, as XLA orders them: complex before real, then by the
-    range of exponents, the digits and the bits; weak ones count as any. The result has the batch
-    dimensions, then the others of ``lhs``, then those of ``rhs``; it is weak where both are. Sums
-    are in ``preferred_element_type``, that of the operands unless given, or as a `DotAlgorithm`
-    says. Numeric dtypes and bool. Raises `ShapeError` where the sizes of paired dimensions differ,
-    `AxisError` for a dimension out of range, `DtypeError` for a dtype that the algorithm does not
-    take, and for sums of integers in fewer bits. As ``jax.lax.dot_general``.
+    If dtypes differ, both operands are converted to the higher in XLA's order: complex above real,
+    then by the range of exponents, the digits and the bits; weak ones are converted to the other.
+    The result has the batch dimensions, then the others of ``lhs``, then the others of ``rhs``; it
+    is weak if both are. Sums have ``preferred_element_type``, by default the operands' dtype, or
+    the type that a `DotAlgorithm` states. Numeric dtypes and bool. Raises `ShapeError` if the sizes
+    of paired dimensions differ, `AxisError` for a dimension out of range, `DtypeError` for a dtype
+    that the algorithm does not support, and for sums of integers in fewer bits. As
+    ``jax.lax.dot_general``.
 
     >>> x, y = xp.ones((5, 2, 3)), xp.ones((5, 3, 4))
     >>> lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))).shape
@@ -122,7 +123,7 @@ def _read_numbers(
 def read_pairs(function: str, numbers: DotDimensionNumbers) -> tuple[tuple[Any, Any], ...]:
     """Returns the contracting dimensions of both operands, and the batch dimensions.
 
-    Raises `ArgumentTypeError` for what is no pair of pairs.
+    Raises `ArgumentTypeError` for an object that is no pair of pairs.
     """
     pairs: list[Any] = []
     if isinstance(numbers, tuple | list):

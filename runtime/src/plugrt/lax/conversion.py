@@ -28,9 +28,9 @@ def convert_element_type(operand: Tracer, new_dtype: DTypeLike) -> Tracer:
 def bitcast_convert_type(operand: Tracer, new_dtype: DTypeLike) -> Tracer:
     """Returns the same bits as elements of another dtype.
 
-    A wider dtype takes the last dimension away, which must hold one element; a narrower one adds a
-    last dimension. Any dtypes but bool. Raises `DtypeError` for bool and `ShapeError` where the
-    last dimension does not fit. As ``jax.lax.bitcast_convert_type``.
+    A wider dtype removes the last dimension, which must be exactly one element; a narrower one adds
+    a last dimension. Any dtypes but bool. Raises `DtypeError` for bool and `ShapeError` if the last
+    dimension does not match. As ``jax.lax.bitcast_convert_type``.
 
     >>> lax.bitcast_convert_type(xp.asarray(1.0), xp.uint32)
     Array(1065353216, dtype=uint32)

@@ -79,7 +79,7 @@ def conv_dimension_numbers(
 
 
 class _Geometry(NamedTuple):
-    """What the window does in each spatial dimension."""
+    """The window's parameters in each spatial dimension."""
 
     strides: list[int]
     padding: list[tuple[int, int]]
@@ -119,9 +119,9 @@ def conv_general_dilated(
 
     Without ``dimension_numbers`` lhs is (batch, feature, spatial…) and rhs (output feature, input
     feature, spatial…); see `conv_dimension_numbers` for others. ``lhs_dilation`` puts zeros between
-    the elements of lhs (a transposed convolution), ``rhs_dilation`` between those of the kernels.
-    Groups split features or the batch. Numeric dtypes, one for both. Raises `DtypeError`,
-    `ShapeError` where features or batch do not fit, and `ArgumentError` for wrong strides, padding,
+    the elements of lhs (a transposed convolution), ``rhs_dilation`` between the elements of the
+    kernels. Groups split features or the batch. Numeric dtypes, one for both. Raises `DtypeError`,
+    `ShapeError` if features or batch do not match, and `ArgumentError` for wrong strides, padding,
     dilations or groups. As ``jax.lax.conv_general_dilated``.
     """
     function = "conv_general_dilated"

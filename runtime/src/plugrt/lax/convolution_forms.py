@@ -100,13 +100,14 @@ def conv_transpose(
     preferred_element_type: DTypeLike | None = None,
     use_consistent_padding: bool = False,
 ) -> Tracer:
-    """Returns the transposed convolution: lhs, with zeros between by ``strides``, with rhs.
+    """Returns the transposed convolution of lhs, with zeros inserted by ``strides``, and rhs.
 
-    Without ``dimension_numbers`` the features come last: ("NHWC", "HWIO", "NHWC") of two spatial
-    dimensions. 'SAME' and 'VALID' are the padding of the convolution that this one is the transpose
-    of; pairs are that of this one, with ``use_consistent_padding`` of that one. The kernel is not
-    flipped unless ``transpose_kernel``, which also swaps its features, as a gradient does. Numeric
-    dtypes, one for both. Raises as `conv_general_dilated`. As ``jax.lax.conv_transpose``.
+    Without ``dimension_numbers`` the features come last: ("NHWC", "HWIO", "NHWC") for two spatial
+    dimensions. 'SAME' and 'VALID' are the padding of the forward convolution, whose transpose this
+    is; pairs are the padding of this one, with ``use_consistent_padding`` of the forward one. The
+    kernel is not flipped unless ``transpose_kernel``, which also swaps its features, as a gradient
+    does. Numeric dtypes, one for both. Raises as `conv_general_dilated`. As
+    ``jax.lax.conv_transpose``.
 
     >>> x, kernel = xp.ones((1, 2, 1)), xp.ones((3, 1, 1))
     >>> lax.conv_transpose(x, kernel, (2,), "VALID")[0, :, 0]

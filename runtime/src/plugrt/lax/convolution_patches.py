@@ -1,4 +1,4 @@
-"""`conv_general_dilated_patches` and `conv_general_dilated_local`: what each window sees."""
+"""`conv_general_dilated_patches` and `conv_general_dilated_local`: the inputs of each window."""
 
 from __future__ import annotations
 
@@ -87,10 +87,10 @@ def conv_general_dilated_local(
     dimension_numbers: ConvDimensionsLike | None = None,
     precision: PrecisionLike = None,
 ) -> Tracer:
-    """Returns a convolution whose kernel is another at each place of the result.
+    """Returns a convolution with a different kernel for each position of the result.
 
-    ``rhs`` has the spatial dimensions of the result; its input features are those of ``lhs`` times
-    the elements of ``filter_shape``, in that order. Numeric dtypes. Raises as
+    ``rhs`` has the spatial dimensions of the result; its input features are the features of ``lhs``
+    times the elements of ``filter_shape``, in that order. Numeric dtypes. Raises the errors of
     `conv_general_dilated` and `dot_general`. As ``jax.lax.conv_general_dilated_local``.
     """
     window = tuple(int(n) for n in filter_shape)

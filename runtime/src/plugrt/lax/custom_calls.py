@@ -55,15 +55,15 @@ def custom_call(
 ) -> Any:
     """Returns the results of a function that is registered with the backend under a name.
 
-    ``result_types`` is something with shape and dtype, or a sequence of such (then the result is a
+    ``result_types`` is an object with shape and dtype, or a sequence of them (then the result is a
     list). ``api_version`` 4 is XLA's typed FFI, whose attributes are the mapping
-    ``backend_config``; earlier versions take a string. Layouts order dimensions from the fastest to
-    the slowest; ``output_operand_aliases`` maps results to the operands whose memory they take.
-    With ``has_side_effect`` the call is kept even if its results are unused. ``batch_dims`` is how
-    many leading dimensions of all operands and results are a stack, of which any part may be given
-    to a call of its own: so it is divided over devices. Raises
-    `ArgumentTypeError` for ``result_types`` without shape and dtype, `ArgumentError` for a
-    configuration that does not fit ``api_version``, and the backend's error for an unknown name.
+    ``backend_config``; earlier versions require a string. Layouts order dimensions from the fastest
+    to the slowest; ``output_operand_aliases`` maps results to the operands whose memory they reuse.
+    With ``has_side_effect`` the call is kept even if its results are unused. ``batch_dims`` is the
+    number of leading dimensions of all operands and results that form a stack, which may be split
+    into several calls: so the call is divided over devices. Raises `ArgumentTypeError` for
+    ``result_types`` without shape and dtype, `ArgumentError` for a configuration that does not fit
+    ``api_version``, and the backend's error for an unknown name.
     """
     several = isinstance(result_types, tuple | list)
     listed: Any = result_types if several else [result_types]
@@ -175,7 +175,7 @@ def _config(config: object, version: int) -> ir.Attribute | None:
 
 
 def call_attribute(name: str, value: object) -> ir.Attribute:
-    """Returns an attribute of a custom call; `ArgumentError` for values that it does not take."""
+    """Returns an attribute of a custom call; raises `ArgumentError` for other values."""
     if isinstance(value, str):
         return ir.StringAttr.get(value)
     if isinstance(value, bool | np.bool_):

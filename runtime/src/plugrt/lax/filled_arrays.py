@@ -53,9 +53,9 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> 
 
 @operation(static=("shape", "dtype"))
 def empty(shape: Sequence[int] | int, dtype: DTypeLike) -> Tracer:
-    """Returns an array of a shape and a dtype whose values mean nothing (they are zeros).
+    """Returns an array of a shape and a dtype whose values are unspecified (they are zeros).
 
-    Raises `ShapeError` for what is no shape. As ``jax.lax.empty``.
+    Raises `ShapeError` for an object that is no shape. As ``jax.lax.empty``.
 
     >>> lax.empty((2, 3), xp.float32).shape
     (2, 3)
@@ -110,8 +110,8 @@ def full_like(
     """Returns an array like ``x`` filled with a scalar, in its dtype.
 
     ``x`` is an array, or an object with shape and dtype, such as `plugrt.ShapeDtypeStruct`.
-    ``shape``, ``dtype`` and ``sharding`` replace those of ``x``. Raises `ShapeError` for a value
-    that is no scalar. As ``jax.lax.full_like``.
+    ``shape``, ``dtype`` and ``sharding`` replace the attributes of ``x``. Raises `ShapeError` for a
+    value that is no scalar. As ``jax.lax.full_like``.
     """
     where = _read_sharding("full_like", sharding)
     if not is_struct(x):

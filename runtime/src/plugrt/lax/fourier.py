@@ -27,10 +27,10 @@ class FftType(enum.IntEnum):
 def fft(x: Tracer, fft_type: FftType | str | int, fft_lengths: Sequence[int]) -> Tracer:
     """Returns the transform over the last dimensions, as many as ``fft_lengths`` (up to 3).
 
-    ``fft_type`` is a member of `FftType` or its name; the lengths are those of the dimensions, for
-    IRFFT those of the real result. float32 and float64 (RFFT), else complex. Raises `ShapeError`
-    where the last dimensions differ from the lengths, `DtypeError` for RFFT of complex numbers, and
-    `ArgumentError` for an unknown type. As ``jax.lax.fft``.
+    ``fft_type`` is a member of `FftType` or its name; the lengths are the dimensions' sizes, for
+    IRFFT the sizes of the real result. float32 and float64 (RFFT), else complex. Raises
+    `ShapeError` if the last dimensions differ from the lengths, `DtypeError` for RFFT of complex
+    numbers, and `ArgumentError` for an unknown type. As ``jax.lax.fft``.
 
     >>> lax.fft(xp.asarray([1.0, 2.0, 3.0, 4.0]), "RFFT", (4,))
     Array([10.+0.j, -2.+2.j, -2.+0.j], dtype=complex64)

@@ -110,7 +110,7 @@ def gather(
     `DtypeError` for other indices, `ArgumentError` for an unknown mode, and `InvalidOperation`
     for numbers that do not fit the shapes. As ``jax.lax.gather``.
     """
-    del unique_indices  # a promise that StableHLO's gather has no use for
+    del unique_indices  # a promise that StableHLO's gather cannot use
     sizes = per_dimension("gather", "slice_sizes", slice_sizes, operand.ndim)
     indices = convert_indices("gather", start_indices)
     how = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else parse_mode("gather", mode)
@@ -183,13 +183,13 @@ def take_rows(x: Tracer, indices: Tracer, axis: int) -> Tracer:
 
 @operation(static=("axes",), keys="each", keyed=("src",))
 def index_take(src: Tracer, idxs: Sequence[Tracer], axes: Sequence[int]) -> Tracer:
-    """Returns the parts of ``src`` at places along ``axes``, one after another.
+    """Returns the slices of ``src`` at positions along ``axes``, stacked.
 
-    ``idxs`` has for each of the axes a vector of n integers, which begin again from 0 behind the
-    end and count from the end below 0; the result has shape (n, …) with the other dimensions. Any
-    dtype. Raises `DtypeError` for indices that are no integers, `ShapeError` for those that are no
-    vectors of one length and for an axis without elements, `ArgumentError` for another number of
-    them, and `AxisError`. As ``jax.lax.index_take``, which takes ascending axes alone.
+    ``idxs`` has for each of the axes a vector of n integers, which wrap around at both ends; the
+    result has shape (n, …) with the other dimensions. Any dtype. Raises `DtypeError` for indices
+    that are no integers, `ShapeError` for indices that are no vectors of one length and for an axis
+    without elements, `ArgumentError` for another number of vectors, and `AxisError`. As
+    ``jax.lax.index_take``, which accepts only ascending axes.
 
     >>> lax.index_take(xp.asarray([[1, 2], [3, 4]]), [xp.asarray([1, -2])], (0,))
     Array([[3, 4],
@@ -225,7 +225,7 @@ def index_take(src: Tracer, idxs: Sequence[Tracer], axes: Sequence[int]) -> Trac
 
 
 def _wrap(index: Tracer, size: int) -> Tracer:
-    """Returns indices from 0 up to ``size``, those of Python's remainder."""
+    """Wraps indices into the range from 0 up to ``size``, as Python's remainder does."""
     wide = index.dtype if index.dtype.kind != "V" and index.dtype.itemsize == 8 else np.int32
     index = convert(index, np.int64 if index.dtype == np.uint32 else wide)
     sizes, zero = full(index.shape, size, index.dtype), full(index.shape, 0, index.dtype)

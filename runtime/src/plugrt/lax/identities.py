@@ -20,10 +20,10 @@ T = TypeVar("T")
 
 @with_argument_errors
 def stop_gradient(x: T) -> T:
-    """Returns ``x``, a pytree of arrays, as it is: there are no gradients here to be stopped.
+    """Returns ``x``, a pytree of arrays, unchanged: plugrt has no gradients to stop.
 
     Any shapes and dtypes. Raises `NotAnArray` for other leaves. As ``jax.lax.stop_gradient``
-    outside of differentiation; `plugrt.from_jax` takes functions that JAX has differentiated.
+    outside of differentiation; `plugrt.from_jax` accepts functions that JAX has differentiated.
     """
     _check_arrays("stop_gradient", x)
     return x
@@ -31,9 +31,9 @@ def stop_gradient(x: T) -> T:
 
 @operation(weak_by="all")
 def stage(x: Tracer, /) -> Tracer:
-    """Returns an array or number as a value of the program that is traced, outside as an array.
+    """Returns an array or number as a value of the traced program, outside of tracing as an array.
 
-    Any shape and dtype; Python scalars stay weakly typed. Raises `NotAnArray` for what is neither.
+    Any shape and dtype; Python scalars stay weakly typed. Raises `NotAnArray` for any other object.
     As ``jax.lax.stage``.
 
     >>> lax.stage(2.5)
@@ -44,11 +44,11 @@ def stage(x: Tracer, /) -> Tracer:
 
 @with_argument_errors
 def dce_sink(val: object, *, prevent_mlir_dce: bool = False) -> None:
-    """Uses each array in a pytree, and nothing comes of it.
+    """Uses each array in a pytree, without a result.
 
-    With ``prevent_mlir_dce`` the program keeps what they are computed of, for a custom call named
-    ``dce_sink``, which XLA knows; without, it is taken out of the program like all else that no
-    result depends on. Raises `NotAnArray` for other leaves. As ``jax.lax.dce_sink``.
+    With ``prevent_mlir_dce`` the program keeps the operations that compute them, for a custom call
+    named ``dce_sink``, which XLA knows; without, they are removed like other dead code. Raises
+    `NotAnArray` for other leaves. As ``jax.lax.dce_sink``.
     """
     require_flag("dce_sink", "prevent_mlir_dce", prevent_mlir_dce)
     _check_arrays("dce_sink", val)
@@ -59,13 +59,13 @@ def dce_sink(val: object, *, prevent_mlir_dce: bool = False) -> None:
 
 @with_argument_errors
 def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
-    """Returns ``x``, a pytree of arrays, with a type that says something else along mapped axes.
+    """Returns ``x``, a pytree of arrays, with a type that is changed along mapped axes.
 
-    The values stay. Within `shard_map`, what is 'invarying', the same on all devices along the
-    axes, becomes 'varying' or 'reduced', what is 'varying' becomes 'unreduced', terms of a sum, and
-    what is 'reduced' becomes 'varying'. Elsewhere, and with ``check_vma=False``, types do not say
-    it. Raises `UnboundAxis`, `NotAnArray`, and `ArgumentError` for an unknown ``to`` and for
-    another way than these. As ``jax.lax.pcast``.
+    The values stay. Within `shard_map`, 'invarying' (the same on all devices along the axes)
+    becomes 'varying' or 'reduced', 'varying' becomes 'unreduced' (terms of a sum), and 'reduced'
+    becomes 'varying'. Elsewhere, and with ``check_vma=False``, types do not record it. Raises
+    `UnboundAxis`, `NotAnArray`, and `ArgumentError` for an unknown ``to`` and for any other change.
+    As ``jax.lax.pcast``.
     """
     if isinstance(axis_name, set | frozenset):
         raise ArgumentTypeError(f"axis_name of pcast is a name or a tuple of them; got {axis_name}")

@@ -1,4 +1,4 @@
-"""Operand checks of ``lax``: equal dtypes and shapes; Python scalars take the arrays' dtype."""
+"""Operand checks of ``lax``: equal dtypes and shapes; Python scalars get the arrays' dtype."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check_dtype_kind(function: str, argument: str, dtype: np.dtype[Any], kinds: 
 
 
 def same_dtype(function: str, names: Sequence[str], values: Sequence[Tracer]) -> list[Tracer]:
-    """Returns the values in one dtype, which arrays must share; Python scalars take it.
+    """Returns the values in one dtype, which arrays must share; Python scalars get it.
 
     Raises `DtypeError` with the names and dtypes if they do not.
     """

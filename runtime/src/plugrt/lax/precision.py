@@ -20,11 +20,11 @@ _DTYPES = {
     "F16": np.dtype(np.float16), "BF16": np.dtype(ml_dtypes.bfloat16),
     "TF32": np.dtype(np.float32), "F32": np.dtype(np.float32), "F64": np.dtype(np.float64),
 }  # fmt: skip
-"""What the parts of presets' names are stored as: there is no dtype for numbers of 19 bits."""
+"""The dtypes that store the types in presets' names: there is no dtype of 19 bits."""
 
 
 class ComputeTypes(NamedTuple):
-    """The dtypes to which an algorithm has operands converted, and that of its sums."""
+    """The dtypes to which an algorithm converts operands, and the dtype of its sums."""
 
     lhs: Dtype
     rhs: Dtype
@@ -32,12 +32,12 @@ class ComputeTypes(NamedTuple):
 
 
 class DotAlgorithm(NamedTuple):
-    """How a product is computed; the argument ``precision`` of `dot`, `dot_general` and others.
+    """The algorithm of a product; the argument ``precision`` of `dot`, `dot_general` and others.
 
     Operands are rounded to the first two dtypes and summed up in the third. Algorithms that split
-    numbers into components say into how many, and how many products they then take. Fields and
-    defaults are those of ``jax.lax.DotAlgorithm``. Which algorithms there are is up to the
-    backend: XLA's CPU backend ignores them and computes in the operands' dtype.
+    numbers into components state the number of components, and the number of products. Fields and
+    defaults are the same as in ``jax.lax.DotAlgorithm``. The backend determines the available
+    algorithms: XLA's CPU backend ignores them and computes in the operands' dtype.
     """
 
     lhs_precision_type: DTypeLike
@@ -59,10 +59,10 @@ class DotAlgorithm(NamedTuple):
 
 
 class DotAlgorithmPreset(enum.Enum):
-    """Algorithms by name: the types of both operands, that of the sums, how many products.
+    """Algorithms by name: the types of both operands and of the sums, and the number of products.
 
-    As ``jax.lax.DotAlgorithmPreset``. JAX refuses on CPU the presets that XLA's CPU backend
-    ignores (see `DotAlgorithm`); what is traced here knows no platform.
+    As ``jax.lax.DotAlgorithmPreset``. JAX refuses on CPU the presets that XLA's CPU backend ignores
+    (see `DotAlgorithm`); a trace here has no platform.
     """
 
     DEFAULT = enum.auto()
@@ -83,9 +83,9 @@ class DotAlgorithmPreset(enum.Enum):
     F64_F64_F64 = enum.auto()
 
     def compute_types(self, lhs: Dtype, rhs: Dtype, result: Dtype) -> ComputeTypes:
-        """Returns what operands of such dtypes are converted to, for a result of such a dtype.
+        """Returns the dtypes to which operands are converted, for these operands and this result.
 
-        Raises `DtypeError` where the preset takes none but floats of 8 bits.
+        Raises `DtypeError` if the preset accepts only floats of 8 bits.
         """
         if self is DotAlgorithmPreset.DEFAULT:
             return ComputeTypes(lhs, rhs, result)
@@ -143,7 +143,7 @@ _NAMES: dict[object, str] = {
 class Precision(enum.Enum):
     """The precision of products, on devices that trade precision for speed.
 
-    ``Precision("high")`` takes JAX's names, and raises `ArgumentError` for what is none of them.
+    ``Precision("high")`` accepts JAX's names, and raises `ArgumentError` for others.
     """
 
     DEFAULT = 0
@@ -154,7 +154,7 @@ class Precision(enum.Enum):
     def _missing_(cls, value: object) -> Precision:
         try:
             return cls[_NAMES[value]]
-        except (KeyError, TypeError):  # TypeError: of what cannot be hashed
+        except (KeyError, TypeError):  # TypeError: for an object that cannot be hashed
             names = ", ".join(repr(name) for name in _NAMES if name)
             raise ArgumentError(
                 f"{value!r:.60} is no lax.Precision; it takes {names}, or 0, 1 and 2 (products "
@@ -188,10 +188,10 @@ def dot_algorithm(precision: PrecisionLike | object) -> DotAlgorithm | DotAlgori
 
 
 def precision_config(precision: PrecisionLike | object) -> ir.ArrayAttr:
-    """Returns the precision of both operands as StableHLO states it.
+    """Returns the precision of both operands as StableHLO's attribute.
 
     ``precision`` is None (``config.default_matmul_precision``), a member of `Precision` (or of
-    JAX's), its name, a pair of them, or an algorithm, beside which it is the default one.
+    JAX's), its name, a pair of them, or an algorithm, with which the attribute is the default.
     """
     if dot_algorithm(precision) is not None:
         precision = Precision.DEFAULT

@@ -38,7 +38,7 @@ Pair: TypeAlias = tuple[Sequence[int], Sequence[int]]
 
 @dataclass(frozen=True, init=False)
 class RaggedDotDimensionNumbers:
-    """Dimension numbers of a product, the dimension of lhs in groups, and that of rhs with them.
+    """Dimension numbers of a product, the ragged dimension of lhs, and the group dimension of rhs.
 
     As ``jax.lax.RaggedDotDimensionNumbers``.
     """

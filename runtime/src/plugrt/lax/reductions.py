@@ -56,10 +56,10 @@ def reduce(
     """Returns arrays of one shape reduced together over ``dimensions``.
 
     ``operands`` and ``init_values`` (scalars of the same dtypes) are pytrees of one structure;
-    ``computation`` takes two such trees of scalars and returns one. It must be associative and may
-    use no arrays from around it. Any dtypes; results lack the dimensions. Raises `StructureError`,
-    `ShapeError` or `DtypeError` where operands, initial values and results do not fit, and
-    `TracingError` for captured arrays. As ``jax.lax.reduce``.
+    ``computation`` maps two such trees of scalars to one. It must be associative and may capture no
+    arrays. Any dtypes; results lack the dimensions. Raises `StructureError`, `ShapeError` or
+    `DtypeError` if operands, initial values and results do not match, and `TracingError` for
+    captured arrays. As ``jax.lax.reduce``.
 
     >>> lax.reduce(xp.asarray([1, 2, 3]), xp.asarray(0), lambda a, b: a + b, (0,))
     Array(6, dtype=int32)

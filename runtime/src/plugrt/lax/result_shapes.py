@@ -77,9 +77,9 @@ def conv_general_shape_tuple(
     padding: Padding,
     dimension_numbers: Sequence[str],
 ) -> Shape:
-    """Returns the shape of a convolution of which ``dimension_numbers`` name the dimensions.
+    """Returns the shape of a convolution with these ``dimension_numbers``.
 
-    Raises as `conv_general_permutations` and `conv_shape_tuple`. As
+    Raises the errors of `conv_general_permutations` and `conv_shape_tuple`. As
     ``jax.lax.conv_general_shape_tuple``.
     """
     numbers = conv_dimension_numbers(lhs_shape, rhs_shape, list(dimension_numbers))
@@ -95,9 +95,9 @@ def conv_transpose_shape_tuple(
     padding: Padding,
     dimension_numbers: Sequence[str],
 ) -> Shape:
-    """Returns the shape of a `conv_transpose` of which ``dimension_numbers`` name the dimensions.
+    """Returns the shape of a `conv_transpose` with these ``dimension_numbers``.
 
-    Raises as `conv_general_permutations` and `conv_shape_tuple`. As
+    Raises the errors of `conv_general_permutations` and `conv_shape_tuple`. As
     ``jax.lax.conv_transpose_shape_tuple``.
     """
     numbers = conv_dimension_numbers(lhs_shape, rhs_shape, list(dimension_numbers))
@@ -157,9 +157,9 @@ def padtype_to_pads(
 
 @with_argument_errors
 def shape_as_value(shape: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.int32 | np.int64]]:
-    """Returns a shape as a vector of integers: int32, or int64 where a dimension needs it.
+    """Returns a shape as a vector of integers: int32, or int64 if a dimension needs it.
 
-    Raises `ArgumentTypeError` for what is no shape. As ``jax.lax.shape_as_value``.
+    Raises `ArgumentTypeError` for an object that is no shape. As ``jax.lax.shape_as_value``.
 
     >>> lax.shape_as_value((2, 3))
     array([2, 3], dtype=int32)

@@ -161,12 +161,12 @@ def scatter_apply(
     unique_indices: bool = False,
     mode: GatherScatterMode | str | None = None,
 ) -> Any:
-    """Returns ``operand`` with ``func`` of what is at the places ``scatter_indices`` there.
+    """Returns ``operand`` with ``func`` applied to the elements at ``scatter_indices``.
 
-    ``func`` takes and returns a scalar of the operand's dtype; for a place that is named twice it
-    is called twice. ``update_shape`` is the shape that the updates of another scatter would have;
-    the rest is as in `scatter`, with what that raises. `DtypeError` for a function that returns
-    anything else. As ``jax.lax.scatter_apply``.
+    ``func`` maps a scalar of the operand's dtype to another; it is applied twice to an element that
+    is named twice. ``update_shape`` is the shape that the updates of another scatter would have;
+    other arguments and errors are as for `scatter`. Raises `DtypeError` for a function that returns
+    any other object. As ``jax.lax.scatter_apply``.
 
     >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> at = xp.asarray([[0], [2], [2]])

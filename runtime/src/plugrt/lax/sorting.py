@@ -188,11 +188,11 @@ def approx_max_k(
 ) -> list[Tracer]:
     """Returns the k largest elements along a dimension, descending, and their indices (int32).
 
-    As ``jax.lax.approx_max_k``, but that all of them are found on every platform, as `top_k` finds
-    them: ``recall_target``, a fraction, is reached always, and no time is saved on TPUs. Floats.
-    Raises `DtypeError` for others, `ArgumentError` for a ``k`` or a target that cannot be,
-    `ArgumentTypeError` for a scalar, and `Unimplemented` for ``aggregate_to_topk=False``, which
-    asks for what approximation leaves to be sorted.
+    As ``jax.lax.approx_max_k``, except that the result is exact on every platform, as with `top_k`:
+    ``recall_target``, a fraction, is always reached, and no time is saved on TPUs. Floats. Raises
+    `DtypeError` for others, `ArgumentError` for an invalid ``k`` or target, `ArgumentTypeError` for
+    a scalar, and `Unimplemented` for ``aggregate_to_topk=False``, which requests the unsorted
+    candidates of the approximation.
 
     >>> lax.approx_max_k(xp.asarray([3.0, 9.0, 4.0]), 2)
     [Array([9., 4.], dtype=float32), Array([1, 2], dtype=int32)]

@@ -11,9 +11,9 @@ from plugrt.frames.argument_errors import with_argument_errors
 
 
 class Sent(NamedTuple):
-    """What a `psend` gave a token to carry: over which axes, and along which pairs of indices.
+    """An array that a `psend` sent with a token: its axes, and its pairs of indices.
 
-    ``places`` tell axes of one name apart, of which one shadows the other: each is the number of
+    ``places`` distinguish axes of the same name, where one shadows the other: each is the number of
     axes around it.
     """
 
@@ -23,11 +23,11 @@ class Sent(NamedTuple):
 
 
 class Token:
-    """A value without data: what takes it comes after what made it.
+    """A value without data that orders operations: its user runs after its producer.
 
     A pytree container whose children are the arrays that `psend` has sent and no `precv` has
-    received. So tokens are arguments and results of functions, of `jit`, `pmap`, loops and
-    conditionals, and cost nothing there: no buffer is passed. JAX's tokens are leaves.
+    received. So tokens can be arguments and results of functions, of `jit`, `pmap`, loops and
+    conditionals, without cost: no buffer is passed. JAX's tokens are leaves.
     """
 
     __slots__ = ("arrays", "sent")
@@ -64,8 +64,8 @@ def create_token(_: object = None) -> Token:
 def after_all(*operands: Token) -> Token:
     """Returns a token that comes after all of these.
 
-    It carries what was sent with any of them. Raises `ArgumentTypeError` for what is no token. As
-    ``jax.lax.after_all``.
+    It carries the arrays that were sent with any of them. Raises `ArgumentTypeError` for an object
+    that is no token. As ``jax.lax.after_all``.
 
     >>> lax.after_all(lax.create_token(), lax.create_token())
     Token()

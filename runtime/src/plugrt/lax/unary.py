@@ -126,7 +126,7 @@ def sign(x: Tracer) -> Tracer:
 
 
 class RoundingMethod(enum.IntEnum):
-    """Where `round` takes halves: away from 0, or to the even one of both integers."""
+    """How `round` rounds halves: away from 0, or to the nearest even integer."""
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
@@ -151,8 +151,8 @@ def round(x: Tracer, rounding_method: int = 0) -> Tracer:
 def exp2(x: Tracer, accuracy: Accuracy = None) -> Tracer:
     """Returns 2 to the power x, elementwise.
 
-    Floating dtypes; the shape and dtype stay. ``accuracy`` is that of `exp`. Raises `DtypeError`
-    for others. As ``jax.lax.exp2``.
+    Floating dtypes; the shape and dtype stay. ``accuracy`` as for `exp`. Raises `DtypeError` for
+    others. As ``jax.lax.exp2``.
     """
     check_dtype_kind("exp2", "x", x.dtype, "fc")
     factor = full(x.shape, np.log(2.0), x.dtype)
@@ -202,8 +202,9 @@ def conj(x: Tracer) -> Tracer:
 def integer_pow(x: Tracer, y: int) -> Tracer:
     """Returns x to the power of a Python integer, by repeated squaring.
 
-    Negative powers take floats or complex numbers. Numeric dtypes; the shape and dtype stay. Raises
-    `DtypeError` for bool, and for integers with a negative power. As ``jax.lax.integer_pow``.
+    Negative powers require floats or complex numbers. Numeric dtypes; the shape and dtype stay.
+    Raises `DtypeError` for bool, and for integers with a negative power. As
+    ``jax.lax.integer_pow``.
 
     >>> lax.integer_pow(xp.asarray([2.0, 3.0]), -2)
     Array([0.25      , 0.11111111], dtype=float32)
@@ -213,7 +214,7 @@ def integer_pow(x: Tracer, y: int) -> Tracer:
 
 
 class AccuracyMode(enum.Enum):
-    """The most exact implementation that the compiler has, or the one it takes by itself."""
+    """The most exact implementation of the compiler, or its default one."""
 
     HIGHEST = 1
     DEFAULT = 2

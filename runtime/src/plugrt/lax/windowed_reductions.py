@@ -72,10 +72,10 @@ def reduce_window(
     """Returns arrays of one shape, a pytree, reduced over windows that move by strides.
 
     ``init_value`` holds scalars of the same dtypes, which also fill the padding; ``computation``
-    takes two trees of scalars and returns one, and may use no arrays from around it. Any dtypes.
-    Raises `ShapeError` or `DtypeError` where arrays and initial values do not fit, `ArgumentError`
-    for wrong windows, strides, padding or dilations. As ``jax.lax.reduce_window``, but that a
-    result is weakly typed where operand and initial value are.
+    maps two trees of scalars to one, and may capture no arrays. Any dtypes. Raises `ShapeError` or
+    `DtypeError` if arrays and initial values do not match, `ArgumentError` for wrong windows,
+    strides, padding or dilations. As ``jax.lax.reduce_window``, except that a result is weakly
+    typed if operand and initial value are.
 
     >>> x = xp.asarray([1.0, 5.0, 2.0, 3.0])
     >>> lax.reduce_window(x, -xp.inf, lax.max, (2,), (2,))

@@ -61,7 +61,7 @@ def multiply(x1: Tracer, x2: Tracer, /) -> Tracer:
 
 @operation
 def divide(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns ``x1 / x2``. Integers give float32, those of 64 bits float64, as in JAX.
+    """Returns ``x1 / x2``. Integers give float32, 64-bit integers float64, as in JAX.
 
     The arrays broadcast and promote, else `ShapeError` or `DtypeError`.
     """
@@ -151,9 +151,10 @@ def negative(x: Tracer, /) -> Tracer:
 
 @operation
 def positive(x: Tracer, /) -> Tracer:
-    """Returns ``x`` as it is.
+    """Returns ``x`` unchanged.
 
-    Any dtype; the shape and dtype stay. Raises `NotAnArray` for what is no array or number.
+    Any dtype; the shape and dtype stay. Raises `NotAnArray` for any other object than an array or
+    number.
     """
     return unary("positive", x, ANY)
 
@@ -162,7 +163,7 @@ def positive(x: Tracer, /) -> Tracer:
 def abs(x: Tracer, /) -> Tracer:
     """Returns the absolute value; real for complex arrays.
 
-    Any dtype; the shape stays. Raises `NotAnArray` for what is no array or number.
+    Any dtype; the shape stays. Raises `NotAnArray` for any other object than an array or number.
     """
     x = unary("abs", x, ANY)
     if dtype_kind(x.dtype) in "bu":
@@ -194,7 +195,7 @@ def sign(x: Tracer, /) -> Tracer:
 def square(x: Tracer, /) -> Tracer:
     """Returns ``x * x``; int32 for bool.
 
-    Any dtype; the shape stays. Raises `NotAnArray` for what is no array or number.
+    Any dtype; the shape stays. Raises `NotAnArray` for any other object than an array or number.
     """
     x = unary("square", x, NUMERIC)
     return emit(hlo.multiply, x, x)
@@ -204,7 +205,7 @@ def square(x: Tracer, /) -> Tracer:
 def reciprocal(x: Tracer, /) -> Tracer:
     """Returns ``1 / x``. Dtypes as `divide`.
 
-    The shape stays. Raises `NotAnArray` for what is no array or number.
+    The shape stays. Raises `NotAnArray` for any other object than an array or number.
     """
     x = unary("reciprocal", x, FLOATING)
     return emit(hlo.divide, full(x.shape, 1, x.dtype), x)

@@ -14,7 +14,7 @@ def _sides(function: str, x1: Tracer, x2: Tracer) -> tuple[Tracer, Tracer]:
     # A Python integer may be beyond the array's dtype, where it would wrap around: uint8 < 300.
     if {dtype_kind(x1.dtype), dtype_kind(x2.dtype)} <= set(INTEGER) and x1.weak != x2.weak:
         array, scalar = (x2, x1) if x1.weak else (x1, x2)
-        # Integers of 4 bits have no implicit promotion, and that of the scalar holds them.
+        # Integers of 4 bits have no implicit promotion, and the scalar's dtype can represent them.
         narrow = itemsize_bits(array.dtype) < 8
         dtype = scalar.dtype if narrow else promote_dtypes(array.dtype, scalar.dtype)
         if dtype_kind(dtype) in INTEGER:
@@ -105,9 +105,9 @@ def logical_xor(x1: Tracer, x2: Tracer, /) -> Tracer:
 
 @operation
 def logical_not(x: Tracer, /) -> Tracer:
-    """Returns whether ``x`` does not hold: is false, zero.
+    """Returns whether ``x`` is false or zero.
 
-    Any dtype; the result is boolean, of the same shape.
-    Raises `NotAnArray` for what is no array or number.
+    Any dtype; the result is boolean, of the same shape. Raises `NotAnArray` for any other object
+    than an array or number.
     """
     return emit(hlo.not_, unary("logical_not", x, BOOLEAN))

@@ -33,9 +33,10 @@ def apply_symmetric(
 
 @operation
 def conj(x: Tracer, /) -> Tracer:
-    """Returns the complex conjugate; real arrays as they are.
+    """Returns the complex conjugate; real arrays unchanged.
 
-    Any dtype; the shape and dtype stay. Raises `NotAnArray` for what is no array or number.
+    Any dtype; the shape and dtype stay. Raises `NotAnArray` for any other object than an array or
+    number.
     """
     x = unary("conj", x, ANY)
     if dtype_kind(x.dtype) != "c":
@@ -46,9 +47,9 @@ def conj(x: Tracer, /) -> Tracer:
 
 @operation
 def real(x: Tracer, /) -> Tracer:
-    """Returns the real part; real arrays as they are.
+    """Returns the real part; real arrays unchanged.
 
-    Any dtype; the shape stays. Raises `NotAnArray` for what is no array or number.
+    Any dtype; the shape stays. Raises `NotAnArray` for any other object than an array or number.
     """
     x = unary("real", x, ANY)
     return emit(hlo.real, x) if dtype_kind(x.dtype) == "c" else x
@@ -58,7 +59,7 @@ def real(x: Tracer, /) -> Tracer:
 def imag(x: Tracer, /) -> Tracer:
     """Returns the imaginary part, which is 0 for real arrays.
 
-    Any dtype; the shape stays. Raises `NotAnArray` for what is no array or number.
+    Any dtype; the shape stays. Raises `NotAnArray` for any other object than an array or number.
     """
     x = unary("imag", x, ANY)
     return emit(hlo.imag, x) if dtype_kind(x.dtype) == "c" else full(x.shape, 0, x.dtype)

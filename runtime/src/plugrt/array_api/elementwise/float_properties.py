@@ -31,7 +31,7 @@ from plugrt.tracing.tracer import Tracer
 
 
 def sign_bits(x: Tracer) -> Tracer:
-    """Returns booleans: whether the sign bit of a float is set, also that of -0.0 and NaN."""
+    """Returns whether the sign bit of each float is set, also for -0.0 and NaN."""
     integer = np.dtype(f"int{itemsize_bits(x.dtype)}")
     bits = emit(hlo.bitcast_convert, x, result=TensorType(x.shape, integer))
     return compare(bits, full(x.shape, 0, integer), "LT")
@@ -122,8 +122,8 @@ def clip(x: Tracer, /, min: Tracer | None = None, max: Tracer | None = None) -> 
 def isfinite(x: Tracer, /) -> Tracer:
     """Returns whether ``x`` is neither NaN nor infinite, nor any part of it.
 
-    Any dtype; the result is boolean, of the same shape.
-    Raises `NotAnArray` for what is no array or number.
+    Any dtype; the result is boolean, of the same shape. Raises `NotAnArray` for any other object
+    than an array or number.
     """
     x = unary("isfinite", x, ANY)
     if dtype_kind(x.dtype) == "c":
@@ -135,8 +135,8 @@ def isfinite(x: Tracer, /) -> Tracer:
 def isinf(x: Tracer, /) -> Tracer:
     """Returns whether ``x``, or a part of it, is infinite.
 
-    Any dtype; the result is boolean, of the same shape.
-    Raises `NotAnArray` for what is no array or number.
+    Any dtype; the result is boolean, of the same shape. Raises `NotAnArray` for any other object
+    than an array or number.
     """
     x = unary("isinf", x, ANY)
     return is_infinite(x) if dtype_kind(x.dtype) in "fc" else full(x.shape, False, _BOOL)
@@ -146,8 +146,8 @@ def isinf(x: Tracer, /) -> Tracer:
 def isnan(x: Tracer, /) -> Tracer:
     """Returns whether ``x``, or a part of it, is NaN.
 
-    Any dtype; the result is boolean, of the same shape.
-    Raises `NotAnArray` for what is no array or number.
+    Any dtype; the result is boolean, of the same shape. Raises `NotAnArray` for any other object
+    than an array or number.
     """
     x = unary("isnan", x, ANY)
     return compare(x, x, "NE")  # also of integers, which decide where the result is, as in JAX

@@ -1,7 +1,7 @@
 """Operand preparation of elementwise functions: dtype checks, promotion, broadcasting.
 
-The dtypes that a function takes and computes in follow from its kinds: `compute_dtype`
-has the rule for all of them, which is jax.numpy's.
+The dtypes that a function accepts and computes in follow from its kinds: `compute_dtype` has the
+rule for all of them, which is jax.numpy's.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ def admit(function: str, argument: str, dtype: Dtype, kinds: str) -> None:
 
 
 def compute_dtype(function: str, argument: str, dtype: Dtype, kinds: str) -> Dtype:
-    """Returns the dtype in which a function that knows ``kinds`` computes with ``dtype``.
+    """Returns the dtype in which a function for ``kinds`` computes with ``dtype``.
 
-    As in jax.numpy a lower kind is brought to the lowest that the function knows: bool to int32,
-    bool and integers to floats (`inexact`). Functions of bool take anything, which is true where
-    it is not 0. `DtypeError` for a higher kind.
+    As in jax.numpy a lower kind is converted to the function's lowest: bool to int32, bool and
+    integers to floats (`inexact`). Functions of bool accept every dtype; nonzero values are true.
+    Raises `DtypeError` for a higher kind.
     """
     kind = dtype_kind(dtype)
     if kind in kinds:

@@ -108,7 +108,7 @@ power = operation(weak_by="body")(_power)
 
 @operation(static=("exponent",), weak_by="body")
 def known_power(x1: Tracer, *, exponent: int) -> Tracer:
-    """Returns ``x1 ** exponent``, of which one program is made for each exponent."""
+    """Returns ``x1 ** exponent``, with one program for each exponent."""
     return _power(x1, as_tracer(exponent))
 
 

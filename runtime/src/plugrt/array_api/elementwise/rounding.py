@@ -60,7 +60,7 @@ def round(x: Tracer, /, decimals: int = 0) -> Tracer:
     is_weak = x.weak
     x = unary("round", x, SIGNED)
     places = operator.index(decimals)
-    # What is scaled stays weak in JAX where it is a scalar.
+    # Scaled values stay weak in JAX if they are scalars.
     is_weak = is_weak and (not places or not x.shape or dtype_kind(x.dtype) in "iu")
     return with_weakness(_round_to(x, places), is_weak)
 

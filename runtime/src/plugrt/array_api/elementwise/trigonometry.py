@@ -1,6 +1,6 @@
 """Elementwise trigonometric and hyperbolic functions.
 
-Of complex numbers, they take the principal value; branch cuts are those of C and NumPy.
+For complex numbers they return the principal value; branch cuts are as in C and NumPy.
 """
 
 from __future__ import annotations

@@ -35,10 +35,10 @@ Kind: TypeAlias = Literal["FFT", "IFFT", "RFFT", "IRFFT"]
 def fft(x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Returns the discrete Fourier transform along ``axis``.
 
-    ``n`` is the length of the transform: the axis is cut off or filled with zeros to it; None
-    takes the axis as it is. ``norm`` says which direction divides: "backward" the inverse by n,
-    "ortho" both by its root, "forward" this one by n. Floats, real and complex; integers become
-    the default float, half precision float32. The result is complex. Raises `AxisError`,
+    ``n`` is the length of the transform: the axis is truncated or padded with zeros to it; None
+    keeps the axis. ``norm`` selects the direction that divides: "backward" the inverse by n,
+    "ortho" both by its root, "forward" this one by n. Floats, real and complex; integers become the
+    default float, half precision float32. The result is complex. Raises `AxisError`,
     `ArgumentError` for a length below 1 or another norm, `UnsupportedDtype`.
 
     >>> xp.fft.fft(xp.asarray([1.0, 0.0, 0.0, 0.0]))
@@ -214,9 +214,6 @@ def ifftshift(x: Tracer, /, axes: Axes = None) -> Tracer:
     return result
 
 
-# --- one transform for all of them ----------------------------------------------------------------
-
-
 class _Transform(NamedTuple):
     """What StableHLO computes, and the power of the size that the result is multiplied by."""
 
@@ -316,7 +313,7 @@ def _length(function: str, n: Any) -> int:
 
 
 def _run(kind: Kind, x: Tracer, axes: Sequence[int], sizes: Sequence[int]) -> Tracer:
-    """Returns the transform over the axes, of which StableHLO takes the last three at once."""
+    """Returns the transform over the axes; StableHLO transforms up to the last three at once."""
     count = len(axes)
     x = moveaxis(x, axes, tuple(range(-count, 0)))
     taken = [*sizes[:-1], sizes[-1] // 2 + 1 if kind == "IRFFT" else sizes[-1]]

@@ -71,17 +71,16 @@ def _update_method(how: str, says: str) -> Callable[..., object]:
 
 
 class IndexUpdateRef:
-    """The elements ``x[key]``, to be updated. Every method returns a new array; ``x`` stays.
+    """The elements ``x[key]``, to be updated. Methods return new arrays; ``x`` is not changed.
 
-    A key is as in ``x[key]``. Values broadcast to the shape of ``x[key]`` and take the dtype of
-    ``x``; a value of a higher kind (a float for integers) is refused with `DtypeError`. Where
-    index arrays name an element twice, ``add`` and the like apply twice; which value ``set`` takes
-    is unspecified. ``mode`` decides about positions that are out of bounds (an integer that is
-    raises `InvalidIndex` where no mode is given):
-    ``drop`` (the default) ignores them, ``clip`` clamps them. Negative ones count
-    from the back. A boolean array may be traced if the value does not depend on how many elements
-    it picks. ``indices_are_sorted`` and ``unique_indices`` are promises that make updates faster.
-    As ``jax.numpy.ndarray.at``.
+    A key is as in ``x[key]``. Values broadcast to the shape of ``x[key]`` and are converted to the
+    dtype of ``x``; a value of a higher kind (a float for integers) is refused with `DtypeError`. If
+    index arrays name an element twice, ``add`` and the like apply twice; ``set`` uses an
+    unspecified one of the values. ``mode`` decides about positions that are out of bounds (without
+    a mode an integer out of bounds raises `InvalidIndex`): ``drop`` (the default) ignores them,
+    ``clip`` clamps them. Negative ones count from the back. A boolean array may be traced if the
+    value does not depend on the number of selected elements. ``indices_are_sorted`` and
+    ``unique_indices`` are promises that make updates faster. As ``jax.numpy.ndarray.at``.
     """
 
     __slots__ = ("_array", "_key")

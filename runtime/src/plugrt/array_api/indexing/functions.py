@@ -1,4 +1,4 @@
-"""``x[key]``, `take` and `take_along_axis`."""
+"""``x[key]``, `take` and `take_along_axis`, which read elements by position."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ def take(
 ) -> Tracer:
     """Returns the slices of ``x`` at ``indices`` along ``axis``.
 
-    ``axis`` may be left out for one dimension. Negative indices count from the back. ``mode`` says
-    what becomes of those out of bounds: ``fill`` (the default, as ``jnp.take``) gives
-    ``fill_value``, by default NaN or an extreme integer; ``clip`` the nearest; ``wrap`` goes round.
-    ``x`` has any dtype, ``indices`` integers of any shape. Raises `DtypeError` for other indices,
-    `AxisError`, and `InvalidIndex` for an empty axis.
+    ``axis`` may be left out for one dimension. Negative indices count from the back. ``mode``
+    treats indices out of bounds: ``fill`` (the default, as ``jnp.take``) gives ``fill_value``, by
+    default NaN or an extreme integer; ``clip`` the nearest; ``wrap`` wraps around. ``x`` has any
+    dtype, ``indices`` integers of any shape. Raises `DtypeError` for other indices, `AxisError`,
+    and `InvalidIndex` for an empty axis.
 
     >>> xp.take(xp.asarray([10, 20, 30]), xp.asarray([2, 0, -1]))
     Array([30, 10, 30], dtype=int32)
@@ -108,9 +108,9 @@ def take_along_axis(
 ) -> Tracer:
     """Returns for each row along ``axis`` its elements at the same row of ``indices``.
 
-    The other dimensions of the two broadcast. Indices out of bounds as in `take`. Serves to apply
-    what `argsort`, `argmax` and `argmin` give. Raises `DtypeError` for indices that are no
-    integers, `AxisError`, `ShapeError` where shapes do not broadcast.
+    The other dimensions of the two broadcast. Indices out of bounds as in `take`. Applies the
+    indices that `argsort`, `argmax` and `argmin` return. Raises `DtypeError` for indices that are
+    no integers, `AxisError`, `ShapeError` if shapes do not broadcast.
 
     >>> x = xp.asarray([[3, 1], [2, 4]])
     >>> xp.take_along_axis(x, xp.argsort(x, axis=1), axis=1)

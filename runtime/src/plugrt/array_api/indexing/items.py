@@ -1,4 +1,4 @@
-"""What a parsed key is made of, one item for each axis or new axis, and the shapes that follow."""
+"""The items of a parsed key, one for each axis or new axis, and the resulting shapes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Window:
 
     @property
     def inside(self) -> Slice:
-        """What it picks of its extent."""
+        """The elements that it selects within its extent."""
         return Slice(0 if self.step > 0 else self.extent - 1, self.count, self.step)
 
 
@@ -93,7 +93,7 @@ Item = New | Gap | Slice | Window | KnownPosition | Scalar | Indices | Flag
 
 
 Spec = tuple[Item, ...]
-"""Items in order; each but `New`, `Gap` and `Flag` takes an axis."""
+"""Items in order; each but `New`, `Gap` and `Flag` uses one axis."""
 
 
 TAKE_AXIS = (Slice, Window, KnownPosition, Scalar, Indices)
@@ -116,7 +116,7 @@ def is_advanced(spec: Spec) -> bool:
 
 
 def operand_shapes(spec: Spec, operands: Sequence[Any]) -> list[Shape]:
-    """Returns the shapes of what broadcasts together, in the order of the items."""
+    """Returns the shapes of the operands that broadcast together, in the order of the items."""
     pending = iter(operands)
     shapes: list[Shape] = []
     for item in spec:
@@ -160,5 +160,5 @@ def result_layout(spec: Spec, block: Shape) -> list[tuple[Item | None, int]]:
 
 
 def items_with_axis(spec: Spec) -> list[Item]:
-    """Returns the items that take an axis: one for each axis of the array."""
+    """Returns the items that use an axis: one for each axis of the array."""
     return [item for item in spec if isinstance(item, TAKE_AXIS)]

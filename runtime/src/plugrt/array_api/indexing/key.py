@@ -130,7 +130,7 @@ def _normalize_element(k: Any) -> Any:
 
 
 def _count_axes(k: Any) -> int:
-    """Returns how many axes an element takes."""
+    """Returns the number of axes that an element uses."""
     if k is None or k is Ellipsis:
         return 0
     if isinstance(k, slice | int) or dtype_kind(k.dtype) != "b":
@@ -189,7 +189,7 @@ def _convert_list(k: list[object] | tuple[object, ...]) -> object:
 
 
 def _add_mask(mask: Any, shape: Shape, axis: int, items: list[Item], operands: list[object]) -> int:
-    """Adds a boolean array as the positions where it holds; returns how many axes it takes."""
+    """Adds a boolean array as the positions of its true elements; returns its number of axes."""
     if type(mask) is Tracer:
         raise DataDependentShape(
             f"x[mask] with the traced boolean array {mask!r}: how many elements it picks, and so "
@@ -210,6 +210,3 @@ def _add_mask(mask: Any, shape: Shape, axis: int, items: list[Item], operands: l
     operands.append(positions.astype(np.int32 if narrow else np.int64))
     items.extend(Unravelled(mask.shape, i) for i in range(mask.ndim))
     return int(mask.ndim)
-
-
-# --- properties of a spec ---------------------------------------------------------------------

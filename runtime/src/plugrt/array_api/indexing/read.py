@@ -153,9 +153,6 @@ def default_fill(dtype: np.dtype[Any]) -> Any:
     return info.min if kind == "i" else info.max
 
 
-# --- parts of reading and writing -----------------------------------------------------------------
-
-
 def _static_part(x: Tracer, items: Sequence[Item]) -> Tracer:
     """Returns the part of ``x`` that slices and known positions pick, with all axes."""
     bounds = [static_bounds(item) for item in items]
@@ -167,7 +164,7 @@ def _static_part(x: Tracer, items: Sequence[Item]) -> Tracer:
 
 
 def static_bounds(item: Item) -> tuple[int, int, int]:
-    """Returns start, limit and stride of what a slice or a known position picks, ascending."""
+    """Returns start, limit and stride of a slice's or a known position's elements, ascending."""
     if isinstance(item, KnownPosition):
         return item.position, item.position + 1, 1
     assert isinstance(item, Slice)
@@ -179,9 +176,9 @@ def static_bounds(item: Item) -> tuple[int, int, int]:
 
 
 def slice_at_positions(x: Tracer, items: Sequence[Item | None], scalars: Positions) -> Tracer:
-    """Returns the part of ``x`` that single positions and windows reach over, clamped.
+    """Returns the part of ``x`` at single positions and windows, clamped to the bounds.
 
-    ``items`` are those of the axes, all of which remain; an axis without a position is whole.
+    ``items`` has one item for each axis; all axes remain; an axis without a position is whole.
     """
     taken = {axis for axis, _ in scalars}
     sizes = [

@@ -104,9 +104,6 @@ def _broadcast_value(value: Tracer, shape: Shape) -> Tracer:
     return broadcast_to(squeezed, shape)
 
 
-# --- keys without arrays --------------------------------------------------------------------------
-
-
 def _write_slices(x: Tracer, key: Key, value: Tracer, combine: Combine, mode: str | None) -> Tracer:
     """Combines a part that slices and single positions pick; each element is there once."""
     items = items_with_axis(key.spec)
@@ -167,9 +164,6 @@ def _replace_strided(slab: Tracer, part: Tracer, bounds: Sequence[tuple[int, int
     return select(mask, spread(part), slab)
 
 
-# --- keys with arrays -----------------------------------------------------------------------------
-
-
 @dataclass
 class _ScatterAxes:
     """How a scatter handles each axis of the update: as a window, or index by index."""
@@ -179,7 +173,7 @@ class _ScatterAxes:
     window_axes: list[int] = field(default_factory=list)
     """The axes of the array that they are."""
     starts: list[tuple[int, int]] = field(default_factory=list)
-    """Those of them of which the window is a part, and where it begins."""
+    """The starts of the dimensions in which the window is only a part."""
     sizes: list[int] = field(default_factory=list)
     """The sizes of the update's other axes, which are walked, in order."""
     strided: list[tuple[int, Slice, int]] = field(default_factory=list)

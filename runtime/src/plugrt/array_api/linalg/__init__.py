@@ -1,12 +1,11 @@
 """The linear algebra extension of the array API standard, on any backend.
 
-Every function takes stacks of matrices (..., m, n), real and complex, and works while a function
-is traced. A plugin may have the factorizations computed by a library (`plugrt.plugins.Plugin`,
-``lowerings``), as the cpu plugin has them by LAPACK. For all other platforms StableHLO's operations
-are used where it has them (``cholesky``, ``triangular_solve``); LU, QR, eigenvalues and singular
-values are algorithms made of its loops and products, so that no backend needs LAPACK. Singular
-matrices give infinities and NaN, as in JAX: what the data are is not known when a function is
-traced.
+Every function accepts stacks of matrices (..., m, n), real and complex, and works while a function
+is traced. A plugin may compute the factorizations with a library (`plugrt.plugins.Plugin`,
+``lowerings``), as the cpu plugin does with LAPACK. For all other platforms StableHLO's operations
+are used where they exist (``cholesky``, ``triangular_solve``); LU, QR, eigenvalues and singular
+values are algorithms that use its loops and products, so that no backend needs LAPACK. Singular
+matrices give infinities and NaN, as in JAX: the data are not known when a function is traced.
 """
 
 from plugrt.array_api.diagonals import diagonal

@@ -1,9 +1,9 @@
 """Jacobi rotations of all pairs of columns, in rounds of disjoint pairs.
 
-The columns stand in two rows, and column i of the first meets column i of the second. Between
-rounds all but one move on by a place, so that after ``2 h - 1`` rounds, a sweep, each has met each
-(the tournament of Brent and Luk, SIAM J. Sci. Stat. Comput. 6, 1985). A sweep's rotations are
-elementwise work on whole blocks, which suits every device.
+The columns are arranged in two rows, and column i of the first is paired with column i of the
+second. Between rounds all but one move by one position, so that after ``2 h - 1`` rounds, a sweep,
+each pair has occurred (the tournament of Brent and Luk, SIAM J. Sci. Stat. Comput. 6, 1985). A
+sweep's rotations are elementwise work on whole blocks, which suits every device.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ MAX_SWEEPS = 60
 
 
 class Rotation(NamedTuple):
-    """Rotations of pairs ``(p, q)`` by cosines and sines (..., h), and what diagonals gain."""
+    """Rotations of pairs ``(p, q)`` by cosines and sines (..., h), and the resulting changes of the
+    diagonals.
+    """
 
     cosine: Tracer  # positive
     sine: Tracer

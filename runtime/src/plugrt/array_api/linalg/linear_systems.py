@@ -53,9 +53,9 @@ class SlogdetResult(NamedTuple):
 def cholesky(x: Tracer, /, *, upper: bool = False) -> Tracer:
     """Returns the lower triangular L with ``x = L @ L^H``, or the upper U with ``x = U^H @ U``.
 
-    ``x`` are Hermitian positive definite matrices (..., n, n), of which the one triangle is read.
-    A matrix that is not positive definite gives NaN, as in JAX; NumPy raises. Floats; half
-    precision is computed in float32. Raises `ShapeError` for matrices that are not square.
+    ``x`` are Hermitian positive definite matrices (..., n, n); only one triangle is read. A matrix
+    that is not positive definite gives NaN, as in JAX; NumPy raises. Floats; half precision is
+    computed in float32. Raises `ShapeError` for matrices that are not square.
 
     >>> xp.linalg.cholesky(xp.asarray([[4.0, 2.0], [2.0, 5.0]]))
     Array([[2., 0.],

@@ -1,4 +1,4 @@
-"""What the functions of `linalg` share: operands, products, triangular systems and loops."""
+"""Helpers of `linalg`: operands, products, triangular systems and loops."""
 
 from __future__ import annotations
 

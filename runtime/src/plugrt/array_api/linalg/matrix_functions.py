@@ -98,7 +98,7 @@ def outer(x1: Tracer, x2: Tracer, /) -> Tracer:
 def trace(x: Tracer, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Tracer:
     """Returns the sums of the diagonals of matrices (..., m, n); see `diagonal`.
 
-    The dtype is that of ``xp.sum``. Raises `ShapeError` for fewer than two dimensions.
+    The dtype is the same as for ``xp.sum``. Raises `ShapeError` for fewer than two dimensions.
 
     >>> xp.linalg.trace(xp.asarray([[1, 2], [3, 4]]))
     Array(5, dtype=int32)

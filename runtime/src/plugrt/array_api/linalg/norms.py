@@ -64,9 +64,9 @@ def matrix_norm(x: Tracer, /, *, keepdims: bool = False, ord: float | str | None
 
     ``ord`` is "fro" (None too), the root of the sum of squares; "nuc", the sum of the singular
     values; 2 or -2, the largest or smallest of them; 1 or -1, the largest or smallest sum of a
-    column's absolute values; infinity or minus infinity, that of a row's. Floats; integers become
-    the default float. The result is real. Raises `ShapeError` for fewer than two dimensions,
-    `ArgumentError` for another ``ord``.
+    column's absolute values; infinity or minus infinity, the largest or smallest sum of a row's.
+    Floats; integers become the default float. The result is real. Raises `ShapeError` for fewer
+    than two dimensions, `ArgumentError` for another ``ord``.
 
     >>> xp.linalg.matrix_norm(xp.asarray([[1.0, 2.0], [3.0, 4.0]]), ord=1)
     Array(6., dtype=float32)

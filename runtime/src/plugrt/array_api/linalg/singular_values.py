@@ -1,4 +1,4 @@
-"""`svd`, `svdvals` and what rests on them: `pinv` and `matrix_rank`."""
+"""`svd`, `svdvals` and functions based on them: `pinv` and `matrix_rank`."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def _find_right_vectors(x: Tracer) -> Tracer:
 
 
 def _tolerance(columns: Tracer) -> float:
-    """Returns the cosine of the angle at which columns count as orthogonal, as LAPACK's gesvj."""
+    """Returns the cosine below which columns count as orthogonal, as in LAPACK's gesvj."""
     result: float = float(columns.shape[-2]) ** 0.5 * epsilon(columns.dtype)
     return result
 

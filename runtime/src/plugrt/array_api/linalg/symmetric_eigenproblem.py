@@ -58,8 +58,8 @@ class EighResult(NamedTuple):
 def eigh(x: ArrayLike, /) -> EighResult:
     """Returns the eigenvalues, ascending, and the eigenvectors of Hermitian matrices.
 
-    For ``x`` of shape (..., n, n), of which the lower triangle is read, the eigenvalues are real
-    of shape (..., n) and the columns of the eigenvectors (..., n, n) orthonormal. Floats; integers
+    For ``x`` of shape (..., n, n) (only the lower triangle is read) the eigenvalues are real of
+    shape (..., n) and the columns of the eigenvectors (..., n, n) orthonormal. Floats; integers
     become the default float, half precision is computed in float32. NaN and infinities give NaN.
     Raises `ShapeError` for matrices that are not square.
 
@@ -110,7 +110,7 @@ def _find_eigenpairs(x: Tracer) -> tuple[Tracer, Tracer]:
     x = lower + adjoint(lower) + where(on_diagonal, convert(real(x), x.dtype), 0)
     if n < 2 or x.size == 0:
         return real(diagonals(x)), identity(x, n)
-    # Squares of what is scaled neither overflow nor vanish.
+    # Squares of scaled values neither overflow nor vanish.
     scale = max(abs(x), axis=(-2, -1), keepdims=True)
     scale = where(scale == 0, 1, scale)
     x = x / convert(scale, x.dtype)
@@ -153,7 +153,7 @@ def _rotate_until_diagonal(x: Tracer) -> Tracer:
     unit = identity(x, n, 2 * h)
     start = _State(blocks, (unit[..., :h], unit[..., h:]))
     ended = emit_while("eigh", unfinished, sweep, (constant(0, INDEX), start))[1]
-    # After whole sweeps the columns are in their first order: what was padded is last.
+    # After whole sweeps the columns are in their first order: padding is last.
     return concatenate(ended.vectors, x.ndim - 1)[..., :n]
 
 

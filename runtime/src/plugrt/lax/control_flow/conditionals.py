@@ -197,7 +197,7 @@ def _own(x: Any) -> Any:
 def _join_types(
     title: str, names: Sequence[str], bodies: Sequence[Body], i: int, path: str
 ) -> TensorType:
-    """Returns the type of output ``i``; Python scalars take the dtype of the other branches."""
+    """Returns the type of output ``i``; Python scalars get the dtype of the other branches."""
     found = [body.outputs[i] for body in bodies]
     first = found[0]
     arrays = [x.dtype for x in found if not x.weak]

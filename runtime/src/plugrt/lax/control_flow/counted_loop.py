@@ -77,7 +77,7 @@ def steps_per_round(unroll: int | bool, length: int) -> int:
 
 
 class _LoopSteps:
-    """One loop while it is traced: the carry, the inputs, and what a step returned."""
+    """One loop while it is traced: the carry, the inputs, and the results of a step."""
 
     def __init__(
         self,

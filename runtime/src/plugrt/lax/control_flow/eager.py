@@ -81,10 +81,10 @@ def launch(
 
     Within a trace the body runs in place. Otherwise it is staged, compiled and launched as one
     program, kept for the same ``functions``, ``static`` values and argument avals. With
-    ``reads_once`` the trace is, too: what the functions close over is what it was at first.
-    ``in_python`` runs it operation by operation instead: under ``disable_jit``, and where a debug
-    check asks which operation of a launch is at fault. ``place`` decides where it is launched: as
-    the operands say, and the arrays that the functions close over.
+    ``reads_once`` the trace is kept, too: captured values keep their first values. ``in_python``
+    runs it operation by operation instead: under ``disable_jit``, and for a debug check that
+    searches the faulty operation of a launch. ``place`` determines the launch from the operands and
+    the captured arrays.
     """
     for function in functions:
         if not callable(function):

@@ -27,13 +27,13 @@ def custom_linear_solve(
     symmetric: bool = False,
     has_aux: bool = False,
 ) -> Any:
-    """Returns ``solve(matvec, b)``, an x with ``matvec(x) == b``, which is not checked.
+    """Returns ``solve(matvec, b)``, an x with ``matvec(x) == b`` (not checked).
 
-    ``b`` is a pytree of arrays; what ``matvec`` and ``solve`` return has its structure and shapes.
-    With ``has_aux`` the latter returns a pair, of which the second is anything. ``transpose_solve``
-    and ``symmetric`` are for derivatives, and without effect here; so is that ``solve`` need not be
-    differentiable. Raises `StructureError` or `ShapeError` for other results, and
-    `ArgumentTypeError` for what is no function. As ``jax.lax.custom_linear_solve``.
+    ``b`` is a pytree of arrays; the results of ``matvec`` and ``solve`` have its structure and
+    shapes. With ``has_aux`` ``solve`` returns a pair whose second item is arbitrary.
+    ``transpose_solve`` and ``symmetric`` are for derivatives, and have no effect here; ``solve``
+    need not be differentiable. Raises `StructureError` or `ShapeError` for other results, and
+    `ArgumentTypeError` for an object that is no function. As ``jax.lax.custom_linear_solve``.
 
     >>> lax.custom_linear_solve(lambda x: 2 * x, xp.asarray([2.0, 6.0]), lambda f, b: b / 2)
     Array([1., 3.], dtype=float32)
@@ -61,12 +61,12 @@ def custom_root(
     tangent_solve: Callable[[Function, Any], object],
     has_aux: bool = False,
 ) -> Any:
-    """Returns ``solve(f, initial_guess)``, an x for which ``f(x)`` is 0, which is not checked.
+    """Returns ``solve(f, initial_guess)``, an x for which ``f(x)`` is 0 (not checked).
 
-    ``initial_guess`` is a pytree of arrays; what ``f`` and ``solve`` return has its structure. With
-    ``has_aux`` the latter returns a pair, of which the second is anything. ``tangent_solve`` is for
-    derivatives, and is not called. Raises `StructureError` for other results, and
-    `ArgumentTypeError` for what is no function. As ``jax.lax.custom_root``.
+    ``initial_guess`` is a pytree of arrays; the results of ``f`` and ``solve`` have its structure.
+    With ``has_aux`` ``solve`` returns a pair whose second item is arbitrary. ``tangent_solve`` is
+    for derivatives, and is not called. Raises `StructureError` for other results, and
+    `ArgumentTypeError` for an object that is no function. As ``jax.lax.custom_root``.
 
     >>> def newton(f, x):
     ...     return lax.fori_loop(0, 5, lambda _, x: x - f(x) / (2 * x), x)

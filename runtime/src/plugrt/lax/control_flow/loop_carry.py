@@ -20,10 +20,10 @@ from plugrt.tracing.tracer import Tracer
 class Carry:
     """The leaves of a loop's carried value, and the types that the body must return.
 
-    A Python scalar among the initial values has no settled dtype: it takes the one that the body
-    returns for it, as in JAX. A Python scalar among the body's results takes the carried dtype.
-    In shard_map, one that differs along more axes after a step is refused, or, if ``widens``, taken
-    to differ from the start.
+    A Python scalar among the initial values has no settled dtype: it gets the dtype that the body
+    returns for it, as in JAX. A Python scalar among the body's results gets the carried dtype. In
+    shard_map, a value that varies along more axes after a step is refused, or, if ``widens``,
+    treated as varying from the start.
     """
 
     def __init__(self, title: str, initial: object, widens: bool) -> None:
@@ -47,7 +47,7 @@ class Carry:
         return [with_weakness(leaf, first.weak) for leaf, first in pairs]
 
     def check_returned(self, returned: object) -> list[Tracer]:
-        """Returns the leaves of what the body returned, checked against those that went in."""
+        """Returns the leaves of the body's result, checked against its arguments."""
         flat, spec = pytrees.flatten(returned)
         if spec != self.spec:
             raise StructureError(
@@ -97,10 +97,10 @@ class Carry:
         return f", lax.pcast(…, {tuple(more)}, to='varying') of the initial one" if more else ""
 
     def settle_types(self) -> bool:
-        """Converts initial Python scalars to the dtypes that the body asked for.
+        """Converts initial Python scalars to the dtypes that the body returned.
 
-        Returns whether there were none: otherwise the body has to be traced again. Also values that
-        differ along more axes after a step.
+        Does the same for values that vary along more axes after a step. Returns whether there were
+        none: otherwise the body must be traced again.
         """
         for i, dtype in self._wanted.items():
             self.leaves[i] = convert(self.leaves[i], dtype)

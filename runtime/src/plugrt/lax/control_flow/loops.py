@@ -119,12 +119,11 @@ def fori_loop(
 ) -> T:
     """Returns the value after ``val = body_fun(i, val)`` for i from ``lower`` up to ``upper``.
 
-    Bounds that are Python integers make a loop of known length, of which ``unroll`` steps (True:
-    all) are laid out one after another; bounds that are integer arrays make a `while_loop`. The
-    index is int32 unless the bounds are arrays or NumPy scalars of another integer dtype (JAX: not
-    for NumPy's). Raises `DtypeError` or
-    `ShapeError` for bounds that are no integer scalars, and where the body changes the type of the
-    value; `ArgumentError` for ``unroll`` with traced bounds. As ``jax.lax.fori_loop``.
+    Bounds that are Python integers make a loop of known length, which is unrolled by ``unroll``
+    steps (True: all); bounds that are integer arrays make a `while_loop`. The index is int32 unless
+    the bounds are arrays or NumPy scalars of another integer dtype (JAX: not for NumPy's). Raises
+    `DtypeError` or `ShapeError` for bounds that are no integer scalars, and if the body changes the
+    type of the value; `ArgumentError` for ``unroll`` with traced bounds. As ``jax.lax.fori_loop``.
 
     >>> lax.fori_loop(0, 5, lambda i, x: x + i, xp.asarray(0))
     Array(10, dtype=int32)

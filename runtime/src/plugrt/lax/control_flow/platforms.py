@@ -28,15 +28,15 @@ def platform_dependent(
     default: Callable[..., object] | None = None,
     **per_platform: Callable[..., object],
 ) -> Any:
-    """Returns ``per_platform[platform](*args)``, of the platform that the computation runs on.
+    """Returns ``per_platform[platform](*args)`` for the computation's platform.
 
-    The names are those of platforms (``cpu``, ``tpu``, ``cuda``), and here of plugins as well
-    (``xla_cpu``), which go first; ``default`` is for all others. While a function is traced all are
-    called, and give the same structure, shapes and dtypes, as those of `switch`; the program of a
-    platform has the one for it alone. Otherwise only the one for the platform is called. Raises
-    `ArgumentTypeError` for what is no function, `ArgumentError` for ``gpu``, which is no platform,
-    and `Unimplemented` where there is no function for the platform: of a traced function when its
-    program is lowered for that. As ``jax.lax.platform_dependent``.
+    The names are platforms (``cpu``, ``tpu``, ``cuda``), and here also plugins (``xla_cpu``), which
+    take precedence; ``default`` is for all others. While a function is traced all are called, and
+    must return the same structure, shapes and dtypes, as with `switch`; the program for a platform
+    contains only its function. Otherwise only the platform's function is called. Raises
+    `ArgumentTypeError` for an object that is no function, `ArgumentError` for ``gpu``, which is an
+    alias of several platforms, and `Unimplemented` if there is no function for the platform: for a
+    traced function when its program is lowered for the platform. As ``jax.lax.platform_dependent``.
 
     >>> lax.platform_dependent(xp.asarray(1.0), cpu=lambda x: x + 1, default=lambda x: x)
     Array(2., dtype=float32)

@@ -77,7 +77,7 @@ class RegionHolder:
     def trace(self, like: Sequence[Tracer], body: Callable[..., Sequence[Tracer]]) -> Body:
         """Returns the block that ``body`` fills, with an argument like each of ``like``.
 
-        ``body`` takes a tracer for each argument and returns those that the block returns.
+        ``body`` is called with a tracer for each argument and returns the block's results.
         """
         trace = active_trace()
         types = [trace.mlir_type(x.shape, x.dtype) for x in like]

@@ -1,6 +1,6 @@
 """Collectives that reduce: `psum`, `pmean`, `pmax`, `pmin`; `axis_index` and `axis_size`.
 
-They take and return pytrees and are used within a function that `pmap` or `shard_map` has mapped
+They map pytrees to pytrees and are used within a function that `pmap` or `shard_map` has mapped
 over an axis of that name. A tuple of names means the product of those axes, the first the slowest.
 """
 
@@ -80,7 +80,7 @@ def psum(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
 
 
 def count_booleans(x: Tracer) -> Tracer:
-    """Returns ``x`` as what sums add up: booleans as int32, others as they are."""
+    """Returns ``x`` in the form that sums add: booleans as int32, other dtypes unchanged."""
     return convert(x, np.int32) if x.dtype == bool else x
 
 
@@ -88,8 +88,8 @@ def count_booleans(x: Tracer) -> Tracer:
 def pmean(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     """Returns the mean of ``x`` over the axis: `psum` divided as `array_api.divide` does.
 
-    In groups of several lengths each divides by its own. Shapes stay, but for dimensions that are
-    averaged away. Raises `UnboundAxis`. As ``jax.lax.pmean``, which takes no dimensions, and
+    In groups of several lengths each divides by its own. Shapes stay, without the dimensions over
+    which it averages. Raises `UnboundAxis`. As ``jax.lax.pmean``, which accepts no dimensions, and
     divides by the length of the first group.
     """
     names, dimensions = _split_axes("pmean", axis_name, axis_index_groups)

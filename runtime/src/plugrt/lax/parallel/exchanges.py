@@ -126,7 +126,7 @@ def read_pairs(
 ) -> tuple[tuple[int, int], ...]:
     """Returns (source, target) pairs of indices along an axis.
 
-    Raises `UnboundAxis`, `ArgumentTypeError` for what are no pairs of whole numbers, and
+    Raises `UnboundAxis`, `ArgumentTypeError` for other objects than pairs of whole numbers, and
     `ArgumentError` for an index out of range or named twice.
     """
     size = replica_groups(axis_name).shape[1]
@@ -238,11 +238,10 @@ def psum_scatter(
 ) -> T:
     """Returns this device's part of ``psum(x)``, split along ``scatter_dimension``.
 
-    That dimension, as long as the mapped axis, is gone; with ``tiled`` it becomes as many times
-    shorter. Numeric dtypes stay, bool becomes int32, as in `psum`. Raises `UnboundAxis`,
+    That dimension, as long as the mapped axis, is removed; with ``tiled`` its size is divided by
+    the axis size. Numeric dtypes stay, bool becomes int32, as in `psum`. Raises `UnboundAxis`,
     `ShapeError` for a dimension out of range or of another length, and `ArgumentError` for an ``x``
-    that is reduced. As ``jax.lax.psum_scatter``,
-    which takes no booleans.
+    that is reduced. As ``jax.lax.psum_scatter``, which accepts no booleans.
     """
     size = group_size(axis_name, axis_index_groups)
 

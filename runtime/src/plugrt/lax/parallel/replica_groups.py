@@ -1,7 +1,7 @@
 """Replica groups of collectives, from axis names and ``axis_index_groups``.
 
 The axes that `pmap` has bound, outermost first, number the replicas in row-major order; within
-`shard_map` those of the mesh number the partitions.
+`shard_map` the axes of the mesh number the partitions.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def replica_groups(axis_name: AxisName, axis_index_groups: Groups = None) -> npt
 
 
 def groups_attribute(axis_name: AxisName, groups: Groups) -> ir.Attribute:
-    """Returns the replica groups of an axis as StableHLO's collectives take them."""
+    """Returns the replica groups of an axis in the form for StableHLO's collectives."""
     return ir.DenseIntElementsAttr.get(np.ascontiguousarray(replica_groups(axis_name, groups)))
 
 
@@ -105,9 +105,9 @@ def _bound_axes(axis_name: AxisName) -> tuple[Trace, tuple[object, ...]]:
 
 
 def check_groups(groups: Sequence[Sequence[int]], size: int) -> set[int]:
-    """Returns the lengths of groups; `ArgumentError` unless each index is in one of them.
+    """Returns the lengths of groups; raises `ArgumentError` unless each index is in one of them.
 
-    Raises `ArgumentTypeError` for what is no sequence of sequences of whole numbers.
+    Raises `ArgumentTypeError` for an object that is no sequence of sequences of whole numbers.
     """
     for group in _iterate(groups, groups):
         for i in _iterate(group, groups):

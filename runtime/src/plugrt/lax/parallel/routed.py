@@ -1,4 +1,4 @@
-"""Collectives of which values say who sends what: `pbroadcast` and `ragged_all_to_all`."""
+"""Collectives whose routing is given by values: `pbroadcast` and `ragged_all_to_all`."""
 
 from __future__ import annotations
 

@@ -23,11 +23,11 @@ from plugrt.typing import HasShapeAndDtype
 def psend(x: object, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
     """Sends ``x`` along the (source, target) pairs of ``perm``; returns a token for `precv`.
 
-    Of a pytree each array is sent by itself, and the result is a pytree of tokens. Any shape and
+    Each array of a pytree is sent separately, and the result is a pytree of tokens. Any shape and
     dtype. Raises `UnboundAxis`, and `ArgumentError` for an index out of range or named twice. As
-    ``jax.lax.psend``, which has no CPU: XLA:CPU runs neither of StableHLO's ``send`` and ``recv``.
-    Here the array waits in the token, and the `precv` that takes it is one `ppermute`, on any
-    backend that has collectives; what nobody receives is not sent.
+    ``jax.lax.psend``, which does not work on CPU: XLA:CPU supports neither of StableHLO's ``send``
+    and ``recv``. Here the token carries the array, and the matching `precv` is one `ppermute`, on
+    any backend that has collectives; an array that is never received is not sent.
 
     >>> shift = [(0, 1), (1, 0)]
     >>> def swap(v):
@@ -46,13 +46,14 @@ def precv(
     axis_name: AxisName,
     perm: Sequence[tuple[int, int]],
 ) -> Any:
-    """Returns what the `psend` behind ``token`` sent here, zeros where ``perm`` has no source.
+    """Returns the array that the `psend` of ``token`` sent here, zeros if ``perm`` has no source.
 
-    ``out_shape`` has its shape and dtype; ``axis_name`` and ``perm`` are those of the `psend`.
-    Raises `UnboundAxis`, `ArgumentTypeError` for what is no token, `ShapeError` or `DtypeError`
-    where another one was sent, `ArgumentError` where the token comes after no such `psend` or after
-    several, and `Unimplemented` for a token that comes after none, as `create_token` gives: to be
-    received the array must have been sent before. As ``jax.lax.precv``; see `psend`.
+    ``out_shape`` has its shape and dtype; ``axis_name`` and ``perm`` must equal the `psend`'s.
+    Raises `UnboundAxis`, `ArgumentTypeError` for an object that is no token, `ShapeError` or
+    `DtypeError` if an array of another type was sent, `ArgumentError` if the token comes after no
+    such `psend` or after several, and `Unimplemented` for a token that comes after no `psend`, such
+    as from `create_token`: the array must be sent before it is received. As ``jax.lax.precv``; see
+    `psend`.
     """
     if not isinstance(token, Token):
         raise ArgumentTypeError(

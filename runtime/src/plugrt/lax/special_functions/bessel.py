@@ -64,8 +64,8 @@ def _coefficients(near: int, far: int) -> tuple[Real, Real]:
 def _integrate(x: Real) -> Real:
     """Returns the mean of exp(x (cos(angle) - 1)) over the circle: the function's definition.
 
-    The mean over n angles is that of all but for exp(-n**2 / (2 x)), since the function is
-    periodic; ``x`` is at most 10,000 here.
+    The mean over n angles differs from the mean over all by exp(-n**2 / (2 x)), since the function
+    is periodic; ``x`` is at most 10,000 here.
     """
     quarter = np.arctan(np.longdouble(1))
     half_angles = np.arange(_ANGLES) * (4 * quarter / _ANGLES)

@@ -1,7 +1,7 @@
-"""The gamma function's parts from which incomplete integrals are computed to their last digits.
+"""Parts of the gamma function with which incomplete integrals are computed to their last digits.
 
 ``exp(a log(x) - x - lgamma(a))`` would lose as many digits as its exponents have. Here the large
-terms of an exponent are taken together before anything is rounded.
+terms of an exponent are combined before any rounding.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def log_gamma_ratio(t: Tracer) -> Tracer:
 
 
 def reciprocal_gamma(a: Tracer) -> Tracer:
-    """Returns 1 / gamma(1 + a) for ``a`` from 0 to twice `LARGE`; beyond, that of the nearest."""
+    """Returns 1 / gamma(1 + a) for ``a`` from 0 to twice `LARGE`; clamps other values."""
     a = clip(a, 0, 2 * LARGE)
     t = a - floor(a)
     product: Tracer = full(t.shape, 1, t.dtype)

@@ -27,7 +27,7 @@ def betainc(a: Tracer, b: Tracer, x: Tracer) -> Tracer:
 
     It is the integral of t**(a - 1) (1 - t)**(b - 1) from 0 to x, over the one from 0 to 1, for a
     and b of 0 or more and x from 0 to 1; NaN for others. Real floats of one dtype and shape
-    (scalars go with any); those of fewer than 32 bits are computed with as float32. Raises
+    (scalars combine with any); floats of fewer than 32 bits are computed in float32. Raises
     `DtypeError` or `ShapeError`. As ``jax.lax.betainc``, which is less exact for large a and b.
 
     >>> round(float(lax.betainc(xp.asarray(2.0), 2.0, 0.25)), 5)

@@ -36,10 +36,10 @@ def igamma(a: Tracer, x: Tracer) -> Tracer:
     """Returns the regularized lower incomplete gamma function P(a, x), elementwise.
 
     It is the integral of t**(a - 1) exp(-t) from 0 to x, over gamma(a), for a and x of 0 or more;
-    NaN for others and where both are 0. Real floats of one dtype and shape (scalars go with any);
-    those of fewer than 32 bits are computed with as float32. Raises `DtypeError` or `ShapeError`.
-    As ``jax.lax.igamma``, which is less exact for a above 10 and gives NaN for a that is 0 beside
-    x below 1.
+    NaN for others and where both are 0. Real floats of one dtype and shape (scalars combine with
+    any); floats of fewer than 32 bits are computed in float32. Raises `DtypeError` or `ShapeError`.
+    As ``jax.lax.igamma``, which is less exact for a above 10 and gives NaN for a = 0 with x below
+    1.
 
     >>> round(float(lax.igamma(xp.asarray(2.0), 1.0)), 5)
     0.26424
@@ -51,8 +51,8 @@ def igamma(a: Tracer, x: Tracer) -> Tracer:
 def igammac(a: Tracer, x: Tracer) -> Tracer:
     """Returns the regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x), elementwise.
 
-    It keeps its digits where P is near 1, and where a is near 0. Arguments are those of `igamma`;
-    raises as it does. As ``jax.lax.igammac``, which is less exact for a above 10 and x below 1.
+    It keeps its digits where P is near 1, and where a is near 0. Arguments and errors as for
+    `igamma`. As ``jax.lax.igammac``, which is less exact for a above 10 and x below 1.
 
     >>> round(float(lax.igammac(xp.asarray(2.0), 1.0)), 5)
     0.73576
@@ -123,8 +123,8 @@ def _fraction(a: Tracer, x: Tracer, wanted: Tracer) -> Tracer:
 def _uniform(a: Tracer, x: Tracer, side: int) -> Tracer:
     """Returns Q (``side`` 1) or P (-1) for huge a, by Temme's expansion in two orders of 1 / a.
 
-    https://dlmf.nist.gov/8.12; what it leaves out is below the digits of float64 for a above 1e6,
-    where the other two ways would need thousands of steps.
+    https://dlmf.nist.gov/8.12; the omitted terms are below the digits of float64 for a above 1e6,
+    where the other two methods would need thousands of steps.
     """
     a = maximum(a, HUGE)
     u = (x - a) / a

@@ -32,8 +32,8 @@ _DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 def igamma_grad_a(a: Tracer, x: Tracer) -> Tracer:
     """Returns the derivative by ``a`` of `igamma`, P(a, x), elementwise.
 
-    Arguments are those of `igamma`, finite, and a is above 0; NaN for others, and 0 where x is.
-    Raises as it does. As ``jax.lax.igamma_grad_a``, which is less exact for a above 10.
+    Arguments and errors as for `igamma`, but finite, and with a above 0; NaN for others, and 0
+    where x is 0. As ``jax.lax.igamma_grad_a``, which is less exact for a above 10.
 
     >>> round(float(lax.igamma_grad_a(xp.asarray(2.0), 1.0)), 5)
     -0.2762
@@ -46,9 +46,9 @@ def igamma_grad_a(a: Tracer, x: Tracer) -> Tracer:
 def random_gamma_grad(a: Tracer, x: Tracer) -> Tracer:
     """Returns the derivative by ``a`` of a sample ``x`` of the gamma distribution, elementwise.
 
-    That of x with P(a, x) held: minus `igamma_grad_a` over the density at x. Takes what
-    `igamma_grad_a` takes, and raises what that raises. As ``jax.lax.random_gamma_grad``, which is
-    less exact for a above 10.
+    It is the derivative of x with P(a, x) constant: minus `igamma_grad_a` over the density at x.
+    Arguments and errors as for `igamma_grad_a`. As ``jax.lax.random_gamma_grad``, which is less
+    exact for a above 10.
 
     >>> round(float(lax.random_gamma_grad(xp.asarray(2.0), 1.0)), 5)
     0.75078
@@ -123,7 +123,7 @@ def _fraction(a: Tracer, x: Tracer, wanted: Tracer) -> tuple[Tracer, Tracer]:
 
     def step(n: Tracer, state: State) -> tuple[Tracer, State]:
         value, slope, c, c_slope, d, d_slope = state
-        p, q = -n * (n - a), x - a + (2 * n + 1)  # of which the derivatives are n and -1
+        p, q = -n * (n - a), x - a + (2 * n + 1)  # their derivatives are n and -1
         c_slope = -1 + n / c - p * c_slope / (c * c)
         c = keep_from_zero(q + p / c)
         d_slope = -1 + n * d + p * d_slope
