@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """What a process has to know to take part in a run; times are in seconds."""
+    """The data with which a process joins a run; times are in seconds."""
 
     address: str
     """host:port of the coordinator."""
@@ -25,7 +25,7 @@ class Membership:
     shutdown_timeout: float
     partition_index: int | None = None
     name: str = "another process"
-    """What the errors of other processes call this one."""
+    """The name of this process in other processes' errors."""
     secret: str | None = field(default=None, repr=False)
     """The secret that a process needs to get an index; None: it needs none."""
 
@@ -110,8 +110,9 @@ class Coordination(ABC):
 
     @abstractmethod
     def connect(self, membership: Membership) -> Connection:
-        """Connects, and waits until all processes have, for as long as it takes.
+        """Connects, and waits until all processes have connected, without a time limit.
 
-        Called in a thread of its own, which is given up after ``initialization_timeout``. Raises
-        `DistributedError` for a ``process_id`` that another process has, which it leaves alone.
+        Called in a separate thread, which is abandoned after ``initialization_timeout``. Raises
+        `DistributedError` for a ``process_id`` that another process has; that process is not
+        affected.
         """

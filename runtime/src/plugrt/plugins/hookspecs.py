@@ -1,11 +1,11 @@
-"""The hooks of plugrt: what a plugin package may implement besides offering a `Plugin`.
+"""The hooks of plugrt, which a plugin package may implement besides offering a `Plugin`.
 
 Decorate the implementations with ``plugrt.plugins.hookimpl``, in a module or an object that an
 entry point names: of the group ``plugrt.plugins`` for the first two, for the others of the group
 that `plugrt.plugins.discovery.installed_plugins.HOOK_GROUPS` has for the hook. Hooks serve
 registration and life cycle; no call of a computation passes through one. An implementation may omit
 arguments that it does not need. The object may state the ``interface_version`` that it is written
-for, as a `Plugin` does. What fails is named in a warning, and left out.
+for, as a `Plugin` does. An implementation that fails is named in a warning, and skipped.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ def plugrt_program_rewriters() -> Sequence[ProgramRewriter]:
 def plugrt_lowerings(platform: str) -> Mapping[str, LoweringRule]:
     """Return functions that replace operations on a platform, by the names of these.
 
-    The platform is the name of the entry point: of a plugin, or one that clients report. A name is
-    StableHLO's or CHLO's (``stablehlo.cosine``), or that of a composite. Each function is called
-    with a `plugrt.plugins.LoweringContext` and the operands, as a traced function is, and returns
-    the results, or None to leave the operation as it is. Called once, before the first program is
-    lowered for the platform. An error of a function fails the compilation.
+    The platform is the name of the entry point: a plugin's name, or one that clients report. An
+    operation's name is StableHLO's or CHLO's (``stablehlo.cosine``), or a composite's. Each
+    function is called like a traced function, with a `plugrt.plugins.LoweringContext` and the
+    operands, and returns the results, or None to keep the operation. Called once, before the first
+    program is lowered for the platform. An error of a function fails the compilation.
     """
 
 

@@ -187,11 +187,11 @@ class LibraryPlugin(Plugin):
         start: bool = True,
         trial: bool = False,
     ) -> ProbeResult:
-        """Returns the result of trying the library in a child process, which has ended then.
+        """Tries the library in a child process, waits for its end, and returns the result.
 
-        It may take ``seconds`` (None: PLUGRT_PROBE_SECONDS). A client is created with ``options``
-        (None: `client_options`), but on GPUs without preallocating their memory, where the library
-        has that option (`vendors.trial_options`). Without ``start`` the library is loaded and
+        The limit is ``seconds`` (None: PLUGRT_PROBE_SECONDS). A client is created with ``options``
+        (None: `client_options`), but on GPUs without preallocation of memory, if the library has
+        that option (`vendors.trial_options`). Without ``start`` the library is loaded and
         initialised, and no client is created; ``trial`` runs a small computation. The child has
         none of the variables that name a coordinator.
         """
@@ -219,7 +219,7 @@ class LibraryPlugin(Plugin):
         return tried
 
     def process_options(self, distributed: Connection) -> dict[str, OptionValue]:
-        """Returns the create options that say which of several processes this is, as JAX's."""
+        """Returns the create options with this process's index among several, as in JAX."""
         index = distributed.partition_index
         return {
             "node_id": distributed.process_id,

@@ -24,13 +24,13 @@ class LoweringContext(NamedTuple):
     """An operation of a program that is lowered for a platform. JAX's ``LoweringRuleContext``."""
 
     operation: str
-    """Its name: ``stablehlo.cosine``, ``chlo.erf``, or that of a composite."""
+    """Its name: ``stablehlo.cosine``, ``chlo.erf``, or a composite's name."""
     platform: str
     """The platform, as the lowering names it."""
     result_types: tuple[TensorType, ...]
     """Shape and dtype of each result that is to be returned."""
     attributes: Mapping[str, Any]
-    """Its attributes, or those of the composite, as Python values; MLIR's text where there is no
+    """The operation's or the composite's attributes as Python values; as MLIR's text if there is no
     such value."""
     version: int = 0
     """That of a composite."""
@@ -50,7 +50,7 @@ class Availability(NamedTuple):
 
     @classmethod
     def no(cls, reason: str, cure: str = "") -> Availability:
-        """The plugin cannot work here, for this reason; ``cure`` is what would help."""
+        """The plugin cannot work here, for this reason; ``cure`` is a remedy."""
         return cls(False, reason, cure)
 
 
@@ -110,17 +110,17 @@ class Plugin:
     an entry point ``alias = "plugin"`` of the group ``plugrt.aliases``.
     """
     interface_version: tuple[int, int] = (1, 0)
-    """The version of `plugrt.interface` that the plugin is written for: a literal, such as
-    ``(1, 0)``, and not ``interface.VERSION``, which is that of the plugrt that is installed.
+    """The version of `plugrt.interface` that the plugin is written for. ¶ Write a literal, such as
+    ``(1, 0)``, and not ``interface.VERSION``, which is the installed plugrt's.
 
-    A newer plugrt runs it as long as the major version is the same. One that says nothing is taken
-    to be written for the first.
+    A newer plugrt runs it as long as the major version is the same. The default is the first
+    version.
     """
     topology_names: Sequence[str] = ()
-    """Names that `create_topology` takes, as examples; the conformance kit tries the first."""
+    """Names that `create_topology` accepts, as examples; the conformance kit tries the first."""
     conformance_options: Mapping[str, OptionValue] = {}
-    """Create options with which the conformance kit starts a client where nothing else gives them,
-    such as those for several virtual devices, without which level 4 cannot be shown."""
+    """The conformance kit's default create options, such as those for several virtual devices,
+    without which level 4 cannot be reached."""
     waits_for: str = ""
     """The likely reason of a slow start, for the warning about it."""
 
@@ -140,8 +140,7 @@ class Plugin:
     def probe(self) -> Availability:
         """Returns whether the hardware seems to be present.
 
-        Called before anything is loaded: opens no library, touches no network, takes under
-        100 ms.
+        Called before anything is loaded: opens no library, uses no network, needs under 100 ms.
         """
         return Availability.yes()
 
@@ -165,21 +164,19 @@ class Plugin:
         raise Unimplemented(f"plugin {self.name!r} cannot compile for absent devices")
 
     def lowerings(self) -> Mapping[str, LoweringRule]:
-        """Returns functions that compute operations of plugrt's own on this platform. Optional.
+        """Returns functions that compute plugrt's own operations on this platform. Optional.
 
-        They are lowerings, as those of the hook ``plugrt_lowerings``, for operations that are
+        They are lowerings like those of the hook ``plugrt_lowerings``, but for operations that are
         neither StableHLO's nor CHLO's: ``plugrt.linalg.cholesky``, ``eigh``, ``lu``, ``qr``,
-        ``svd`` and ``triangular_solve`` (see docs/extending.md). One that is missing, or returns
-        None, leaves the operation to plugrt's definition of it, which is made of StableHLO's. Asked
-        once, when a program with such an operation is first lowered for the plugin.
+        ``svd`` and ``triangular_solve`` (see docs/extending.md). If one is missing, or returns
+        None, plugrt's own definition by StableHLO operations is used. Called once, when a program
+        with such an operation is first lowered for the plugin.
         """
         return {}
 
     def __repr__(self) -> str:
         return f"<plugin {self.name!r} of {type(self).__module__}>"
 
-
-# --- whether an object is one ------------------------------------------------------------------
 
 NAME = re.compile(r"[A-Za-z_][\w.\-]*")
 """The form of plugin names, which must be usable in JAX_PLATFORMS."""

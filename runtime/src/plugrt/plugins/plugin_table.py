@@ -39,8 +39,6 @@ class Table:
         self._found_later: list[Record] = []
         self._hooks: Hooks | None = None
 
-    # --- the rows ---------------------------------------------------------------------------
-
     @property
     def rows(self) -> list[Record]:
         """The candidates in the table's order; scans what is installed when first asked for."""
@@ -91,8 +89,6 @@ class Table:
             for alias, names in more.items():
                 aliases[alias] = tuple(dict.fromkeys((*aliases.get(alias, ()), *names)))
         return aliases
-
-    # --- what a name means --------------------------------------------------------------------
 
     def find(self, name: str, asked_by: str) -> list[Record]:
         """Returns the candidates for ``name``: one, or for an alias those to try in order.
@@ -197,8 +193,6 @@ class Table:
                 sentences.append(vendors.explain_missing(hardware, usable))
         return sentences
 
-    # --- what changes a row -------------------------------------------------------------------
-
     def register(self, plugin: Plugin, by: str) -> Record:
         """Adds a registered plugin; it hides an installed one of its name.
 
@@ -272,13 +266,11 @@ class Table:
                     self.describe(row, plugin)
                     row.set_state(State.LOADED)
 
-    # --- hooks --------------------------------------------------------------------------------
-
     @property
     def hooks(self) -> Hooks:
         """The hook implementations; created when first needed, as most programs have none."""
         if self._hooks is None:
-            from plugrt.plugins.hooks import Hooks  # pluggy takes 9 ms to import
+            from plugrt.plugins.hooks import Hooks  # importing pluggy costs 9 ms
 
             self._hooks = Hooks(self.config.trace_plugins)
         return self._hooks

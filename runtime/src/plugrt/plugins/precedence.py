@@ -9,7 +9,7 @@ from plugrt.plugins.record import Record, Source, State
 
 
 def mark_blocked(rows: Iterable[Record], allow: Sequence[str] | None, block: Sequence[str]) -> None:
-    """Marks the candidates that PLUGRT_PLUGINS_ALLOW or PLUGRT_PLUGINS_BLOCK takes out of use."""
+    """Marks the candidates that PLUGRT_PLUGINS_ALLOW or PLUGRT_PLUGINS_BLOCK excludes."""
     blocked = {normalise_name(b) for b in block} | set(block)
     allowed = None if allow is None else {normalise_name(a) for a in allow} | set(allow)
     for row in rows:

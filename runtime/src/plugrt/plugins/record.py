@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Source(enum.StrEnum):
-    """Where a candidate was found; for one name, an earlier source takes precedence."""
+    """The place where a candidate was found; for one name, an earlier source takes precedence."""
 
     REGISTERED = "registered"
     ENVIRONMENT = "environment"
@@ -51,15 +51,15 @@ class State(enum.StrEnum):
 
 @dataclass(slots=True, eq=False)
 class Record:
-    """One candidate. ``reason`` explains its state, ``cure`` is what would help.
+    """One candidate. ``reason`` explains its state, ``cure`` is a remedy.
 
-    ``value`` is the entry point's value, the module, or who registered it; ``library`` the PJRT
-    library if it is known; ``elapsed_ms`` the time that importing and starting it has taken so
-    far. ``blocked`` by the settings, ``hidden`` by another of its name, ``rivalled`` by one of
-    equal precedence: then its plain name is ambiguous. The real name of a row that is not ``named``
-    is unknown, because it cannot be read. ``order`` is its place among those that the user or the
-    program named one after the other. ``registered`` is JAX's name of a plugin made for it, once
-    its code has registered it. ``note`` adds to the reason, such as why its own code was not used.
+    ``value`` is the entry point's value, the module, or the caller that registered it; ``library``
+    the PJRT library if it is known; ``elapsed_ms`` the time of importing and starting it so far.
+    ``blocked`` by the settings, ``hidden`` by another of its name, ``rivalled`` by one of equal
+    precedence: then its plain name is ambiguous. The real name of a row that is not ``named`` is
+    unknown, because it cannot be read. ``order`` is its position among the candidates that the user
+    or the program listed. ``registered`` is JAX's name of a plugin made for it, once its code has
+    registered it. ``note`` adds to the reason, such as why its own code was not used.
     """
 
     name: str
@@ -193,7 +193,7 @@ class Record:
 
     @property
     def is_eligible(self) -> bool:
-        """Whether an automatic choice may take it."""
+        """Whether an automatic choice may select it."""
         return self.named and not (self.blocked or self.hidden or self.rivalled)
 
     def matches_name(self, name: str) -> bool:

@@ -137,7 +137,7 @@ START_VARIABLES: Mapping[str, StartVariables] = {
         "TPU_STDERR_LOG_LEVEL": "3",
     }),
 }  # fmt: skip
-"""File name of a library to the variables with which it starts quickly and quietly."""
+"""Maps a library's file name to the variables with which it starts quickly and without output."""
 
 
 def is_exclusive(library: str) -> bool:

@@ -59,10 +59,10 @@ def discover(path: Sequence[str] | None = None) -> Discovered:
 
 
 def _merge_groups(records: Sequence[Record]) -> list[Record]:
-    """Returns the records without those by which a package offers a plugin in a second group.
+    """Drops the records of plugins that the same package also offers in another group.
 
-    A package for several programs has one entry point for each, of the same name: the one that
-    takes precedence here is the plugin, and the others are no rivals of it.
+    A package for several programs has one entry point for each, of the same name: the one with
+    precedence is the plugin, and the others are no rivals of it.
     """
     best: dict[tuple[str, str], Record] = {}
     for record in records:
@@ -76,9 +76,6 @@ def _merge_groups(records: Sequence[Record]) -> list[Record]:
         return chosen.source is not record.source
 
     return [record for record in records if not is_repeated(record)]
-
-
-# --- entry points -----------------------------------------------------------------------------
 
 
 def _read_own_groups(distribution: Distribution) -> tuple[str, str]:
@@ -164,9 +161,6 @@ def _broken_record(distribution: Distribution, name: str, value: str, fault: str
                     distribution.location)  # fmt: skip
     record.set_state(State.BROKEN, fault, f"pip install --force-reinstall {distribution.name}")
     return record
-
-
-# --- plugins made for other programs ----------------------------------------------------------
 
 
 def names_of_foreign_plugin(name: str) -> tuple[str, tuple[str, ...]]:

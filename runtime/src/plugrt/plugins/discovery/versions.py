@@ -1,9 +1,9 @@
-"""Whether a plugin fits this plugrt: the interface that it was written for, and pip's ranges.
+"""Whether a plugin is compatible with this plugrt, by its interface version and its requirements.
 
 A plugin states the version of `plugrt.interface` that it is written for
 (`Plugin.interface_version`), its distribution the versions of plugrt that it requires. The former
-decides. The latter, often narrower than need be, explains a failure, and says what to install: pip
-warns of a broken requirement only once, while it installs the other package.
+decides. The latter, often narrower than necessary, explains a failure and determines what to
+install: pip warns of a broken requirement only once, while it installs the other package.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def find_misfit(plugin: Plugin, row: Record | None = None) -> tuple[str, str] | 
 def find_version_misfit(
     wanted: tuple[int, int], row: Record | None, name: str
 ) -> tuple[str, str] | None:
-    """Returns why the interface is not the ``wanted`` one, and the cure; None if it is.
+    """Returns why the interface is not compatible with ``wanted``, and the cure; None if it is.
 
-    One of the same major version and a lower or equal minor version works: what has been added
-    since is optional. ``name`` is what to upgrade where the row has no distribution.
+    The same major version and a lower or equal minor version works: later additions are optional.
+    ``name`` is the package to upgrade if the row has no distribution.
     """
     major, minor = interface.VERSION
     wanted_major, wanted_minor = wanted
@@ -81,9 +81,9 @@ def _read_requirements(row: Record | None) -> Iterator[tuple[str, str]]:
 
 
 def requirements(distribution: Distribution) -> Iterator[tuple[str, str]]:
-    """Yields (name, clauses) of what a distribution requires without an extra.
+    """Yields (name, clauses) of a distribution's requirements without extras.
 
-    None where that cannot be read.
+    None if they cannot be read.
     """
     try:
         metadata = distribution.read("METADATA")
@@ -94,7 +94,7 @@ def requirements(distribution: Distribution) -> Iterator[tuple[str, str]]:
 
 
 def is_version_allowed(clauses: str, version: str) -> bool:
-    """Whether each clause that is understood allows a version, of which the numbers count."""
+    """Whether each known clause allows a version; compares only the numbers."""
     installed = _numbers(version)
     return all(
         _COMPARE[sign](installed, _numbers(bound)) for sign, bound in re.findall(_CLAUSE, clauses)

@@ -27,22 +27,22 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Read = Callable[[Record, object], T]
-"""Makes an offer of what an entry point's hook returned; raises `PluginBroken` for other types."""
+"""Converts a hook's result to an offer; raises `PluginBroken` for other types."""
 
 
 def collect_offers(
     table: Table, group: str, what: str, read: Read[T], *, name: str = "", **arguments: object
 ) -> Iterator[T]:
-    """Yields what ``read`` makes of the answer of each entry point of a group of hooks.
+    """Yields ``read``'s conversion of the answer of each entry point of a group of hooks.
 
-    ``arguments`` are those of the hook, ``what`` names the offers in messages, and ``name`` leaves
-    the entry points of other names alone. A package that raises, or answers wrongly, is left out
+    ``arguments`` are passed to the hook, ``what`` names the offers in messages, and ``name``
+    selects entry points by name. A package that raises, or returns an invalid answer, is skipped
     with a warning; under PLUGRT_STRICT_PLUGINS=1 it is a `PluginBroken`.
     """
     records = table.implementing(group)
     if not records:
         return
-    from plugrt.plugins.hooks import Hooks  # pluggy takes 9 ms to import
+    from plugrt.plugins.hooks import Hooks  # importing pluggy costs 9 ms
 
     hooks = Hooks(table.config.trace_plugins)
     asked: list[object] = []
@@ -103,7 +103,7 @@ class Kept(Generic[T]):
         backends.on_clear(self._found.clear)
 
     def get(self, table: Table, name: str = "", **arguments: object) -> tuple[T, ...]:
-        """Returns the offers of all entry points of the group, or of those of one name."""
+        """Returns the offers of all entry points of the group, or of those with one name."""
         found = self._found.get(table, {}).get(name)
         if found is None:
             with self._lock:

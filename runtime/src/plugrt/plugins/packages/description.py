@@ -42,8 +42,6 @@ class Description:
     searched: bool
     given: str = ""
 
-    # --- its source -----------------------------------------------------------------------------
-
     @cached_property
     def registers(self) -> str:
         """The one name that the module registers in JAX.
@@ -86,11 +84,9 @@ class Description:
         return origin if origin and origin.endswith(".py") else None
 
     def identify(self) -> list[tuple[str, list[int] | None]]:
-        """Returns its module and files, but compiled modules, with what changes with each."""
+        """Returns its module and files without compiled modules, with values that track changes."""
         paths = {str(path) for path in self._files()} | {self._source or ""}
         return [(path, files.identify(path)) for path in sorted(paths) if "__pycache__" not in path]
-
-    # --- its library ----------------------------------------------------------------------------
 
     @cached_property
     def library(self) -> str:

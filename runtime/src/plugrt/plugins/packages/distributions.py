@@ -1,9 +1,9 @@
 """Metadata of installed distributions: names, versions, files and entry points, read from files.
 
-Folders of ``*.dist-info`` and ``*.egg-info`` are listed here, which takes about a millisecond.
+Folders of ``*.dist-info`` and ``*.egg-info`` are listed here, in about a millisecond.
 importlib_metadata costs 13 to 18 ms to import, and its scan for entry points fails entirely on one
-damaged folder (importlib_metadata 10.2). It is imported only for what a folder listing cannot show:
-zip files, eggs, and importers that provide distributions.
+damaged folder (importlib_metadata 10.2). It is imported only for distributions that a folder
+listing cannot show: zip files, eggs, and importers that provide distributions.
 """
 
 from __future__ import annotations

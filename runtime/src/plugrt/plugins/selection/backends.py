@@ -1,6 +1,6 @@
 """`devices`, `get_backend` and the like: JAX's functions over the started backends.
 
-Each takes a `Backends` as its last argument ``of``; the default is the process's own.
+The last argument ``of`` of each is a `Backends`; the default is the process's own.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def default_backend(of: Backends | None = None) -> str:
 def devices(backend: str | Client | None = None, of: Backends | None = None) -> list[Device]:
     """Returns all devices of a backend in id order, also those of other processes.
 
-    Raises as `get_backend`, as all functions here.
+    Raises the errors of `get_backend`, as all functions here do.
 
     >>> plugrt.devices("cpu")[0].platform
     'cpu'

@@ -83,10 +83,8 @@ class Backends:
         """Which plugin made a topology."""
         self._warns_of_forks = False
 
-    # --- the choice ---------------------------------------------------------------------------
-
     def initialise(self) -> Choice:
-        """Starts the backends that the settings ask for, once, and returns what was chosen.
+        """Starts the backends that the settings request, once, and returns the choice.
 
         Two threads get the same clients. After a failure every call raises the same error, until
         `clear`. An invalid setting is a `ConfigError`, whichever backend is chosen.
@@ -124,7 +122,7 @@ class Backends:
 
     @property
     def choice(self) -> Choice | None:
-        """What was chosen; None while no backend is started."""
+        """The choice; None while no backend is started."""
         return self._choice
 
     @property
@@ -134,8 +132,6 @@ class Backends:
         tried = self._choice is not None or self._failure is not None
         rows = [row for row in self.table.rows if row.client is not None] if tried else []
         return tuple(dict.fromkeys((*names, *map(self.table.label, rows))))
-
-    # --- one backend --------------------------------------------------------------------------
 
     def get(self, name: str | Client | None = None, asked_by: str = "") -> Client:
         """Returns the client of that name or alias; of the default backend without one.
@@ -249,10 +245,10 @@ class Backends:
         return tuple(dict.fromkeys((*made_by, target.platform)))
 
     def find_plugin(self, platforms: Sequence[str]) -> Record | None:
-        """Returns the plugin that the first of a platform's names means, loaded; None if none does.
+        """Returns the loaded plugin for the first of a platform's names that has one; else None.
 
-        ``platforms`` are as from `platforms_of`. What was made for others than plugrt is not
-        loaded for it, and one that cannot be loaded is None.
+        ``platforms`` are in the form of `platforms_of`. Does not load plugins that were not made
+        for plugrt; returns None for a plugin that cannot be loaded.
         """
         named = (
             row
@@ -279,10 +275,8 @@ class Backends:
         choice = self._choice
         self._found = {} if choice is None else {None: choice.client, "": choice.client}
 
-    # --- the table ----------------------------------------------------------------------------
-
     def register(self, plugin: Plugin) -> Record:
-        """Registers a plugin; it takes precedence over an installed one of its name.
+        """Registers a plugin; it takes precedence over an installed one with the same name.
 
         Raises `RegistrationError` for anything but a valid instance of `Plugin`, for a name that is
         already registered, and once backends are initialised.

@@ -82,9 +82,6 @@ def choose(request: Request, table: Table, find: Find, load: Load, start: Start)
     return choice
 
 
-# --- by name ----------------------------------------------------------------------------------
-
-
 def choose_named(request: Request, table: Table, find: Find, start: Start) -> Choice:
     """Starts each named platform; if one fails, those that were started for it are closed.
 
@@ -135,9 +132,6 @@ def _left_out(request: Request) -> UnknownPlatform:
 def find_malformed(table: Table) -> list[str]:
     """Returns the faults of malformed items of PJRT_NAMES_AND_LIBRARY_PATHS."""
     return [r.reason for r in table.rows if r.source is Source.ENVIRONMENT and not r.named]
-
-
-# --- by priority ------------------------------------------------------------------------------
 
 
 def choose_automatically(request: Request, table: Table, load: Load, start: Start) -> Choice:

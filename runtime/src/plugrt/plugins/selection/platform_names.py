@@ -1,7 +1,7 @@
 """Platform names and aliases, and backends' versions: further functions of JAX's xla_bridge.
 
-They have the names, arguments and results of ``jax._src.xla_bridge``; each takes a `Backends` as
-its last argument ``of``. All errors are subclasses of ``RuntimeError``, as there.
+They have the names, arguments and results of ``jax._src.xla_bridge``; the last argument ``of`` of
+each is a `Backends`. All errors are subclasses of ``RuntimeError``, as there.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from plugrt.plugins.selection.clients import Backends
 
 @with_argument_errors
 def expand_platform_alias(platform: str, of: Backends | None = None) -> list[str]:
-    """Returns the names that an alias means, in order of preference: cuda, rocm, oneapi for gpu.
+    """Returns the names for an alias, in order of preference: cuda, rocm, oneapi for gpu.
 
     Of any other name, known or not, the name itself. Loads nothing.
 
-    Raises `ArgumentTypeError` for what is no text.
+    Raises `ArgumentTypeError` for an object that is no text.
     """
     table = (of or process_backends()).table
     if any(row.name == platform for row in table.rows):
@@ -57,16 +57,16 @@ def known_platforms(of: Backends | None = None) -> set[str]:
 def is_known_platform(platform: str, of: Backends | None = None) -> bool:
     """Whether a name is one of `known_platforms`.
 
-    Raises `ArgumentTypeError` for what is no text.
+    Raises `ArgumentTypeError` for an object that is no text.
     """
     return platform in known_platforms(of)
 
 
 @with_argument_errors
 def is_gpu(platform: str, of: Backends | None = None) -> bool:
-    """Whether a platform is one of those that the alias ``gpu`` means. (JAX had it until 2024.)
+    """Whether a platform belongs to the alias ``gpu``. (JAX had it until 2024.)
 
-    Raises `ArgumentTypeError` for what is no text.
+    Raises `ArgumentTypeError` for an object that is no text.
     """
     return platform in expand_platform_alias("gpu", of) and platform != "gpu"
 
@@ -81,12 +81,9 @@ def backends_are_initialized(of: Backends | None = None) -> bool:
 def get_device_backend(device: Device | None = None, of: Backends | None = None) -> Client:
     """Returns the client of a device; of the default backend without one.
 
-    Raises `ArgumentTypeError` for what is no device.
+    Raises `ArgumentTypeError` for an object that is no device.
     """
     return get_backend(of=of) if device is None else device.client
-
-
-# --- versions ---------------------------------------------------------------------------------
 
 
 @with_argument_errors

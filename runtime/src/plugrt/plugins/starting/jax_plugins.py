@@ -37,12 +37,13 @@ from plugrt.settings.declarations import Config, config
 
 
 def collect_registrations(record: Record, config: Config = config) -> list[Registration]:
-    """Returns what a plugin made for JAX registers: that of the record's name first.
+    """Returns the registrations of a plugin made for JAX; the one with the record's name is first.
 
-    Where its code registers nothing, its files decide, and the code's error is the record's
-    note. If there is no one library among them either, that is raised: `PluginBroken` for a module
-    without ``initialize()``, `PluginUnavailable` where nothing was registered, else its exception.
-    Raises `PluginIncompatible` for a library of another machine or system, and runs no code then.
+    If its code registers nothing, its files decide, and the code's error becomes the record's note.
+    If they contain no single library either, the error is raised: `PluginBroken` for a module
+    without ``initialize()``, `PluginUnavailable` if nothing was registered, else the code's
+    exception. Raises `PluginIncompatible` for a library of another machine or system, and runs no
+    code then.
     """
     if misfit := record.description.misfit:
         raise PluginIncompatible(f"{record}: {misfit}")

@@ -67,10 +67,10 @@ class Recorder:
         options: object = None, c_api: object = None, factory: object = None,
         make_topology: object = None, **unknown: object,
     ) -> object:  # fmt: skip
-        """Records a plugin, and returns what jax's function returns: a capsule with its table.
+        """Records a plugin, and returns a capsule with its table, as jax's function does.
 
-        Plugins pass it to jaxlib for their custom calls; jaxlib keeps the first one. None where
-        the recorder opens no library.
+        Plugins pass it to jaxlib for their custom calls; jaxlib keeps the first one. Returns None
+        if the recorder opens no library.
         """
         self.registrations.append(
             Registration(plugin_name, priority, library_path, options, c_api, factory,
@@ -206,8 +206,6 @@ def _require_code(function: object) -> CodeType:
         "PJRT_NAMES_AND_LIBRARY_PATHS"
     )
 
-
-# --- fresh modules ----------------------------------------------------------------------------
 
 # Process-wide: native modules must not be freed while the process lives.
 _kept: list[dict[str, ModuleType]] = []

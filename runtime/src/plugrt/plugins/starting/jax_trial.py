@@ -97,9 +97,6 @@ def _has_jax() -> bool:
     return "jax" in sys.modules
 
 
-# --- the child's side -------------------------------------------------------------------------
-
-
 def examine(request: dict[str, Any], say: Any) -> None:
     """Reports what the module registers, and reasons to run it in the program as well."""
     sys.path[:] = request["path"]
@@ -148,9 +145,9 @@ def _plain(one: Registration) -> dict[str, object]:
 
 
 class _Watch:
-    """Notes what else the code does that a program would miss; a context manager.
+    """Records other effects of the code that a program would miss; a context manager.
 
-    What it puts into dictionaries and lists of other modules is not seen.
+    Does not detect changes of dictionaries and lists in other modules.
     """
 
     def __init__(self) -> None:

@@ -91,9 +91,6 @@ def try_within_limit(
     )
 
 
-# --- the child's side -------------------------------------------------------------------------
-
-
 def examine(request: dict[str, Any], say: Any) -> None:
     """Starts a backend and runs a program, with so much room beside the program's modules."""
     import resource

@@ -34,7 +34,8 @@ def load(row: Record, table: Table) -> Plugin:
     """Returns the plugin of a candidate, importing it at the first call; starts nothing.
 
     Raises a `PluginError` on failure, the same at every call. A plugin's ``SystemExit`` also
-    becomes one; `ConfigError`, and what Ctrl-C or the program's signal handlers raise, pass.
+    becomes one; `ConfigError`, and exceptions of Ctrl-C or the program's signal handlers,
+    propagate.
     """
     if row.plugin is not None:
         return row.plugin
@@ -150,9 +151,6 @@ def _warn_of_unnamed(row: Record, plugins: list[Plugin], table: Table) -> None:
                 f"that it is left out; its author must add {plugin.name} = {row.value!r} to the "
                 f"entry points of the group {row.source}",
             )
-
-
-# --- what went wrong --------------------------------------------------------------------------
 
 
 def fail(row: Record, error: PluginError, cause: BaseException | None = None) -> PluginError:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class PluginWork:
     """Imports and starts the plugins of a table; the caller holds the lock of their `Backends`.
 
-    A plugin that asks for devices meanwhile is refused with `PluginBroken`.
+    A plugin that calls for devices meanwhile gets `PluginBroken`.
     """
 
     def __init__(self, table: Table) -> None:

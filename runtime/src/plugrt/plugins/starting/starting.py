@@ -45,8 +45,8 @@ def start(row: Record, table: Table, distributed: Connection | None = None) -> C
     """Returns the client of a candidate, starting it at the first call.
 
     The caller must hold a lock. Raises `PluginUnavailable` if the hardware is absent and another
-    `PluginError` otherwise, the same at every call; `ConfigError`, and what Ctrl-C or the program's
-    signal handlers raise meanwhile, pass.
+    `PluginError` otherwise, the same at every call; `ConfigError`, and exceptions of Ctrl-C or the
+    program's signal handlers, propagate.
     """
     if row.client is not None:
         return row.client
@@ -143,9 +143,6 @@ def fold_errors(asked_by: str, cure: str = "") -> Callable[[list[PluginError]], 
         return error
 
     return fold
-
-
-# --- one candidate ----------------------------------------------------------------------------
 
 
 def _start(plugin: Plugin, row: Record, table: Table, distributed: Connection | None) -> Client:
