@@ -156,8 +156,6 @@ void finish_pending(void) {
   PyErr_Restore(before.type, before.value, before.traceback);
 }
 
-/* ---- End: an object that calls a function when it is freed ---- */
-
 static PyObject *end_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"work", NULL};
   PyObject *work;
@@ -198,8 +196,6 @@ static PyType_Slot end_slots[] = {
 };
 static PyType_Spec end_spec = {"plugrt._core.End", sizeof(End), 0,
                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, end_slots};
-
-/* ---- for the module ---- */
 
 PyObject *call_pending(PyObject *module, PyObject *unused) {
   (void)module;

@@ -37,8 +37,6 @@ int call_parts_visit(const CallParts *self, visitproc visit, void *arg) {
   return 0;
 }
 
-/* ---- comparing ---- */
-
 typedef struct {
   const CallPart *parts;
   PyObject *token, **values;
@@ -133,8 +131,6 @@ int call_parts_match(CallParts *self, const Call *call, PyObject **values) {
   /* Python meets this error, too */
   return PyErr_Occurred() && !drop_exception() ? FAILED : NOT_HERE;
 }
-
-/* ---- making ---- */
 
 typedef struct {
   CallParts *made;

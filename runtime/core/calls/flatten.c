@@ -71,8 +71,6 @@ static int take_order(FlatCall *flat, const Entries *entries) {
   return DONE;
 }
 
-/* ---- containers ---- */
-
 static int open_one(FlatCall *flat, PyObject *x, int depth);
 
 static int open_dict(FlatCall *flat, PyObject *x, int depth) {
@@ -133,8 +131,6 @@ static int open_one(FlatCall *flat, PyObject *x, int depth) {
          : has_items ? open_items(flat, x, depth)
                      : open_object(flat, x, depth);
 }
-
-/* ---- the call ---- */
 
 static int take_static(FlatCall *flat, PyObject *value) {
   if (!flat->statics && !(flat->statics = PyList_New(0))) return FAILED;

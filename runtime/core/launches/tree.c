@@ -84,8 +84,6 @@ PyObject *tree_build(PyObject *object, PyObject *const *leaves) {
   return made;
 }
 
-/* ---- reading the example ---- */
-
 static int read_node(Node *node, PyObject *example, Py_ssize_t leaves, int depth);
 
 static int refuse(const char *message) {

@@ -18,9 +18,6 @@ class PlugrtError(Exception):
     """The root: every exception that plugrt raises on purpose."""
 
 
-# --- what a backend reports ------------------------------------------------------------------
-
-
 class PjrtError(PlugrtError, RuntimeError):
     """A backend reported an error; ``code`` is its PJRT code and ``message`` its own text.
 
@@ -147,7 +144,7 @@ PJRT_ERRORS: dict[int, type[PjrtError]] = {
 
 
 HARDWARE_ABSENT = (FailedPrecondition, NotFound, Unavailable)
-"""The errors with which libraries report absent hardware: "No visible GPU devices"."""
+"""The errors with which libraries report absent hardware, such as "No visible GPU devices"."""
 
 
 def error_from_code(code: int, message: str) -> PjrtError:
@@ -156,9 +153,6 @@ def error_from_code(code: int, message: str) -> PjrtError:
     if cls is None:
         return Unknown(f"{message} (the backend used the undefined PJRT error code {code})")
     return cls(message)
-
-
-# --- what an exception says ------------------------------------------------------------------
 
 
 def read_message(error: BaseException) -> str:
@@ -189,10 +183,10 @@ _NATIVE_FRAMES = (
 
 
 def escape_controls(text: str) -> str:
-    """Returns the text with each character that has no picture as Python's ``repr`` shows it.
+    """Returns the text with each unprintable character escaped as by Python's ``repr``.
 
-    Such characters control a terminal, or change the order in which text is read (U+202E). Line
-    breaks and tabs stay. Used for terminals, pages and messages alike.
+    Such characters control a terminal, or change the direction of text (U+202E). Line breaks and
+    tabs stay. Used for terminals, pages and messages alike.
     """
     if text.isprintable():
         return text
@@ -202,9 +196,6 @@ def escape_controls(text: str) -> str:
 def describe(error: BaseException) -> str:
     """Returns the class and the message of any exception: ``ValueError: the message``."""
     return f"{type(error).__name__}: {read_message(error)}".removesuffix(": ")
-
-
-# --- finding, choosing and loading plugins ---------------------------------------------------
 
 
 class PluginError(PlugrtError, RuntimeError):
@@ -240,7 +231,7 @@ class RegistrationError(PluginError, ValueError):
 
 
 class ConfigError(PlugrtError, ValueError):
-    """An environment variable or an option has a value that cannot be understood."""
+    """An environment variable or an option has an invalid value."""
 
 
 class UnknownSetting(ConfigError, AttributeError):
@@ -256,9 +247,9 @@ class SettingInUse(ConfigError, RuntimeError):
 
 
 class FileRefused(PlugrtError, OSError):
-    """A file or folder is not what may be used: no regular file, too large, or not this user's.
+    """A file or folder that may not be used: not a regular file, too large, or not this user's.
 
-    ``filename``, ``strerror`` (why, and what would help) and ``errno`` are `OSError`'s.
+    ``filename``, ``strerror`` (the reason and the cure) and ``errno`` are `OSError`'s.
     """
 
     def __str__(self) -> str:
@@ -278,9 +269,6 @@ class InvalidReply(Internal, PluginBroken):
     """
 
 
-# --- what the caller passed ------------------------------------------------------------------
-
-
 class ArgumentError(PlugrtError, ValueError, TypeError):
     """An argument of a call is wrong; the message names it.
 
@@ -291,11 +279,11 @@ class ArgumentError(PlugrtError, ValueError, TypeError):
 
 
 class ArgumentTypeError(ArgumentError, TypeError):
-    """An argument is of a type that the function does not take, or is not one that it has."""
+    """An argument has a type that the function does not accept, or an unknown name."""
 
 
 class WrongType(ArgumentError, TypeError):
-    """An argument is of a type that the call does not take."""
+    """An argument has a type that the call does not accept."""
 
 
 class NotAnArray(ArgumentError, TypeError):
@@ -358,9 +346,6 @@ class DeletedBuffer(PlugrtError, RuntimeError):
     """An array was used after `delete` or after a call that took it as a donation."""
 
 
-# --- what happens while a function is traced -------------------------------------------------
-
-
 class TracingError(PlugrtError):
     """A function cannot be traced."""
 
@@ -407,9 +392,6 @@ class FloatingPointFault(PlugrtError, FloatingPointError):
     """`debug_nans` or `debug_infs` found a NaN or an infinity in a result."""
 
 
-# --- several processes -----------------------------------------------------------------------
-
-
 class DistributedError(PlugrtError, RuntimeError):
     """The processes of a run cannot work together, or `plugrt.distributed` was used wrongly."""
 
@@ -424,9 +406,6 @@ class ProcessLost(DistributedError):
     def __init__(self, message: str, processes: tuple[int, ...] = ()) -> None:
         super().__init__(message)
         self.processes = processes
-
-
-# --- programs from elsewhere -----------------------------------------------------------------
 
 
 class ProgramError(PlugrtError, ValueError):

@@ -1,6 +1,6 @@
-"""Exports of JAX: what `plugrt.load_program` and `plugrt.compile` read of them without JAX.
+"""Exports of JAX: how `plugrt.load_program` and `plugrt.compile` read them without JAX.
 
-The names are those of ``jax.export``; plugrt writes no exports.
+The names are those in ``jax.export``; plugrt writes no exports.
 """
 
 from __future__ import annotations

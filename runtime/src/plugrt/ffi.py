@@ -1,8 +1,8 @@
 """Functions of the host in programs, by XLA's foreign function interface. As ``jax.ffi``.
 
-A handler is a C or C++ function of type ``XLA_FFI_Handler``, for which `include_dir` has the
-headers, or a Python function. Registered under a name on a platform, it is called by the programs
-of all clients of that platform which are compiled afterwards; `ffi_call` puts the call into one.
+A handler is a Python function, or a C or C++ function of type ``XLA_FFI_Handler``, whose headers
+are in `include_dir`. It is registered under a name on a platform; programs of all clients of that
+platform that are compiled afterwards can call it. `ffi_call` adds a call to a program.
 """
 
 from __future__ import annotations

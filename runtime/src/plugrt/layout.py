@@ -1,4 +1,4 @@
-"""Layouts: how arrays lie in memory, as ``jax.experimental.layout`` has them.
+"""Layouts of arrays in memory, as in ``jax.experimental.layout``.
 
 `Layout` is an order of dimensions, with tiles; `Format` is a layout with a sharding, which
 `plugrt.device_put`, `plugrt.jit` (``in_shardings``, ``out_shardings``) and `Array.format` use.

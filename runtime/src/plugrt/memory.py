@@ -1,4 +1,4 @@
-"""Memory spaces: `Space.Device` and `Space.Host`, which `device_put` takes, as ``jax.memory``."""
+"""Memory spaces for `device_put`: `Space.Device` and `Space.Host`, as in ``jax.memory``."""
 
 from plugrt.execution.placement.put_target import Space
 

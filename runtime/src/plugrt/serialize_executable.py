@@ -1,7 +1,8 @@
-"""Compiled functions as bytes, and back: `serialize` and `deserialize_and_load`.
+"""Saves compiled functions as bytes and loads them: `serialize` and `deserialize_and_load`.
 
-As ``jax.experimental.serialize_executable``. A file can be loaded where the versions and the kind
-of devices are those that compiled it; what is loaded is called without tracing and compiling.
+As ``jax.experimental.serialize_executable``. A file can be loaded if the versions and the kind of
+devices are the same as when it was compiled; the loaded function is called without tracing and
+compiling.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ def serialize(
 ) -> tuple[bytes, PyTreeSpec, PyTreeSpec]:
     """Returns a compiled function as bytes, with the structures of its arguments and results.
 
-    ``compiled`` is what ``jit(f).lower(…).compile()`` or that of `pmap` returned, or what
-    ``plugrt.compile`` returned for an export. The structures are apart because containers of your
-    own are in them; ``pickle`` takes them. Arrays that the function closed over are in the bytes
-    (JAX refuses such functions).
+    ``compiled`` is the result of ``jit(f).lower(…).compile()``, of the same for `pmap`, or of
+    ``plugrt.compile`` for an export. The structures are returned separately because they may
+    contain your own container classes; ``pickle`` can save them. Arrays that the function closed
+    over are in the bytes (JAX refuses such functions).
 
-    Raises `Unimplemented` for a function that calls Python, and where the backend saves no
+    Raises `Unimplemented` for a function that calls Python, and if the backend saves no
     executables; `ArgumentTypeError` for anything that is not compiled, and `ArgumentError` for an
     export with symbolic shapes.
     """
@@ -62,12 +63,12 @@ def deserialize_and_load(
     """Returns the function that `serialize` saved, loaded and callable.
 
     It runs on devices of ``execution_devices``, else of ``backend``, else of the default backend:
-    on those with the ids of the devices that it was compiled for, in that order, or where they are
-    not all there, on the first ones. Load only what you trust: the bytes hold machine code, and the
-    checksum in them finds damage alone.
+    on the devices with the ids that it was compiled for, in that order, or on the first devices if
+    one of those is missing. Load only bytes that you trust: they contain machine code, and their
+    checksum detects only damage.
 
     Raises `InvalidArgument` for other bytes and for too few devices, `DataLoss` for damaged ones,
-    `FailedPrecondition` for those of other versions, and `ArgumentError` for structures of other
+    `FailedPrecondition` for bytes of other versions, and `ArgumentError` for structures with other
     numbers of arguments or results, or devices of another backend.
     """
     client = get_backend(backend)

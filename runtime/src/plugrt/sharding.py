@@ -1,12 +1,12 @@
-"""Shardings: how an array is distributed, as `Array.sharding` returns and `device_put` takes.
+"""Shardings: the distribution of an array, which `Array.sharding` returns and `device_put` accepts.
 
 `SingleDeviceSharding` is one device; `NamedSharding` divides dimensions over the named axes of a
-`Mesh` of devices, as a `PartitionSpec` says, `PositionalSharding` over the places of an array of
-devices without names, `GSPMDSharding` as a compiler's message says; `PmapSharding` is the
+`Mesh` of devices, as a `PartitionSpec` says, `PositionalSharding` over the positions of an array of
+devices without names, `GSPMDSharding` as a compiler's ``OpSharding`` states; `PmapSharding` is the
 `NamedSharding` of results of `pmap`.
 
-`set_mesh` and `use_mesh` make a mesh that of the calls of a thread, and `get_mesh` and
-`get_abstract_mesh` say which it is.
+`set_mesh` and `use_mesh` set the mesh for the calls of a thread; `get_mesh` and `get_abstract_mesh`
+return it.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Types for annotations of functions that take arrays: `ArrayLike`, `DTypeLike`, `Shape`…
+"""Types for annotations of functions with array parameters: `ArrayLike`, `DTypeLike`, `Shape`…
 
 As ``jax.typing``: annotate arguments with `ArrayLike` and results with `plugrt.Array`. Nested lists
 are not array-like: ``array_api.asarray`` makes an array of them.
@@ -32,8 +32,8 @@ ArrayLike: TypeAlias = (
 )
 """One array, or a scalar that serves as one: plugrt's, NumPy's, Python's.
 
-It says neither dtype nor rank, as in NumPy and JAX: type checkers take ``xp.sort(3)``,
-``xp.matmul(x, 2)`` and ``xp.bitwise_and(1.5, 2)``, which raise when they are called.
+It states neither dtype nor rank, as in NumPy and JAX: type checkers accept ``xp.sort(3)``,
+``xp.matmul(x, 2)`` and ``xp.bitwise_and(1.5, 2)``, which raise at run time.
 """
 
 KeyArray: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]]
@@ -55,7 +55,7 @@ OutSharding: TypeAlias = NamedSharding | PartitionSpec | None
 """How a result is divided over Explicit axes of a mesh; None leaves it to the rules of types."""
 
 PutTarget: TypeAlias = DeviceLike | Format | Space | PartitionSpec | None
-"""What one array can be put to."""
+"""A target to which one array can be put."""
 
 Container: TypeAlias = list[Any] | tuple[Any, ...] | Mapping[Any, Any]
 """A pytree that is no leaf. Not any sequence: a text is a sequence of texts."""
@@ -68,11 +68,11 @@ Shardings: TypeAlias = (
     | Mapping[Any, Any]
     | None
 )
-"""A pytree of where arrays are to be, which may be a prefix of that of the arrays."""
+"""A pytree of targets, which may be a prefix of the arrays' tree."""
 
 
 class SupportsArray(Protocol):
-    """What NumPy takes as an array."""
+    """An object that NumPy converts to an array."""
 
     def __array__(self) -> np.ndarray[Any, np.dtype[Any]]:
         """Returns it as an array of NumPy's."""
@@ -100,7 +100,7 @@ class HasShapeAndDtype(Protocol):
         """The dtype, or what names it."""
 
 
-# In quotes, as array.array takes no subscript before Python 3.12.
+# In quotes, because array.array cannot be subscripted before Python 3.12.
 _Memory: TypeAlias = "bytearray | memoryview | array[Any]"
 ArraySource: TypeAlias = (
     "ArrayLike | list[Any] | tuple[Any, ...] | range | _Memory | SupportsArray | SupportsDLPack"

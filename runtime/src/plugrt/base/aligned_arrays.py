@@ -1,4 +1,4 @@
-"""Host arrays that a backend on the host's memory takes without a copy: new ones, and copies."""
+"""Host arrays that a backend on the host's memory uses without a copy: new ones, and copies."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 ALIGNMENT = 64
-"""What XLA's CPU client asks, in bytes, of memory that it takes without a copy."""
+"""The alignment, in bytes, that XLA's CPU client requires of memory that it uses without a copy."""
 
 LARGE_BYTES = 1 << 24
-"""From here on a put copies to new memory of NumPy's, which the backend then takes as it is.
+"""Above this size a put copies to new NumPy memory, which the backend then uses without a copy.
 
-Memory of that size comes from the system page by page. NumPy asks for huge pages, of which it needs
-few; XLA's allocator asks for small ones, and to get them takes longer than the copy itself (64 MB
-on Linux: 55 ms of CPU time against 13). Below, both reuse memory that they had, and are even.
+Memory of that size comes from the system page by page. NumPy requests huge pages, so few are
+needed; XLA's allocator requests small ones, and getting those costs more than the copy itself (64
+MB on Linux: 55 ms of CPU time against 13). Below this size both reuse memory and cost the same.
 """
 
 

@@ -69,7 +69,7 @@ _lock = threading.RLock()
 
 
 def clear(*, interned: bool) -> None:
-    """Empties every cache; those of interned values only if ``interned`` is True."""
+    """Empties every cache; caches of interned values only if ``interned`` is True."""
     with _lock:
         caches = [cache for cache in _caches.alive() if interned or not cache.interned]
     for cache in caches:

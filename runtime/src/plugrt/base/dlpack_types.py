@@ -1,4 +1,4 @@
-"""DLPack's device types: the memory of which platform each means, and the streams it goes with."""
+"""DLPack's device types: the memory that each means on a platform, and its streams."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def require_stream(stream: object, device_type: int) -> int | None:
 
     The values are those of the array API standard: None and -1 (do not wait) for all memory; for
     CUDA 1 and 2 (the default streams) and handles above, for ROCm 0 and handles above 2. Raises
-    `ArgumentTypeError` for what is no integer and `ArgumentError` for another value.
+    `ArgumentTypeError` for an object that is no integer and `ArgumentError` for another value.
     """
     if stream is None:
         return None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 AnyPath = str | os.PathLike[str]
 
 MAX_BYTES = 16 * 2**20
-"""The default bound on what is read, in bytes; metadata files are far smaller."""
+"""The default size limit of files that are read, in bytes; metadata files are far smaller."""
 
 _CHUNK = 2**16
 _URL = r"[A-Za-z][A-Za-z0-9+.-]+://"
@@ -34,9 +34,6 @@ _FILE_TYPES = {
     stat.S_IFDIR: "a folder",
     stat.S_IFSOCK: "a socket",
 }
-
-
-# --- what is there ----------------------------------------------------------------------------
 
 
 def why_no_file(path: AnyPath) -> str:
@@ -96,9 +93,6 @@ def is_url(path: AnyPath) -> bool:
     return re.match(_URL, os.fsdecode(path)) is not None
 
 
-# --- reading ----------------------------------------------------------------------------------
-
-
 def open_regular(path: AnyPath, *, own: bool = False) -> BinaryIO:
     """Opens a regular file for reading bytes; never waits for another process.
 
@@ -128,9 +122,9 @@ def _open(path: AnyPath, own: bool) -> int:
 
 
 def read_bytes(path: AnyPath, most: int = MAX_BYTES, *, own: bool = False) -> bytes:
-    """Returns what a regular file holds; `FileRefused` beyond ``most`` bytes.
+    """Returns the contents of a regular file; raises `FileRefused` beyond ``most`` bytes.
 
-    See `open_regular` for ``own`` and for what else is refused.
+    See `open_regular` for ``own`` and for other files that are refused.
     """
     number = _open(path, own)
     try:
@@ -199,9 +193,6 @@ def _too_large(path: AnyPath, most: int) -> FileRefused:
     return FileRefused(errno.EFBIG, f"it holds more than {most} bytes", os.fspath(path))
 
 
-# --- what only this user can change -----------------------------------------------------------
-
-
 def private_folder(path: AnyPath, *, make: bool = True) -> str:
     """Returns the folder, created if ``make``: it is this user's and writable by nobody else.
 
@@ -233,7 +224,7 @@ def _make(folder: Path) -> None:
     for place in reversed(missing):
         with contextlib.suppress(FileExistsError):  # another process was faster; it is checked
             place.mkdir(mode=0o700)
-            place.chmod(0o700)  # a umask can also take bits of the owner
+            place.chmod(0o700)  # a umask can also remove bits of the owner
 
 
 def _check_own(found: os.stat_result, path: AnyPath) -> None:
@@ -290,9 +281,10 @@ def _user(number: int) -> str:
 
 
 def claim(path: AnyPath) -> Path:
-    """Returns the absolute path of a file that can be written; `FileRefused` for any other.
+    """Returns the absolute path of a file that can be written; raises `FileRefused` for any other.
 
-    A new file is made, empty; what an old one holds stays. Never waits for another process.
+    Creates a missing file, empty; keeps the contents of an existing one. Never waits for another
+    process.
     """
     from pathlib import Path  # not needed by every start
 
@@ -313,7 +305,7 @@ def write(path: AnyPath, content: bytes, mode: int = 0o600) -> None:
     """
     try:
         _write(path, content, mode)
-    except OSError as error:  # it names the file aside, of which the caller knows nothing
+    except OSError as error:  # it names the temporary file, which the caller does not know
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
@@ -325,7 +317,7 @@ def _write(path: AnyPath, content: bytes, mode: int) -> None:
     number = os.open(aside, flags, mode)
     try:
         with open(number, "wb") as stream:
-            os.chmod(aside, mode)  # a umask can also take bits of the owner
+            os.chmod(aside, mode)  # a umask can also remove bits of the owner
             stream.write(content)
         os.replace(aside, path)
     except BaseException:  # an interrupt, too, leaves no file

@@ -55,12 +55,13 @@ def quiet_logging() -> Iterator[None]:
 def reserve_threads(devices: int, cores: int | None = None) -> Iterator[None]:
     """Starts XLA's CPU client with threads for two launches on each of its devices.
 
-    It makes as many as there are cores or devices, whichever is more. A launch on several devices
-    takes a thread a device while it waits for one of the 32 places in a device's queue, and a
-    launch under way whose devices exchange data needs a thread a device at once: with fewer than
-    two a device they deadlock, and XLA ends the process after 40 s (``xla/pjrt/cpu/cpu_client.cc``:
-    ``Execute``, ``max_inflight_computations_semaphore``). JAX hangs in the same way. A user's
-    PJRT_NPROC or NPROC is left as it is. ``cores`` replaces their number here.
+    It starts one for each core or each device, whichever is more. A launch on several devices
+    blocks one thread for each device while it waits for one of the 32 places in a device's queue,
+    and a running launch whose devices exchange data needs one thread for each device at once: with
+    fewer than two a device they deadlock, and XLA ends the process after 40 s
+    (``xla/pjrt/cpu/cpu_client.cc``: ``Execute``, ``max_inflight_computations_semaphore``). JAX
+    hangs in the same way. A user's PJRT_NPROC or NPROC is not changed. ``cores`` replaces the
+    number of cores.
     """
     enough = devices <= 1 or (cores or os.cpu_count() or 1) >= 2 * devices
     with set_variables({} if enough or "NPROC" in os.environ else {"PJRT_NPROC": str(2 * devices)}):

@@ -38,7 +38,7 @@ call_in_child(_failures.clear)  # # the parent raises them
 
 
 class NumberedCallback(WatchedFunction):
-    """A Python function as programs call it (`plugrt.interface.HostCallback`), and its number.
+    """A Python function for programs (`plugrt.interface.HostCallback`), and its number.
 
     ``title`` names it in errors, with the user's line that put it into the program. ``function``
     gets copies of the arguments, which it may keep. With ``has_effect`` a failure is also logged
@@ -47,8 +47,8 @@ class NumberedCallback(WatchedFunction):
 
     In a program that is divided over devices, ``of_parts`` says that it is written for one part:
     each device calls. Else it is called once, with whole arrays (`SharedCallback`), or, with
-    ``partitioned``, by each device with the parts that it has. A program with a ``one_device``
-    callback is not divided.
+    ``partitioned``, by each device with its own parts. A program with a ``one_device`` callback is
+    not divided.
 
     While a launch on several devices has a ``watch`` here, a failure is noted there and ``blank()``
     is returned (`plugrt.callbacks.launch_watch`).
@@ -127,7 +127,7 @@ def is_partitioned(callback: object) -> bool:
 def refuse_partitioned(client: Client, program: Program, options: CompileOptions) -> None:
     """Raises `Unimplemented` for ``partitioned`` calls of a divided program.
 
-    For backends whose compiler has no call that keeps the sharding of its arguments.
+    For backends whose compiler has no custom call that keeps the sharding of its arguments.
     """
     if options.num_partitions == 1:
         return

@@ -32,9 +32,9 @@ _BACKENDS, _MORE, _PROBES = 0.5, 0.1, 0.4
 """The shares of PLUGRT_DOCTOR_SECONDS: to start the backends; to start them again without the
 plugins that ended the process; and to try all libraries of the environment."""
 _NESTED = 0.6
-"""The share of the first that the trial of one library may take there."""
+"""The share of the first that the trial of one library may use there."""
 _ONE_PROBE = 0.67
-"""The share of the last that one library may take."""
+"""The share of the last that one library may use."""
 _CURE = f"install what brings the library again, or take it out of {env_paths.VARIABLE}"
 """The default cure."""
 _FACTS = 0.1
@@ -43,7 +43,7 @@ _LEAST = 0.3
 """With less time than this, in seconds, a library is not tried."""
 PROBE_WORKERS = 8
 _NOT_TRIED = "not tried"
-"""The state of what there was no time for."""
+"""The state of a check for which there was no time."""
 
 
 @dataclass
@@ -60,11 +60,11 @@ class Examination:
     devices: dict[str, int] = field(default_factory=dict)
     hints: list[str] = field(default_factory=list)
     facts: list[dict[str, object]] = field(default_factory=list)
-    """What installed packages tell of the machine: from whom, name and value."""
+    """Facts about the machine from installed packages: package, name and value."""
     warnings: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
-    """The journal: what was done to find and start the plugins, in order."""
+    """The journal: the steps of finding and starting the plugins, in order."""
     elapsed_s: float = 0.0
 
     @property
@@ -74,7 +74,7 @@ class Examination:
 
     @property
     def choice(self) -> str:
-        """What is chosen, how many devices it has, and why."""
+        """The chosen platform, its number of devices, and the reason."""
         counts = ", ".join(f"{name} (devices: {self.devices[name]})" for name in self.chosen)
         return f"{counts}, because {self.why}"
 
@@ -168,7 +168,7 @@ _UNCAUGHT = (
 
 
 def _format_setting(value: object) -> str:
-    """Returns a setting's value as it stands in the environment: lists with commas."""
+    """Returns a setting's value in the form of its environment variable: lists with commas."""
     return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
@@ -178,9 +178,6 @@ def _examine_names(found: Examination, backends: Backends) -> None:
     known |= set(backends.table.aliases)
     for name in sorted(set(backends.config.client_create_options) - known):
         found.warnings.append(f"PLUGRT_CLIENT_CREATE_OPTIONS names {name!r}, which is no plugin")
-
-
-# --- the backends, in a child process ---------------------------------------------------------
 
 
 def _examine_backends(found: Examination, records: list[Record], settings: Config) -> None:
@@ -291,9 +288,6 @@ def _blame(found: Examination, outcome: Outcome, faults: dict[str, dict[str, obj
     found.problems.append(f"{problem}; {cure}")
     faults[str(step["of"])] = {"state": str(State.BROKEN), "reason": problem, "cure": cure}
     return name
-
-
-# --- libraries of the environment -------------------------------------------------------------
 
 
 def _probe(

@@ -98,10 +98,10 @@ GROUP = "plugrt.doctor"
 
 
 def ask_in_child(table: Table, seconds: float) -> tuple[list[dict[str, object]], list[str]]:
-    """Returns the facts of all packages, and warnings; nothing is started where there are none.
+    """Returns the facts of all packages, and warnings; starts no child if no package has facts.
 
-    A fact is a row of ``from`` (distribution and version), ``name`` and ``value``. What a package
-    does to the process costs its own facts, and those of the packages after it.
+    A fact is a row of ``from`` (distribution and version), ``name`` and ``value``. If a package
+    ends the process, its facts and those of the later packages are missing.
     """
     if not table.implementing(GROUP):
         return [], []

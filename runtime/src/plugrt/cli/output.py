@@ -132,7 +132,7 @@ _NOBODYS_WIDTH = 140
 
 
 def get_width(stream: TextIO) -> int:
-    """Returns the width to print in: COLUMNS, or that of the stream's terminal."""
+    """Returns the width for the output: COLUMNS, or the width of the stream's terminal."""
     stated = os.environ.get("COLUMNS", "")
     if stated.isdecimal() and int(stated):
         return int(stated)

@@ -76,7 +76,7 @@ def train_jitted(digits: Digits, progress: Progress) -> Result:
 
 
 def train_parallel(digits: Digits, devices: list[Device], progress: Progress) -> Result:
-    """Trains with `plugrt.pmap`: each device takes a part of every batch, gradients are summed.
+    """Trains with `plugrt.pmap`: each device gets a part of every batch, gradients are summed.
 
     Parameters and momentum stay on their devices from step to step.
     """
@@ -101,7 +101,7 @@ def train_sharded(digits: Digits, devices: list[Device], progress: Progress) -> 
     """Trains with `plugrt.jit` over a mesh: the step of `train_jitted`, divided by the compiler.
 
     Batches are divided over the axis ``data``, the hidden layer over ``model``, which has two
-    devices where their number is even; momentum lies as the parameters do.
+    devices if their number is even; momentum has the parameters' sharding.
     """
     count = len(devices)
     shape = (count // 2, 2) if count % 2 == 0 else (count, 1)

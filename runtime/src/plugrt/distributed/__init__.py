@@ -1,7 +1,7 @@
 """Several processes that share the devices of a backend.
 
-`initialize` in each of them, before anything asks for devices, connects them; then
-`plugrt.devices` returns the devices of all. Names and arguments are those of ``jax.distributed``.
+Call `initialize` in each of them before any call that starts a backend; then `plugrt.devices`
+returns the devices of all. Names and arguments are the same as in ``jax.distributed``.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ _FIRST_PORT, _PORTS = 65535 - 2**12 + 1, 2**12
 class ClusterEnvironment(ABC):
     """One way to find the processes of a run: a launcher's variables, or a service.
 
-    The methods are those of JAX's ``ClusterEnv``. Offer an instance by the hook
+    It has the methods of JAX's ``ClusterEnv``. Offer an instance by the hook
     ``plugrt_cluster_environments`` (docs/extending.md).
     """
 
@@ -31,7 +31,7 @@ class ClusterEnvironment(ABC):
     def get_coordinator_address(
         self, timeout_secs: int | None, override_coordinator_port: str | None
     ) -> str:
-        """Returns ``host:port`` at which process 0 listens, the same in all processes."""
+        """Returns the ``host:port`` of process 0, the same in all processes."""
 
     @abstractmethod
     def get_process_count(self) -> int:

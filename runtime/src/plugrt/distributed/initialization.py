@@ -112,24 +112,24 @@ def initialize(
     *,
     secret: str | None = None,
 ) -> None:
-    """Joins this process to the others of a run; call it before anything asks for devices.
+    """Joins this process to the others of a run; call it before any call that starts a backend.
 
     The arguments are ``jax.distributed.initialize``'s: process 0 starts a coordinator at
-    ``coordinator_address`` (``host:port``), to which all ``num_processes`` connect, each with a
+    ``coordinator_address`` (``host:port``), and all ``num_processes`` connect to it, each with a
     ``process_id`` of its own from 0. Missing arguments come from the settings
     (JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES, JAX_PROCESS_ID, JAX_LOCAL_DEVICE_IDS), then from
-    what started the process: Open MPI, Slurm, Cloud TPU, Kubernetes, packages' own, or the
+    the launcher of the process: Open MPI, Slurm, Cloud TPU, Kubernetes, packages' own, or the
     ``cluster_detection_method`` that is named (also ``mpi4py`` and ``ray``; ``deactivate`` for
     none). ``local_device_ids`` restricts the GPUs that this process sees. Returns when all
     processes have come.
 
     Deviations from JAX: the coordinator is a process of its own beside process 0, so that the
     others learn its name if that one is killed; its default address is the loopback interface if
-    that of ``coordinator_address`` is. A process that ends, or sends no heartbeat for
+    ``coordinator_address`` is on it. A process that ends, or sends no heartbeat for
     ``heartbeat_timeout_seconds``, is named in a `ProcessLost` that the others get, in the main
     thread. `shutdown`, also at exit, waits for all processes, ``shutdown_timeout_seconds`` at most.
     With a ``secret`` (PLUGRT_COORDINATOR_SECRET), the same in all, the coordinator gives an index
-    only to who knows it; SECURITY.md describes the protection.
+    only to processes with the same secret; SECURITY.md describes the protection.
 
     Raises `DistributedError` if it was called before, if a backend has started, for a
     ``process_id`` that another process has, or another ``secret``; `ArgumentError` with the names

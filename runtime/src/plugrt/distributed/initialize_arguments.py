@@ -177,7 +177,7 @@ _environments = Kept("plugrt.clusters", "cluster environments", _read_environmen
 
 
 def environments(table: Table) -> tuple[ClusterEnvironment, ...]:
-    """Returns plugrt's own environments and those of installed packages."""
+    """Returns plugrt's own environments and the environments of installed packages."""
     return (*OWN, *(one for offer in _environments.get(table) for one in offer))
 
 

@@ -21,8 +21,8 @@ _HOST = re.compile(r"tcp4?://([^,:]+)[,:]|tcp6://\[([^,\]]+)[,\]]")
 class OpenMpi(ClusterEnvironment):
     """Reads the variables of Open MPI's ``mpirun``; does not load MPI.
 
-    JAX reads the variables of Open MPI 4 only. Version 5 sets those of PMIx instead, and no job
-    number: the port is made from the job's name.
+    JAX reads the variables of Open MPI 4 only. Version 5 sets PMIx's variables instead, without a
+    job number: the port is computed from the job's name.
     """
 
     name = "ompi"

@@ -1,7 +1,7 @@
 """`Ray`: actors or tasks of a Ray cluster; each is one process of the run.
 
-Ray has no ranks. They come from the arguments of ``initialize``, from Ray Train, or from the order
-in which the actors of a placement group arrive. A named actor passes on the address of process 0, a
+Ray has no ranks. They come from the arguments of ``initialize``, from Ray Train, or from the
+actors' order of arrival in a placement group. A named actor passes on the address of process 0, a
 free port of its node.
 """
 

@@ -94,8 +94,6 @@ class Watch:
         except PjrtError as error:  # the coordinator is gone as well
             logger.debug("the others were not told: %s", describe(error))
 
-    # --- noticing ---------------------------------------------------------------------------
-
     def _run(self) -> None:
         everyone = set(range(self.connection.num_processes))
         while not self._stopping.wait(self._interval):
@@ -109,7 +107,7 @@ class Watch:
                 logger.debug("the coordinator was not reached: %s", describe(error))
 
     def _watch_ends(self) -> None:
-        """Reports a process that has reported its end, long before its heartbeats are missed."""
+        """Reports a process that has reported its end, long before it misses heartbeats."""
         while not self._stopping.wait(self._look_every) and not self.coordinator_is_lost:
             try:
                 told = self.connection.try_get(_FIRST_END) is not None
@@ -166,8 +164,6 @@ class Watch:
             logger.error("native code does not return; this process exits")
             sys.stdout.flush()
             os._exit(1)
-
-    # --- explaining -------------------------------------------------------------------------
 
     def explain(self, error: PjrtError) -> ProcessLost | None:
         """Returns the lost process that made an exchange fail, once it is known.

@@ -38,7 +38,7 @@ PYTHON_ERRORS = (
     BufferError,
 )
 _PACKAGES = ("optree", "numpy", "ml_dtypes", "jaxlib")
-"""Dependencies: what they raise is about arguments that plugrt passed on."""
+"""Dependencies: their exceptions are about arguments that plugrt passed on."""
 # Process-wide: tracebacks of any thread are compared with it; plugins add theirs at import.
 _checked_folders: set[str] = set()
 """Of the packages with functions that are decorated here: plugrt's own and its plugins'."""
@@ -157,7 +157,7 @@ def _abbreviate(value: object) -> str:
 
 
 def _file_of(frame: FrameType) -> str:
-    """Returns the file of a frame; of a method that a dataclass generated, that of the class."""
+    """Returns the file of a frame; for a dataclass's generated method, the class's file."""
     file = frame.f_code.co_filename
     return str(frame.f_globals.get("__file__", file)) if file == "<string>" else file
 

@@ -46,24 +46,23 @@ _shown: tuple[str, ...] = ()
 
 
 def hide_frames(*files: str, but: Sequence[str] = ()) -> None:
-    """Has `filter_traceback` take out frames of files whose names begin so, as those of plugrt.
+    """Makes `filter_traceback` remove frames of files whose names have these prefixes.
 
-    For the packages of backends that plugrt brings; ``but`` are files among them that stay.
+    For the packages of plugrt's own backends; frames of the files in ``but`` stay.
     """
     global _hidden, _shown
     _hidden, _shown = (*_hidden, *files), (*_shown, *but)
 
 
 def filter_traceback(error: BaseException) -> None:
-    """Takes plugrt's frames out of the traceback of an exception that is being handled.
+    """Removes plugrt's frames from the traceback of an exception that is being handled.
 
-    And out of those of its causes: one that has frames of plugrt's alone is not shown, since the
-    exception says what it says; it stays the ``__context__``. What raises it again without a name
-    (``raise``) adds no frame of its own. Unlike JAX's, the exception has no note of it: tests of
-    users match messages, and notes count there. Under ``config.traceback_filtering`` ``off``
-    nothing changes but that an exception of a signal handler is raised in place of one that was
-    raised for it: a handler runs between any two lines, and its exception may be of a class that
-    those lines translate.
+    It does the same for the causes. A cause with only plugrt's frames is not shown, since the
+    exception repeats its message; it stays the ``__context__``. A bare ``raise`` afterwards adds no
+    frame. Unlike JAX, this adds no note to the exception: users' tests match messages, which
+    include notes. Under ``config.traceback_filtering`` ``off`` it changes only one thing: if plugrt
+    translated an exception of a signal handler, the original is raised. A handler runs between any
+    two lines, and those lines may translate the class of its exception.
     """
     _raise_interruption(error)
     if config.traceback_filtering == "off":
@@ -143,9 +142,10 @@ def _is_hidden(filename: str) -> bool:
 
 
 def with_user_frames(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorator: `filter_traceback` for what a public function raises.
+    """Decorator: applies `filter_traceback` to the exceptions of a public function.
 
-    Functions on the hot path do so themselves: a ``try`` costs nothing unless something is raised.
+    Functions on the hot path call it themselves: a ``try`` costs nothing unless something is
+    raised.
     """
 
     @functools.wraps(function)

@@ -16,7 +16,7 @@ from plugrt.lifetime.interruptions import is_interruption
 
 # Process-wide: the error crosses a library in C as text alone; the exception is found again by it.
 _exits: deque[tuple[str, BaseException]] = deque(maxlen=16)
-"""Texts of failures, and what was raised; several results of a launch may each ask for it."""
+"""Texts of failures with their exceptions; several results of a launch may request the same one."""
 # Process-wide: exported plugins need not know which host called them.
 _hosts: set[str] = set()
 """The libraries that plugrt started here as their host: it calls `raise_exit` for errors."""
@@ -28,9 +28,9 @@ def take_exits(library: str) -> None:
 
 
 def as_failure(title: str, raised: BaseException, said: str | None = None) -> PjrtError:
-    """Returns the error of a launch in which ``title`` raised, and keeps exits for `raise_exit`.
+    """Returns the error of a launch whose callback raised; records exits for `raise_exit`.
 
-    A `PjrtError` is returned as it is; ``said`` is the description, by default class and text.
+    Returns a `PjrtError` unchanged; ``said`` is the description, by default class and text.
     """
     if isinstance(raised, PjrtError):
         return raised
@@ -59,7 +59,7 @@ def raise_exit(error: Exception) -> None:
     if not _exits:
         return
     said = str(error)
-    # jaxlib at times puts the failure of another thread's launch before that of this one.
+    # jaxlib sometimes puts the failure of another thread's launch before this one's.
     at, _, raised = max((said.rfind(message), i, x) for i, (message, x) in enumerate([*_exits]))
     if at >= 0:
         raise raised.with_traceback(None) from error

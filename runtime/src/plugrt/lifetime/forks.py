@@ -42,7 +42,7 @@ def keep_forever(kept: Kept) -> Kept:
 
 
 class Started(Protocol):
-    """Anything that knows the names of the started backends."""
+    """Any object with the names of the started backends."""
 
     @property
     def started_names(self) -> tuple[str, ...]: ...

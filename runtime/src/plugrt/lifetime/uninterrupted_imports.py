@@ -27,14 +27,14 @@ _WITHOUT_DTYPES = {"errors", "interface", "monitoring", "plugins", "settings"}
 
 
 def import_native(*names: str) -> list[ModuleType]:
-    """Returns the modules; what a signal handler raises meanwhile is raised after the import.
+    """Imports and returns the modules; an exception of a signal handler is raised after the import.
 
     Python runs signal handlers in the main thread only, so another thread imports them. They must
-    not import modules of plugrt in Python: this thread may be amid the import of one. Raises what
-    importing them raises.
+    not import plugrt modules: this thread may be in the middle of importing one. Raises the errors
+    of the imports.
     """
     new = any(name not in sys.modules for name in names)
-    # No thread runs any more once the interpreter has begun to end.
+    # No other thread runs once the interpreter has begun to end.
     if new and not sys.is_finalizing() and _is_main_thread():
         _import_aside(names)
     return [import_module(name) for name in names]

@@ -30,10 +30,10 @@ def ended() -> None:
 class Waiter:
     """A queue, and at most ``threads`` threads that serve it.
 
-    Each but the first starts when nothing was taken from the queue for ``patience`` seconds: most
-    things are ready in less, and a thread for each costs more than the waiting.
-    What is ready is finished before the oldest is waited for; while a thread waits for each that it
-    can, what becomes ready meanwhile is told later. After `close`, callers wait themselves.
+    Each thread but the first starts when no item was removed from the queue for ``patience``
+    seconds: most items are ready sooner, and a thread for each costs more than waiting. Items that
+    are ready are finished before a thread waits for the oldest one. While all threads wait, items
+    that become ready are finished later. After `close`, callers wait themselves.
     """
 
     def __init__(self, name: str, threads: int = 1, patience: float = 0.01) -> None:
@@ -125,7 +125,9 @@ class Waiter:
 
 
 def _finish(awaited: Awaited) -> None:
-    """Finishes it; what that raises is shown as of a thread that ends: this one serves others."""
+    """Finishes it; reports its exception like that of an ending thread, because this thread serves
+    other items.
+    """
     try:
         awaited.finish()
     except BaseException as error:  # noqa: BLE001 - shown

@@ -1,8 +1,8 @@
 """Listeners for events and durations of plugrt's steps; and timelines.
 
-The functions are those of ``jax.monitoring``; `timeline` is plugrt's own. plugrt records JAX's
-events under JAX's names too, so that listeners written for JAX work. Without a registered listener,
-recording costs one truth test of an empty list, and launches are not recorded.
+The functions are the same as in ``jax.monitoring``; `timeline` is plugrt's own. plugrt records
+JAX's events under JAX's names too, so that listeners written for JAX work. Without a registered
+listener, recording costs one truth test of an empty list, and launches are not recorded.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ arrays/quick_put.c 3929f9024c84
 arrays/shards_wait.c 6753d0dd1cba
 base/base.h 935c7a792255
 base/exceptions.c 0efb7e5bab21
-base/finalizers.c e55464c8d07c
+base/finalizers.c 2580cc6aea25
 base/internal.h f62c4db47ad4
 base/lock.c 0f0d5853283c
 base/objects.c 1634ffbf55f9
@@ -27,10 +27,10 @@ base/python_method.c debfab2af72d
 base/spares.c ff621547494d
 base/thread_state.c b6878dd4f8ab
 calls/call_key.c 75e7a6eb8a9a
-calls/call_parts.c abfe2fb7c77d
+calls/call_parts.c 5c1a5228a3b0
 calls/calls.c 608f5809fa21
 calls/calls.h f8cf94ca4a6e
-calls/flatten.c 1c538ecf3d72
+calls/flatten.c e1a09c5564d6
 calls/internal.h c0739b1095d1
 calls/last_call.c 31378a0b51ed
 calls/nodes.c 656d9df4d8e6
@@ -53,7 +53,7 @@ launches/scratch_pool.c 788fba47f3e4
 launches/scratch_put.c 50a8679d6165
 launches/shards_launch.c 5347e1a03d29
 launches/shards_launcher.c 9484a41ecf47
-launches/tree.c 1e1a3a29a9ef
+launches/tree.c e90986343ac3
 library/buffer.c e8e1bc919ea9
 library/capsule.c 3119c5cb5838
 library/client.c b2fa636de8b7

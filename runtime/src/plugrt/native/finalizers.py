@@ -138,5 +138,5 @@ def _end() -> None:
     _stop()
 
 
-# Handlers run in reverse order: this one after those of later imports.
+# Handlers run in reverse order: this one after handlers of later imports.
 atexit.register(_end)

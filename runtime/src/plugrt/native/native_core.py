@@ -60,7 +60,7 @@ _CURE = (
 
 
 core, reason = choose_core(config.core)
-"""What runs, and why: `plugrt doctor` shows it. It is chosen once, by what first makes arrays."""
+"""The chosen core and the reason, for `plugrt doctor`. Chosen at the first import."""
 
 new_lock: Callable[[], threading.RLock] = threading.RLock if core is None else core.Lock
 """Makes a lock that its thread may acquire again: the core acquires its own without a call."""

@@ -30,7 +30,7 @@ def source_lines(folder: Path) -> list[str]:
 
 
 def sources_h(folder: Path) -> str:
-    """Returns the text of the header: what the compiled module says of its sources."""
+    """Returns the text of the header: the compiled module's record of its sources."""
     lines = "".join(f'    "{line}\\n"\n' for line in source_lines(folder))
     made = "/* Made by generate.py from the other files here; do not edit. */\n"
     return f"{made}static const char core_sources[] =\n{lines}    ;\n"
@@ -53,9 +53,9 @@ SOURCES = """\\
 
 
 def explain_other_sources(found: Any, sources: str, distribution: str, folder: str) -> str:
-    """Returns why the compiled module ``found`` is not that of ``sources``; "" where it is.
+    """Returns an error if the module ``found`` was built from other sources; "" otherwise.
 
-    ``folder`` is where a clone has the distribution, for the cure.
+    ``folder`` is the distribution's folder in a clone, for the cure.
     """
     if getattr(found, "SOURCES", None) == sources:
         return ""

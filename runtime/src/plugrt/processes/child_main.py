@@ -14,7 +14,7 @@ from typing import Any
 UNTIL = "PLUGRT_CHILD_UNTIL"
 """The environment variable with this process's deadline, on the monotonic clock."""
 STARTUP_SECONDS = 30.0
-"""How long plugrt's own imports may take, in seconds, before the target's time begins."""
+"""The time for plugrt's own imports, in seconds, before the target's time begins."""
 LOST_REPORT = 113
 """The child's exit code if the target has closed the file for reports."""
 

@@ -108,15 +108,15 @@ def run_in_child(
 ) -> Outcome:
     """Runs ``target`` (``module:function``) in a child process and returns the outcome.
 
-    The function is called with ``argument`` (after a round trip through JSON) and a function that
-    appends a line to `Outcome.lines`: ``say(key=value, …)``. It may run for ``seconds``, or less
-    within another child with an earlier deadline. No process of the child is left when this
-    returns, or when this process ends in any way. ``env`` are variables to set for the child, or
-    to remove (None).
+    The function is called with ``argument`` (after a round trip through JSON) and a function
+    ``say`` that appends a line to `Outcome.lines`: ``say(key=value, …)``. It may run for
+    ``seconds``, or less within another child with an earlier deadline. No process of the child is
+    left when this returns, or when this process ends in any way. ``env`` are variables to set for
+    the child, or to remove (None).
 
-    ``on_line`` is called here with each line as it comes. With a line whose first key is
-    ``within``, ``say(within=2.5, …)``, the function says how many seconds it may take from there
-    on, until another such line; ``seconds`` stays the limit of the whole.
+    ``on_line`` is called here with each line as it arrives. A line whose first key is ``within``,
+    ``say(within=2.5, …)``, sets a limit in seconds from then until the next such line; ``seconds``
+    stays the limit of the whole run.
     """
     until = float(os.environ.get(UNTIL, math.inf)) - _SPARE
     seconds = min(seconds, _LONGEST, max(until - time.monotonic(), 0.0))
@@ -154,9 +154,9 @@ def run_in_child(
 
 
 def _read_lines(number: int, seconds: float, on_silence: Callable[[], str]) -> Iterator[bytes]:
-    """Yields the lines of a file as they come, until its end or the deadline.
+    """Yields the lines of a file as they arrive, until its end or the deadline.
 
-    ``on_silence`` is called when nothing has come for some seconds; what it returns is a line, too.
+    ``on_silence`` is called when no line has arrived for some seconds; its result is a line, too.
     """
     deadline = time.monotonic() + seconds
     begun: list[bytes] = []
@@ -200,7 +200,7 @@ def _parse(line: bytes) -> dict[str, object] | None:
 
 
 def _close_and_wait(process: subprocess.Popen[bytes]) -> None:
-    """Closes the pipe, at which the keeper ends everything, and waits for the keeper."""
+    """Closes the pipe, whereupon the keeper ends everything, and waits for the keeper."""
     assert process.stdin is not None
     assert process.stdout is not None
     with contextlib.suppress(BrokenPipeError):

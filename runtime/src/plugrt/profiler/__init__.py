@@ -1,7 +1,7 @@
 """Traces of the process and its devices, and profiles of device memory.
 
-The names are those of ``jax.profiler``; `annotate` is `TraceAnnotation`, and decorates. A name that
-plugrt lacks raises an error with the replacement.
+The names are the same as in ``jax.profiler``; `annotate` is `TraceAnnotation` that is also a
+decorator. A name that plugrt lacks raises an error with the replacement.
 """
 
 from __future__ import annotations

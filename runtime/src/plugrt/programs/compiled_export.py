@@ -141,8 +141,8 @@ class CompiledExport(FollowingCall, CompiledInfo, SavableCall):
         """As for all compiled programs; raises `ArgumentError` if the export is symbolic.
 
         An executable does not state the shardings of its arguments. For several devices the bytes
-        are therefore those of `plugrt.serialize_executable.serialize`, which include the shardings
-        and which `plugrt.compile` also loads.
+        are therefore in the format of `plugrt.serialize_executable.serialize`, which includes the
+        shardings and which `plugrt.compile` also loads.
         """
         self._require_one()
         return save(SavedFunction.of(self)) if len(self.devices) > 1 else super().serialize()
@@ -238,8 +238,6 @@ class CompiledExport(FollowingCall, CompiledInfo, SavableCall):
                 f"{self._title} takes {self._describe_types()}, in the structure (args, kwargs) = "
                 f"{self._in_tree}; called with {call.spec}"
             )
-
-    # --- compilation --------------------------------------------------------------------------
 
     def _compile(self, types: Sequence[TensorType], devices: tuple[Device, ...]) -> LoadedProgram:
         client = devices[0].client

@@ -26,7 +26,7 @@ def choose_platform(exported: Exported, target: Client | Topology) -> int | None
     """Returns the index of the platform, an argument of the module; None for one platform.
 
     Raises `ArgumentError` if the export is for other platforms. If the check was disabled at
-    export, the index is that of the first platform, as in JAX.
+    export, returns the index of the first platform, as in JAX.
     """
     names = process_backends().platforms_of(target)
     for i, platform in enumerate(exported.platforms):

@@ -38,7 +38,7 @@ _OF_JAX = ("call", "vjp", "serialize", "mlir_module")
 class Exported:
     """The contents of ``jax.export.Exported.serialize`` without derivatives, which plugrt ignores.
 
-    The names are those of ``jax.export.Exported``. Arguments and results are flat: the leaves
+    The names are the same as in ``jax.export.Exported``. Arguments and results are flat: the leaves
     of ``in_tree``, which has the structure of ``(args, kwargs)``, and of ``out_tree``.
     """
 

@@ -49,8 +49,8 @@ class SavedLayout:
 def encode_sharding(sharding: Sharding, devices: tuple[Device, ...], name: str) -> SavedSharding:
     """Returns a sharding over these devices in the form for `decode_sharding`.
 
-    Raises `Unimplemented` for a sharding over other devices, such as that of an array that a
-    program returns unchanged, and for an unknown class of shardings.
+    Raises `Unimplemented` for a sharding over other devices, such as the sharding of an array that
+    a program returns unchanged, and for an unknown class of shardings.
     """
     kind = sharding.memory_kind
     if isinstance(sharding, SingleDeviceSharding):

@@ -118,9 +118,9 @@ def bernoulli(
 ) -> Tracer:
     """Returns booleans that are true with probability ``p``, a float or an array of floats.
 
-    ``shape`` None is that of ``p``. ``mode`` "high" draws twice the bits, for small probabilities.
-    Raises `DtypeError` for a ``p`` that is no float, `ShapeError` where it does not broadcast,
-    `ArgumentError` for another mode. As ``jax.random.bernoulli``.
+    ``shape`` None means the shape of ``p``. ``mode`` "high" draws twice the bits, for small
+    probabilities. Raises `DtypeError` for a ``p`` that is no float, `ShapeError` where it does not
+    broadcast, `ArgumentError` for another mode. As ``jax.random.bernoulli``.
 
     >>> random.bernoulli(random.PRNGKey(0), 0.3, (3,)).dtype.name
     'bool'

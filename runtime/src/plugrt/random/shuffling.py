@@ -94,12 +94,12 @@ def choice(
     axis: int = 0,
     mode: str | None = None,
 ) -> Array:
-    """Returns draws from the places of ``a`` along ``axis``; an integer means a range.
+    """Returns random elements of ``a`` along ``axis``; an integer means a range.
 
     ``p`` are their probabilities (None: all equal). Without ``replace`` none is drawn twice; then
-    ``mode`` is that of `gumbel`. The result has ``shape`` in the place of the axis. Raises
-    `ArgumentError` for more draws than there are places without replacement, `ShapeError` for a
-    ``p`` of another length or a wrong key, `AxisError`. As ``jax.random.choice``.
+    ``mode`` is passed to `gumbel`. In the result, ``shape`` replaces the axis. Raises
+    `ArgumentError` for more draws than elements without replacement, `ShapeError` for a ``p`` of
+    another length or a wrong key, `AxisError`. As ``jax.random.choice``.
 
     >>> random.choice(random.PRNGKey(0), xp.asarray([7, 8, 9]), (5,)).shape
     (5,)

@@ -49,7 +49,6 @@ _NO_PLUGINS: Mapping[str, Mapping[str, OptionValue]] = MappingProxyType({})
 class Config(Options):
     """The settings; an attribute for each. `update`, `override` and `reset` change them."""
 
-    # --- which backends -----------------------------------------------------------------------
     platforms = option(
         "JAX_PLATFORMS", TEXT, None,
         "The backends to start, separated by commas; the first is the default, and each must "
@@ -122,7 +121,6 @@ class Config(Options):
         "means never.",
     )  # fmt: skip
 
-    # --- clients ------------------------------------------------------------------------------
     pjrt_client_create_options = option(
         "JAX_PJRT_CLIENT_CREATE_OPTIONS", CREATE_OPTIONS, _NO_OPTIONS,
         "Create options for every PJRT library that is started. Values are typed: true, 4, 0.5, "
@@ -247,7 +245,6 @@ class Config(Options):
         at_start=True,
     )  # fmt: skip
 
-    # --- tracing, compiling and dispatch ------------------------------------------------------
     enable_x64 = option(
         "JAX_ENABLE_X64", BOOLEAN, None,
         "Unset: 64-bit data keep their width, creation functions default to 32 bits. 1: defaults "
@@ -387,7 +384,6 @@ class Config(Options):
         "Whether a fault of the persistent cache raises instead of warning.",
     )  # fmt: skip
 
-    # --- how calls run ------------------------------------------------------------------------
     core = option(
         "PLUGRT_CORE", choice("c", "python"), None,
         "What runs the calls of compiled programs: c is the compiled core, python the same in "
@@ -395,7 +391,6 @@ class Config(Options):
         "used.",
     )  # fmt: skip
 
-    # --- several processes --------------------------------------------------------------------
     coordinator_address = option(
         "JAX_COORDINATOR_ADDRESS", TEXT, None,
         "host:port of the coordinator, which `plugrt.distributed.initialize` starts in process 0.",
@@ -438,7 +433,6 @@ class Config(Options):
         launched=True,
     )  # fmt: skip
 
-    # --- read by libraries below us -----------------------------------------------------------
     xla_flags = option(
         "XLA_FLAGS", TEXT, None, "XLA's debug options; read by each library, and shown by doctor."
     )

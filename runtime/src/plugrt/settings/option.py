@@ -1,4 +1,4 @@
-"""`Option`: one declared setting, with the variable that sets it and what it accepts."""
+"""`Option`: one declared setting, with its environment variable and its type."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ D = TypeVar("D")
 
 
 class OptionType(NamedTuple, Generic[T_co]):
-    """What an option accepts: ``parse`` reads text, ``check`` validates a Python value.
+    """The type of an option: ``parse`` reads text, ``check`` validates a Python value.
 
-    Both raise `ValueError` for what they do not accept; ``accepts`` describes what they accept.
+    Both raise `ValueError` for an invalid value; ``accepts`` describes the valid ones.
     """
 
     name: str

@@ -357,4 +357,4 @@ def forced_cpu_devices(environ: Mapping[str, str]) -> int | None:
             f"XLA_FLAGS has --xla_force_host_platform_device_count={found[-1]}, which cannot be "
             "understood; accepted: a whole number from 1"
         )
-    return int(found[-1])  # XLA also takes the last one
+    return int(found[-1])  # XLA also uses the last one

@@ -17,10 +17,10 @@ from plugrt.settings.option import Option, Overrides
 
 
 class Surroundings:
-    """Sets attributes of the objects that hold them.
+    """A setting whose value is kept in attributes of other objects.
 
-    The compiled core keeps what it has found there last, so that it is told of each change, by a
-    function of its own: nothing can come between the change and what it is told.
+    The compiled core caches the value, so one C function makes each change and updates that cache:
+    no other code runs between the two.
     """
 
     __slots__ = ("change",)
@@ -90,7 +90,7 @@ class Options:
             self._option(name).__delete__(self)
         object.__delattr__(self, name)
 
-    if not TYPE_CHECKING:  # which knows the declared names
+    if not TYPE_CHECKING:  # type checkers use the declared names
 
         def __getattr__(self, name: str) -> Any:
             """Reads an option by JAX's name, with the leading ``jax_``."""
@@ -164,7 +164,7 @@ class Options:
         return self._overrides.surroundings
 
     def swap_surroundings(self, value: Hashable) -> Any:
-        """Sets what surrounds the calls of this thread, and returns what did before."""
+        """Sets the surroundings of the calls of this thread, and returns the previous ones."""
         before = self._overrides.surroundings
         try:
             self._overrides.surroundings = value

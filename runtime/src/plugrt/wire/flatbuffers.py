@@ -1,9 +1,9 @@
-"""Reads FlatBuffers: tables, vectors and strings of a buffer that may hold anything.
+"""Reads FlatBuffers: tables, vectors and strings in an untrusted buffer.
 
 https://flatbuffers.dev/internals/ has the format. Every position is checked against the buffer's
-end. Offsets lead forward only, so that nothing contains itself; but parts may be referred to many
-times, so that all that is read counts against a budget, a multiple of the buffer's size: a small
-buffer cannot stand for a large one. What a table's fields mean is known where they are read:
+end. Offsets only lead forward, so no part contains itself; but parts may be referred to many times,
+so every read counts against a budget, a multiple of the buffer's size: a small buffer cannot expand
+into a large one. The module that reads a table defines the meaning of its fields:
 `plugrt.programs.export_file`.
 """
 
@@ -65,7 +65,7 @@ class _Buffer:
 class Table:
     """A table: fields by their number in the schema, each of which may be missing.
 
-    Every method raises `ValueError` for what is outside of the buffer.
+    Every method raises `ValueError` for a position outside of the buffer.
     """
 
     __slots__ = ("_at", "_buffer", "_fields", "_size")

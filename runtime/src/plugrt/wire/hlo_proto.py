@@ -1,9 +1,9 @@
 """Reads parameter types, layouts and donations from an HLO program's bytes, without jaxlib.
 
-`write_tiles` writes ``xla.OpSharding``: how a compiler divided an array.
+`write_tiles` writes ``xla.OpSharding``: the sharding that a compiler chose for an array.
 
 Backends give it as an ``HloModuleProto`` or as an ``HloModuleProtoWithConfig``; the messages and
-their field numbers are those of ``xla/service/hlo.proto`` and ``xla/xla_data.proto``.
+their field numbers are defined in ``xla/service/hlo.proto`` and ``xla/xla_data.proto``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _TUPLE = 13
 _ALIASES, _ALIAS_PARAMETER, _ALIAS_INDEX = 8, 2, 3
 _ENTRIES = 1
 
-# The sharding of the results of a partitioned program, and those of a tuple's elements in it.
+# The sharding of a partitioned program's results, and within it the shardings of a tuple's
+# elements.
 _OUTPUT_SHARDING, _SHARDING_TYPE, _SHARDINGS, _OF_TUPLE = 12, 1, 5, 2
 _PARAMETER_SHARDINGS = 14
 
@@ -59,8 +60,8 @@ PRIMITIVE_TYPES: dict[int, str] = {
 def read_module(program: Program) -> Content:
     """Returns the ``HloModuleProto`` of a program.
 
-    Raises `Unimplemented` for another format than `FORMATS`, or where none is in it, and
-    `ValueError` for what is no protocol buffer.
+    Raises `Unimplemented` for another format than `FORMATS` or if it contains no module, and
+    `ValueError` for bytes that are no protocol buffer.
     """
     if program.format not in FORMATS:
         raise Unimplemented(
@@ -111,10 +112,11 @@ def flat_parameters(module: Content) -> tuple[tuple[TensorType, ...], bool]:
 
 
 def donated_parameters(module: Content) -> frozenset[int]:
-    """Returns the numbers of the parameters that a launch takes: those aliased to results.
+    """Returns the numbers of the parameters that a launch consumes: those aliased to results.
 
-    Where the one parameter is a tuple they are the numbers of its elements. The module is
-    optimised: a buffer donor in it is one that the compiler could use for no result, and stays.
+    If the only parameter is a tuple they are the numbers of its elements. The module is optimised:
+    a buffer donor that remains in it is one that the compiler used for no result, and it is not
+    consumed.
     """
     found: set[int] = set()
     for part in messages(module, _ALIASES):
@@ -192,13 +194,13 @@ def _encode_packed(field: int, values: Iterable[int]) -> bytes:
 
 
 def parameter_layouts(module: Content) -> tuple[Layout, ...]:
-    """Returns how the parameters lie in memory; of a parameter that is a tuple, its elements."""
+    """Returns the layouts of the parameters; for a tuple parameter, of its elements."""
     shape = one_message(module, _HOST_PROGRAM_SHAPE, "signature")
     return tuple(_layout(s) for p in messages(shape, _PARAMETERS) for s in _elements(p))
 
 
 def output_layouts(module: Content) -> tuple[Layout, ...]:
-    """Returns how the results lie in memory."""
+    """Returns the layouts of the results."""
     shape = one_message(module, _HOST_PROGRAM_SHAPE, "signature")
     result = one_message(shape, _RESULT, "result")
     return tuple(_layout(s) for s in _elements(result))

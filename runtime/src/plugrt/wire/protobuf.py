@@ -60,7 +60,7 @@ def fields(content: Content) -> Iterator[tuple[int, int | memoryview]]:
 
 
 def _spans(view: memoryview) -> Iterator[tuple[int, int, int | memoryview, int]]:
-    """Yields (number, wire type, value, end) of each field: the position at which it ends."""
+    """Yields (number, wire type, value, end) of each field; end is its end position."""
     at = 0
     while at < len(view):
         # Most keys have one byte.
