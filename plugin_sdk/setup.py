@@ -30,7 +30,7 @@ class BuildCore(Build):
 
 
 class WithDigests(build_py):
-    """Writes ``conformance/module_code.json`` into what is built, if that is no link to sources."""
+    """Writes ``conformance/module_code.json`` into the build, unless that links to the sources."""
 
     def run(self):
         super().run()

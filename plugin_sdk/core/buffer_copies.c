@@ -32,7 +32,7 @@ static PJRT_Error *copy_to_memory(struct PJRT_Buffer_CopyToMemory_Args *args) {
   return error ? error : copy_buffer(args->buffer, &place, function, &args->dst_buffer);
 }
 
-/* An error for a shape that is no reading of a buffer's bytes. */
+/* Returns an error for a shape that cannot reinterpret a buffer's bytes. */
 static PJRT_Error *check_bitcast(PJRT_Buffer *buffer, const Shape *shape, const char *function) {
   size_t size;
   PJRT_Error *error = measure(shape, function, &size);

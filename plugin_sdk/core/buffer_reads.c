@@ -112,7 +112,8 @@ static PJRT_Error *answer_read(PJRT_Buffer *buffer, const PJRT_Buffer_MemoryLayo
   return *event ? NULL : no_host_memory();
 }
 
-/* A read may wait for contents that have not come; only those that never will are refused. */
+/* A read may wait for contents that are not ready; this refuses only contents that can never be
+   ready. */
 static PJRT_Error *require_alive(PJRT_Buffer *buffer, const char *function) {
   return buffer->is_deleted ? require_contents(buffer, function) : NULL;
 }
@@ -171,7 +172,7 @@ static void free_destination(Destination *wanted) {
   free(wanted);
 }
 
-/* The host calls this once: the memory is there, or there will be none. */
+/* The host calls this once: with the memory, or with an error. */
 static void destination_is_known(PJRT_Buffer_CopyRawToHostFuture_Callback_Args *args) {
   Destination *wanted = args->callback_data;
   Future *read = NULL;

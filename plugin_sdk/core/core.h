@@ -75,7 +75,7 @@ typedef struct Table {
 
 enum { MOST_TABLES = 256 };
 Table *make_table(PyObject *bridge, PyObject *attributes, int minor, PyObject *hidden);
-PyObject *refused_functions(void); /* the names of those that no table has */
+PyObject *refused_functions(void); /* the names of slots that no table has */
 
 /* --- client.c, devices.c ------------------------------------------------------------------------ */
 
@@ -120,7 +120,7 @@ struct PJRT_Device {
 struct PJRT_TopologyDescription {
   const void *functions;
   Table *table;
-  PJRT_Client *client; /* whose it is and who keeps it; NULL: it has `references` and `arena` */
+  PJRT_Client *client; /* the owner and holder; NULL: it has `references` and `arena` */
   atomic_long references;
   Arena arena;
   PyObject *object; /* interface Topology, or the client */
@@ -201,7 +201,8 @@ struct PJRT_Buffer {
   size_t size; /* bytes of the contents */
   size_t num_dims;
   atomic_int is_deleted;
-  atomic_long holds; /* until there are none, deleting waits: one until it is deleted, and readers' */
+  atomic_long holds; /* deletion waits until it is 0: the buffer holds one until it is deleted,
+                        readers hold others */
   atomic_long external_references;
   int64_t dims[]; /* and then minor_to_major */
 };
@@ -251,8 +252,8 @@ PJRT_Error *check_array(const HostArray *array, const char *function, size_t *si
 /* Puts an array that was checked; the host may change it when `done` is complete (NULL: on return).
  * Returns the interface's Buffer, or NULL with an exception; the GIL is held. */
 PyObject *put_array(const HostArray *array, size_t size, const Place *place, Future *done);
-/* The order that a layout asks for: NULL, also where it is row-major; an error where the client puts
- * no array so. */
+/* Reads the dimension order that a layout requests: NULL also for row-major; an error if the client
+ * does not support it. */
 PJRT_Error *read_order(PJRT_Client *client, const PJRT_Buffer_MemoryLayout *layout,
                        const Shape *shape, const char *function, const int64_t **order);
 PJRT_Error *require_row_major(const PJRT_Buffer_MemoryLayout *layout, const Shape *shape,
@@ -272,7 +273,7 @@ typedef struct {
 
 /* Strings or byte arrays in the form in which hosts receive several. */
 typedef struct {
-  const char **data; /* NULL: not stated; an arena's memory, also where there are none of them */
+  const char **data; /* NULL: not stated; else an arena's memory, also for a count of 0 */
   size_t *sizes;
   size_t count;
 } Texts;

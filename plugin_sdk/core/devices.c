@@ -57,7 +57,7 @@ static PJRT_Error *device_attributes(struct PJRT_Device_GetAttributes_Args *args
   return NULL;
 }
 
-/* Finds a figure in a mapping; whether it is there and is one. */
+/* Finds a figure in a mapping; returns whether it exists and is a number. */
 static uint8_t find_figure(PyObject *mapping, const char *name, int64_t *figure) {
   PyObject *value = PyMapping_GetItemString(mapping, name);
   *figure = value == NULL ? 0 : PyLong_AsLongLong(value);

@@ -33,7 +33,7 @@ static void lock_all(void) { pthread_mutex_lock(&lock); }
 static void unlock_all(void) { pthread_mutex_unlock(&lock); }
 
 static void unlock_in_child(void) {
-  pthread_cond_init(&completed, NULL); /* the threads that waited are not there */
+  pthread_cond_init(&completed, NULL); /* the waiting threads do not exist here */
   unlock_all();
 }
 

@@ -1,5 +1,5 @@
-/* futures.c, events.c: the completion of work, shared by events, buffers and whoever completes it.
- * None of it needs the GIL. */
+/* futures.c, events.c: the completion of work, shared by events, buffers and the code that
+ * completes it. None of it needs the GIL. */
 #ifndef PLUGRT_FUTURES_H
 #define PLUGRT_FUTURES_H
 

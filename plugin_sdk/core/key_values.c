@@ -29,7 +29,7 @@ PyObject *make_key_value_store(const struct PJRT_Client_Create_Args *args) {
   return (PyObject *)made;
 }
 
-/* By these the host makes its errors of ours. */
+/* The host converts our errors to its own with these. */
 static PJRT_Error *make_callback_error(PJRT_Error_Code code, const char *message, size_t size) {
   return make_error(code, message, size);
 }

@@ -1,4 +1,4 @@
-/* New buffers from the host's memory: copied, viewed, or of contents that nobody states. */
+/* New buffers from the host's memory: copied, viewed, or with unspecified contents. */
 #include "core.h"
 
 #include <string.h>
@@ -207,7 +207,7 @@ typedef struct {
   void *pointer, *argument;
 } Release;
 
-/* Nothing refers to the memory any more: tells the host. */
+/* Nothing refers to the memory any more: notifies the host. */
 static void release_view(Future *future, void *argument) {
   Release release = *(Release *)argument;
   (void)future;

@@ -94,7 +94,7 @@ static void *take_gil_once(void *attempt) {
   return NULL;
 }
 
-/* Nobody who has begun to ask for the GIL can give up: so another thread asks first. */
+/* A thread that has begun to acquire the GIL cannot give up, so another thread tries first. */
 static PJRT_Error *wait_for_gil(const char *function) {
   const struct timespec pause = {0, 1000000};
   pthread_t thread;

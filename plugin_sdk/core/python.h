@@ -17,7 +17,7 @@ typedef struct {
  * or it is being finalised. Each success is followed by leave_python. */
 PJRT_Error *enter_python(Entry *entry, const char *function);
 /* The same, for hosts that may hold the GIL on another thread until this call returns: UNAVAILABLE
- * if nobody else gets it for ten seconds. */
+ * if no other thread gets it for ten seconds. */
 PJRT_Error *enter_python_in_time(Entry *entry, const char *function);
 int try_python(Entry *entry); /* the same for functions that must not fail; 0: Python could not be
                                  entered */

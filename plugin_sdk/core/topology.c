@@ -1,4 +1,5 @@
-/* PJRT_TopologyDescription: the devices of a client, or devices that are not there to compile for. */
+/* PJRT_TopologyDescription: the devices of a client, or absent devices for which programs are
+   compiled. */
 #include "core.h"
 
 #include <string.h>

@@ -128,7 +128,7 @@ PJRT_Error *forward_on_ready(const Call *call) {
   args.callback = is_ready;
   args.user_arg = waiter;
   PJRT_Error *error = function(&args);
-  if (error != NULL) /* then nobody is called back */
+  if (error != NULL) /* then there is no callback */
     free(waiter);
   return error;
 }

@@ -42,7 +42,9 @@ COUNTS = {
 
 @cache
 def handle_types() -> list[str]:
-    """Returns the types of handles: what comes with a function that frees it is none."""
+    """Returns the types of handles. A pointer that comes with a function that frees it is no
+    handle.
+    """
     fields = " ".join(field for function in functions() for field in function.fields)
     with_deleter = set(re.findall(r"deleter\)\(\s*(\w+)\*", fields))
     names = [n for n in (*OPAQUE, *EXTENSION_OPAQUE) if re.search(rf"\b{n}\*", fields)]

@@ -219,7 +219,7 @@ static void report_leak(int type, int function, const Leak *leak) {
          (unsigned long long)leak->first_call, unasked);
 }
 
-/* Hosts may: an error that such an event had was seen by nobody. */
+/* Hosts may do this: then an error of such an event is never reported. */
 static void note_unasked(void) {
   for (int function = 0; function < FUNCTION_COUNT; function++)
     if (unasked[function] > 0)

@@ -68,7 +68,8 @@ static void append_escaped(Line *line, unsigned char c) {
   line_text(line, text);
 }
 
-/* Bytes beyond ASCII are kept: `plugrt trace` reads the file as UTF-8 and replaces what is none. */
+/* Bytes beyond ASCII are kept: `plugrt trace` reads the file as UTF-8 and replaces invalid bytes.
+   */
 void line_quoted(Line *line, const char *text, size_t size) {
   const char *last = text + size, *run = text;
   append(line, "\"", 1);

@@ -56,7 +56,7 @@ typedef struct Table {
   PJRT_Api *traced;
   char path[512];
   void *slots[FUNCTION_COUNT]; /* the library's functions */
-  bool is_complete;            /* nothing of the library goes by untraced */
+  bool is_complete;            /* no function of the library is untraced */
 } Table;
 extern Table tables[MOST_TABLES];
 
@@ -83,7 +83,7 @@ typedef struct {
 } Line;
 
 void line_begin(Line *line);
-void line_text(Line *line, const char *text); /* as it is */
+void line_text(Line *line, const char *text); /* unchanged */
 void line_number(Line *line, int64_t number);
 void line_pointer(Line *line, const void *pointer);
 void line_quoted(Line *line, const char *text, size_t size);

@@ -125,7 +125,7 @@ class ArrayMethods:
     def process_index(self) -> int:
         """Returns the index of this process among those that share the devices.
 
-        Called once, when the client is made. Devices with another process index are listed, and
-        not used from here. Without it there is one process, 0.
+        Called once, when the client is made. Devices with another process index are listed, but not
+        used from here. Without this method there is one process, 0.
         """
         return 0

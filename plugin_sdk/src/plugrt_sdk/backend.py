@@ -66,8 +66,8 @@ class Backend(ArrayMethods, ProgramMethods, ABC):
         """Returns the contents of an array; its shape and dtype are as the program states.
 
         Any object that NumPy converts will do, such as a handle with ``__array_interface__``. It is
-        called when the `event` of the handle is complete. The array is not copied: it stays as it
-        is when the handle is deleted.
+        called when the `event` of the handle is complete. The array is not copied: it stays valid
+        when the handle is deleted.
         """
 
     @abstractmethod
@@ -87,6 +87,7 @@ class Backend(ArrayMethods, ProgramMethods, ABC):
         ``options`` are decoded: ``num_replicas`` and ``num_partitions`` (1 and 1, unless `replicas`
         and `partitions` declare more), ``device_assignment`` (always given: ``device_ids[replica]
         [partition]``; the devices of a launch are those, replica-major), ``use_spmd_partitioning``
-        and ``use_shardy_partitioner`` (whose shardings the program has), ``env_overrides`` (the
-        user's ``compiler_options`` by name: raise `InvalidArgument` for what you do not know).
+        and ``use_shardy_partitioner`` (the partitioner whose shardings the program has),
+        ``env_overrides`` (the user's ``compiler_options`` by name: raise `InvalidArgument` for
+        unknown ones).
         """

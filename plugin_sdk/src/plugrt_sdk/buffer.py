@@ -123,7 +123,7 @@ class BackendBuffer(Buffer):
 
     @property
     def uses(self) -> Uses:
-        """What counts the uses of the handle, where the backend must know when there are none."""
+        """The counter of the handle's uses, if the backend must know when there are none."""
         assert self._uses is not None
         return self._uses
 

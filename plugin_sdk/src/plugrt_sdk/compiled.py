@@ -22,7 +22,7 @@ Where the backend declares donation it has a second parameter (`Backend.donated`
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compiled:
-    """A compiled program, as it is passed to methods of `Backend` such as `cost_analysis`."""
+    """A compiled program, the argument of methods of `Backend` such as `cost_analysis`."""
 
     program: Program
     options: CompileOptions

@@ -28,10 +28,10 @@ def compile_program(
     options: CompileOptions,
     kinds: Sequence[str],
 ) -> Compiled:
-    """Returns the program as the backend compiled it.
+    """Compiles a program with the backend.
 
-    ``methods`` are those that the backend overrides, ``kinds`` the memories of a device. The
-    backend is given a portable artifact, whatever form of StableHLO the caller had.
+    ``methods`` are the methods that the backend overrides, ``kinds`` the memory kinds of a device.
+    The backend always receives a portable artifact.
     """
     if program.format != "mlir":
         raise InvalidArgument(
@@ -136,8 +136,8 @@ def _read_donated(
 def as_artifact(program: Program, backend: Backend) -> Program:
     """Returns StableHLO of any form as a portable artifact that the backend reads.
 
-    What cannot be written as one (operations of other dialects, constants in resources) is returned
-    as it is: the backend's error names the operation.
+    Programs that cannot be written as one (operations of other dialects, constants in resources)
+    are returned unchanged: the backend's error names the operation.
     """
     from plugrt.stablehlo.modules import is_portable_artifact
 

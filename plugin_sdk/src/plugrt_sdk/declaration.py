@@ -24,7 +24,7 @@ OPTIONAL = (
     *FIELDS, "replicas", "partitions", "collectives", "dtypes", "process_index", "delete",
     "put_in_memory", "copy_to_memory", "view", "pointer", "serialize", "deserialize",
 )  # fmt: skip
-"""The optional methods that a client asks for; the others have a default that does nothing."""
+"""The optional methods that a client calls; the others have a default that does nothing."""
 
 
 def declared_methods(backend: Backend) -> frozenset[str]:

@@ -16,8 +16,8 @@ class Duration(click.FloatRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Returns the number; raises click's usage error for text that is no number, NaN, or out of
-        the range.
+        """Returns the number; raises click's usage error for any other text, NaN, or out of the
+        range.
         """
         number: float = super().convert(value, param, ctx)
         if number != number:

@@ -40,10 +40,11 @@ class PendingEvent(Event):
         self._end(None)
 
     def fail(self, error: BaseException) -> None:
-        """Says that the work has failed: ``error`` is raised wherever its results are used.
+        """Marks the work as failed: ``error`` is raised wherever its results are used.
 
-        A `plugrt.errors.PjrtError` as it is; any other exception as the one with the fitting code
-        (``MemoryError``, ``NotImplementedError``), else as `Internal`, with the exception as cause.
+        A `plugrt.errors.PjrtError` is raised unchanged; any other exception as the one with the
+        matching code (``MemoryError``, ``NotImplementedError``), else as `Internal`, with the
+        exception as cause.
         """
         self._end(as_pjrt_error(error))
 

@@ -27,8 +27,8 @@ def read_layouts(program: Program) -> ProgramLayouts:
     """Returns the layouts that a program states for its parameters and for its results.
 
     None is the default, ``Layout.AUTO`` the compiler's choice: attributes ``mhlo.layout_mode`` of
-    ``main``. Raises `plugrt.errors.InvalidArgument` for a text that is no layout; else as
-    `read_module`.
+    ``main``. Raises `plugrt.errors.InvalidArgument` for a text that is no layout; other errors as
+    for `read_module`.
 
     >>> text = b'''func.func @main(%x: tensor<2x3xf32> {mhlo.layout_mode = "{0,1}"})
     ...   -> tensor<2x3xf32> { return %x : tensor<2x3xf32> }'''
@@ -65,10 +65,10 @@ def lay_out(
     methods: Collection[str],
     backend: str,
 ) -> TensorType:
-    """Returns a type with a layout, which is none where that is row-major or left to the compiler.
+    """Returns a type with a layout, None for row-major or if left to the compiler.
 
-    ``methods`` are those that the backend overrides. Raises `Unimplemented` for a layout that it
-    does not declare, or one with tiles, and `InvalidArgument` for one of another rank.
+    ``methods`` are the methods that the backend overrides. Raises `Unimplemented` for a layout that
+    it does not declare, or one with tiles, and `InvalidArgument` for one of another rank.
     """
     if layout is None or isinstance(layout, AutoLayout):
         return tensor_type

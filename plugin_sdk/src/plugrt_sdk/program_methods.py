@@ -26,8 +26,8 @@ class ProgramMethods:
     def replicas(self) -> int:
         """Returns the most replicas that a launch can have (``multiple_devices``).
 
-        Called once, when the client is made. Without it `compile` is asked for one replica only,
-        and ``pmap`` over several devices is `Unimplemented`.
+        Called once, when the client is made. Without this method `compile` receives only programs
+        with one replica, and ``pmap`` over several devices raises `Unimplemented`.
         """
         return 1
 
@@ -49,12 +49,12 @@ class ProgramMethods:
         refuse_left_out(self, "collectives")
 
     def chosen_shardings(self, compiled: Compiled) -> tuple[Sequence[bytes], Sequence[bytes]]:
-        """Returns how each parameter and each result lies, serialised ``xla.OpSharding`` messages.
+        """Returns the sharding of each parameter and each result, serialised ``xla.OpSharding``.
 
-        Overriding it declares that `compile` chooses how arguments are divided where
-        ``options.use_auto_spmd_partitioning`` asks for that, over the mesh that the options name
-        (``auto_partitioning``): hosts ask then, and put the arguments so. Also asked of other
-        programs of several partitions.
+        Overriding it declares that `compile` chooses the shardings of arguments if
+        ``options.use_auto_spmd_partitioning`` is set, over the mesh in the options
+        (``auto_partitioning``): hosts then call this method and shard the arguments accordingly.
+        Also called for other programs with several partitions.
         """
         refuse_left_out(self, "chosen_shardings")
 
@@ -92,8 +92,7 @@ class ProgramMethods:
         receive a second argument, the frozenset of the parameters that this launch may consume:
         nothing else uses their handles, so you may reuse, overwrite or free the memory; `delete` is
         not called for them. Other donated handles are deleted when they are no longer used. A
-        launch that raises has consumed nothing. Without this method donated arguments stay as they
-        are.
+        launch that raises has consumed nothing. Without this method donated arguments stay valid.
         """
         refuse_left_out(self, "donated")
 

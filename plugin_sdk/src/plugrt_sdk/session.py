@@ -62,7 +62,7 @@ class Session:
                 f"{type(backend).__qualname__} names memories; it needs put_in_memory as well"
             )
         self.counts_uses = not self.methods.isdisjoint(("delete", "event", "donated"))
-        """Whether it matters when handles are given back (`plugrt_sdk.uses`)."""
+        """Whether the backend must know when handles are released (`plugrt_sdk.uses`)."""
         self.asynchronous = "event" in self.methods
         self._live: list[None] = []
         self._closed = False

@@ -1,8 +1,8 @@
-"""`Held`, `Uses`: a backend's handle, given back once, and how many things work with it.
+"""`Held`, `Uses`: a backend's handle, released once, and the number of its uses.
 
-What ends a handle or a use may be called again after an interrupt, as finalisers are
-(`plugrt.native.finalizers`): each step that must happen once is an item of an iterator, and only a
-function in C advances that.
+Functions that release a handle or end a use may be called again after an interrupt, as finalisers
+are (`plugrt.native.finalizers`): each step that must happen once is an item of an iterator, and
+only a function in C advances that.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import numpy as np
 SOURCES: str
 
 class Client:
-    """The functions of a library by which buffers are destroyed and programs launched."""
+    """The functions of a library that destroy buffers and launch programs."""
 
     def __init__(
         self,

@@ -61,7 +61,7 @@ class DeadlineExceeded(PjrtError, TimeoutError):
 
 
 class NotFound(PjrtError):
-    """PJRT code 5: something named was not there; libtpu reports absent hardware with it."""
+    """PJRT code 5: a named item does not exist; libtpu reports absent hardware with it."""
 
     code, code_name = 5, "NOT_FOUND"
 
@@ -97,7 +97,7 @@ class Aborted(PjrtError):
 
 
 class OutOfRange(PjrtError):
-    """PJRT code 11: an index or an offset lies past the end."""
+    """PJRT code 11: an index or an offset is past the end."""
 
     code, code_name = 11, "OUT_OF_RANGE"
 
@@ -115,7 +115,7 @@ class Internal(PjrtError):
 
 
 class Unavailable(PjrtError):
-    """PJRT code 14: the service is not there now; trying again may help."""
+    """PJRT code 14: the service is not available now; trying again may help."""
 
     code, code_name = 14, "UNAVAILABLE"
 
@@ -207,7 +207,7 @@ class MissingSdkCore(PluginError, ImportError):
 
 
 class UnknownPlatform(PluginError):
-    """A platform was asked for that no installed plugin provides."""
+    """No installed plugin provides the requested platform."""
 
 
 class PluginUnavailable(PluginError):
@@ -223,7 +223,7 @@ class PluginIncompatible(PluginError):
 
 
 class DuplicatePlugin(PluginError):
-    """Two distributions provide one name, and that name was asked for."""
+    """Two distributions provide the requested name."""
 
 
 class RegistrationError(PluginError, ValueError):
@@ -323,7 +323,7 @@ class ZeroWeights(ArgumentError, ZeroDivisionError):
 
 
 class BufferUnavailable(ArgumentError, BufferError):
-    """An array's memory cannot be shared as it is: through DLPack, or as host memory."""
+    """An array's memory cannot be shared: through DLPack, or as host memory."""
 
 
 class StructureError(ArgumentError, TypeError):
@@ -335,7 +335,7 @@ class ArgumentMismatch(ArgumentError, TypeError):
 
 
 class UnhashableStaticArgument(ArgumentError, ValueError):
-    """A static argument cannot be hashed, so that it cannot be part of a cache key."""
+    """A static argument cannot be hashed, so it cannot be part of a cache key."""
 
 
 class DeviceMismatch(ArgumentError, ValueError):
@@ -343,7 +343,7 @@ class DeviceMismatch(ArgumentError, ValueError):
 
 
 class DeletedBuffer(PlugrtError, RuntimeError):
-    """An array was used after `delete` or after a call that took it as a donation."""
+    """An array was used after `delete` or after a call that donated it."""
 
 
 class TracingError(PlugrtError):
@@ -355,9 +355,9 @@ class InvalidOperation(TracingError, ArgumentError):
 
 
 class ConcretizationError(TracingError, TypeError, ValueError):
-    """Python asked a traced array for its value (``if x:``, ``int(x)``, ``np.asarray(x)``).
+    """Python code needed the value of a traced array (``if x:``, ``int(x)``, ``np.asarray(x)``).
 
-    JAX raises TypeError, and ValueError where a truth value of several elements was asked for.
+    JAX raises TypeError, and ValueError for the truth value of several elements.
     """
 
 

@@ -48,7 +48,9 @@ _FIELD = re.compile(r"(?P<type>.*?)(?P<name>\w+)(?P<array>(?:\[[^\]]*\])*)", re.
 
 
 def read_header(path: Path) -> Api:
-    """Returns what a header declares; `InvalidArgument` for a file that is no whole header."""
+    """Reads a header's declarations; raises `InvalidArgument` for a file that is no complete
+    header.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:

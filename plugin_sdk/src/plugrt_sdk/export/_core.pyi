@@ -40,7 +40,7 @@ def create_table(
     """Returns a ``pjrt_c_api`` capsule with a new table, which lives as long as the process."""
 
 def close() -> None:
-    """Lets no other thread enter Python from now on, and waits until those that have are back."""
+    """Lets no other thread enter Python from now on, and waits until all threads have left it."""
 
 def count_handles() -> dict[str, int]:
     """Returns how many handles of each kind hosts hold now."""

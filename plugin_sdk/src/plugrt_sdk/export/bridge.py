@@ -149,7 +149,7 @@ class Bridge:
         semantics: int,
         minor_to_major: tuple[int, ...] | None,
     ) -> Buffer:
-        """Puts an array of the host on a device, in the order of dimensions that is asked for."""
+        """Puts an array of the host on a device, in the requested order of dimensions."""
         array = view(host, element_type_to_dtype(element_type), shape, strides, offset)
         if minor_to_major is None:
             return client.buffer_from_host(array, device, memory, _SEMANTICS[semantics])

@@ -36,7 +36,7 @@ def export_capsule(
     older one. ``attributes`` are returned by ``PJRT_Plugin_Attributes``, by default the versions of
     StableHLO that the installed jaxlib reads. ``hidden`` are functions, such as
     ``"PJRT_Buffer_CopyToMemory"``, that the table refuses as unimplemented. ``topology_factory``
-    makes topologies by name and options, for hosts that compile for devices that are not there.
+    makes topologies by name and options, for hosts that compile for absent devices.
 
     A factory with a parameter ``kv_store`` receives the key-value store of a host that is one of
     several processes, and None from other hosts; without the parameter such a host is refused.

@@ -112,7 +112,7 @@ def _describe_device(device: Device, memories: list[Memory], platform: str) -> t
 
 
 def describe_device(device: Device | DeviceDescription, platform: str) -> tuple[Any, ...]:
-    """Returns what is known of a device that is there, or of one that is not."""
+    """Returns the attributes of a device, present or absent."""
     return (
         device.id,
         device.process_index,
@@ -149,7 +149,7 @@ def describe_loaded(
 def _execute_to_end(
     loaded: LoadedExecutable, arguments: Sequence[Shards], options: ExecuteOptions | None = None
 ) -> Sequence[Shards]:
-    """Launches a program without results and waits: hosts await the results, and there are none."""
+    """Launches a program without results and waits: hosts can only await results."""
     try:
         results, wait = loaded.execute_with_wait(arguments, options)
     except Unimplemented:

@@ -1,4 +1,4 @@
-"""The host's memory as NumPy arrays, in whatever strides and order the host asks for."""
+"""The host's memory as NumPy arrays, in the strides and order that the host requests."""
 
 from __future__ import annotations
 

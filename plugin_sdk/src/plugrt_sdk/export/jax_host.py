@@ -29,9 +29,9 @@ def register_with_jax(
     nothing unless JAX's setting ``jax_platforms`` names it. ``donation`` adds the platform to JAX's
     list of platforms on which it donates arguments. ``options`` are passed to ``client_factory`` as
     keyword arguments; the other settings are passed to `export_capsule`. Nothing is started before
-    JAX asks for the platform. Where ``PJRT_NAMES_AND_LIBRARY_PATHS`` has a library of that name,
-    JAX registers the library, and accepts no second one. Returns whether JAX has the platform;
-    raises the errors of `export_capsule`.
+    JAX uses the platform. Where ``PJRT_NAMES_AND_LIBRARY_PATHS`` has a library of that name, JAX
+    registers the library, and accepts no second one. Returns whether JAX has the platform; raises
+    the errors of `export_capsule`.
     """
     import jax
 

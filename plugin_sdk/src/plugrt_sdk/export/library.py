@@ -38,7 +38,7 @@ _OF_VERSION = ":"
 
 # Process-wide: guards `_capsules`.
 _lock = threading.Lock()
-# Process-wide: a library's table is asked for again at each GetPjrtApi, and is one.
+# Process-wide: a library requests its table at each GetPjrtApi, and must get the same one.
 _capsules: dict[str, object] = {}
 
 

@@ -1,4 +1,4 @@
-"""`create_client`: the client of a plugin, as another host asks for it."""
+"""`create_client`: makes the client of a plugin for another host."""
 
 from __future__ import annotations
 

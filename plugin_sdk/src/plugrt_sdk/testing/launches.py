@@ -65,7 +65,7 @@ def operations(subject: Subject) -> None:
 
 
 def each_device_computes(subject: Subject) -> None:
-    """A program runs on the device that it is compiled for, and its result is there."""
+    """A program runs on the device for which it is compiled, and its result is there."""
     for i, device in enumerate(subject.client.devices()):
         program = subject.compile_for(programs.ADD, i)
         assert list(program.addressable_devices) == [device]

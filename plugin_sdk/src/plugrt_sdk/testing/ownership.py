@@ -52,7 +52,7 @@ def deleted_programs(subject: Subject) -> None:
 
 
 def results_that_host_arrays_view(subject: Subject) -> None:
-    """A host array stays as it is when the array that it was read from is deleted."""
+    """A host array stays unchanged when the array from which it was read is deleted."""
     x = subject.put(ONE)
     host = x.to_host()
     x.delete()

@@ -74,8 +74,8 @@ class ProgramText:
         return [(f"{name}#{i}", kind) for i, kind in enumerate(results)]
 
     def without(self, words: Sequence[str]) -> ProgramText:
-        """Returns the program without the operations whose text contains one of the words, and
-        without those that use their results."""
+        """Returns the program without operations whose text has one of the words, and their
+        users."""
         left = ProgramText()
         left._functions = self._functions
         gone: set[str] = set()

@@ -27,7 +27,7 @@ ONE: Array = np.array([1, 2, 3], np.float32)
 
 
 class Subject:
-    """A client, made when a check first asks for it."""
+    """A client, made when a check first uses it."""
 
     def __init__(self, factory: Callable[[], Client], declared: Capabilities | None = None) -> None:
         self.make_client = factory
@@ -55,7 +55,9 @@ class Subject:
         return self.client.compile(program, CompileOptions(**options))
 
     def compile_text(self, text: str, **options: Any) -> LoadedExecutable:
-        """Compiles a program as it is, which is the only form of those with Shardy's shardings."""
+        """Compiles a program without conversion, the only form for programs with Shardy's
+        shardings.
+        """
         return self.client.compile(Program(text.encode()), CompileOptions(**options))
 
     def compile_for(self, text: str, *devices: int, **options: Any) -> LoadedExecutable:

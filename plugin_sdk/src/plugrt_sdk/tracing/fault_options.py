@@ -52,7 +52,7 @@ def _code(text: str, code: str) -> int:
 
 
 def read_extension(name: str) -> str:
-    """Returns the name of an extension; raises `InvalidArgument` if there is none of that name."""
+    """Returns the name of an extension; raises `InvalidArgument` for an unknown one."""
     names = declarations.ENUMS["Extension_Type"]
     if name in names or name.isdecimal():
         return name

@@ -42,7 +42,7 @@ class Lines:
         self._threads: dict[int, int] = {}
 
     def lines(self, record: Record) -> Iterator[str]:
-        """Yields the lines of a record; none for those that only count."""
+        """Yields the lines of a record; no line for records that are only counted."""
         if "finding" in record:
             yield from self._wrap(record, f"!! {record['whose']}: {finding_text(record)}")
         elif "note" in record:

@@ -1,7 +1,7 @@
 """The Python array API standard 2024.12 on any device that has a PJRT plugin.
 
-Every function takes arrays (also NumPy's and Python scalars) and works eagerly, as one launch, and
-while a function is traced, as a part of its program. Names, arguments and semantics are the
+Every function accepts arrays (also NumPy's and Python scalars) and works eagerly, as one launch,
+and while a function is traced, as a part of its program. Names, arguments and semantics are the
 standard's; where it leaves a choice, NumPy's and JAX's. `linalg` and `fft` are its extensions.
 Beyond it there are `swapaxes`, `ravel`, dtypes with fewer bits, `einsum` and other common NumPy
 functions (`numpy_functions`). Its functions need jaxlib's MLIR bindings (``pip install

@@ -101,9 +101,9 @@ def astype(
     """Returns ``x`` in another dtype.
 
     Floats are truncated towards zero by a conversion to integers; everything but 0 is True; complex
-    arrays lose their imaginary part. With ``copy`` False an array that has the dtype is returned as
-    it is. ``device`` moves the result. The shape stays. Raises `UnsupportedDtype` for a dtype that
-    devices lack.
+    arrays lose their imaginary part. With ``copy`` False an array that has the dtype is returned
+    unchanged. ``device`` moves the result. The shape stays. Raises `UnsupportedDtype` for a dtype
+    that devices lack.
 
     >>> xp.astype(xp.asarray([1.9, -1.9]), xp.int32)
     Array([ 1, -1], dtype=int32)

@@ -35,9 +35,9 @@ def to_device(
 
 
 def place(x: Array, device: Any) -> Array:
-    """Returns ``x`` committed to a device or sharding; as it is for None.
+    """Returns ``x`` committed to a device or sharding; unchanged for None.
 
-    A program that is traced runs there, as with `with_sharding_constraint`.
+    While a program is traced, it sets the program's device, as `with_sharding_constraint` does.
     """
     if device is None:
         return x
@@ -52,7 +52,7 @@ def place(x: Array, device: Any) -> Array:
 
 
 def name_each(device: Any, ndim: int) -> Any:
-    """Returns a sharding over Explicit axes with an entry for each dimension, others as they are.
+    """Returns a sharding over Explicit axes with an entry for each dimension, others unchanged.
 
     Results of operations have such shardings, as in JAX.
     """
@@ -83,7 +83,7 @@ def _make_device_error(device: object) -> InvalidArgument:
 
 
 def is_struct(x: object) -> bool:
-    """Whether it has the shape and dtype of an array, and is none: a `ShapeDtypeStruct`."""
+    """Whether it has the shape and dtype of an array, but is none: a `ShapeDtypeStruct`."""
     if isinstance(x, Array | np.ndarray | np.generic) or has_protocol(x):
         return False
     return hasattr(x, "shape") and hasattr(x, "dtype")

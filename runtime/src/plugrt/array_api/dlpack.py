@@ -104,9 +104,9 @@ def _find_device(x: object, device_type: int, index: int) -> Device:
 
 
 class _InHostMemory:
-    """An object whose library is asked for its data in host memory.
+    """An object whose library exports its data in host memory on request.
 
-    ``fault`` says why its own memory cannot be used.
+    ``fault`` is the reason why its own memory cannot be used.
     """
 
     def __init__(self, x: Any, copy: bool | None, fault: InvalidArgument) -> None:
@@ -136,9 +136,9 @@ def _share_on(device: Device, x: Any) -> Any:
     try:
         stream = device.stream_for_external_ready_events()
     except Unimplemented as error:
-        # The object's library would have to wait on the host, and DLPack has no way to ask for
-        # that: with None, 1 or 2 only a default stream waits, which the device's own streams do
-        # not follow, so that programs could read the memory before it is written.
+        # The object's library would need to wait on the host, which DLPack cannot request: with
+        # None, 1 or 2 only a default stream waits, which the device's own streams do not follow, so
+        # that programs could read the memory before it is written.
         raise InvalidArgument(
             f"from_dlpack cannot order work on {device!r} after that of a "
             f"{type(x).__module__}.{type(x).__qualname__}: {error}. Copy it to the host first, in "

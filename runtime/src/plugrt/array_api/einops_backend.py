@@ -1,6 +1,6 @@
-"""A backend for einops, which finds it by itself: among the subclasses of its own classes.
+"""A backend for einops, which finds it among the subclasses of its own classes.
 
-`plugrt.array_api` imports this module where einops was imported before it. Where einops comes
+`plugrt.array_api` imports this module if einops was imported before it. If einops is imported
 later, ``import plugrt.array_api.einops_backend`` does it: einops has no hook for other packages.
 """
 

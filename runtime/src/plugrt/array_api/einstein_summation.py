@@ -36,7 +36,7 @@ def einsum(subscripts: str, /, *operands: Tracer, optimize: str | bool = "optima
     """Returns the sum of products of the operands over the axes that the result does not name.
 
     ``subscripts`` name an operand's axes by letters, one operand after the other, separated by
-    commas: axes of one letter are of one size, or 1. After ``->`` come the axes of the result;
+    commas: axes with one letter have one size, or 1. After ``->`` come the axes of the result;
     without that these are the letters that occur once, in alphabetical order. ``...`` stands for
     leading axes that broadcast. ``optimize`` is the order of the products as ``numpy.einsum_path``
     finds it: "optimal", "greedy", True (greedy) or False, from the left. Dtypes as of `matmul`.

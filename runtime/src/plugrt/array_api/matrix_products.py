@@ -116,9 +116,9 @@ def _read_axes(axes: object, n1: int, n2: int) -> tuple[tuple[int, ...], tuple[i
 def vecdot(x1: Tracer, x2: Tracer, /, *, axis: int = -1) -> Tracer:
     """Returns the sum over ``axis`` of ``conj(x1) * x2``; the other dimensions broadcast.
 
-    ``axis`` counts from the back (-1 is the last), so that it means the same in both. Numeric
-    dtypes and bool, promoted; the result lacks the axis. Raises `AxisError`, and `ShapeError` where
-    sizes or shapes do not fit.
+    ``axis`` counts from the back (-1 is the last), so that it is the same axis in both. Numeric
+    dtypes and bool, promoted; the result lacks the axis. Raises `AxisError`, and `ShapeError` if
+    sizes or shapes do not match.
     """
     x1, x2 = _promote("vecdot", x1, x2)
     least = min(x1.ndim, x2.ndim)

@@ -190,7 +190,7 @@ def median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def nanmedian(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """Returns the median of the numbers among the elements: NaN where there are none."""
+    """Returns the median of the elements that are numbers: NaN if there are none."""
     return _NANQUANTILE(a, 0.5, axis=axis, keepdims=keepdims)
 
 

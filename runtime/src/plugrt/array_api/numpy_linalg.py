@@ -55,8 +55,8 @@ def cond(x: Any, p: Any = None) -> Any:
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, Any]:
     """Returns the x of the least ``|b - a x|``, the residuals' squares, the rank, singular values.
 
-    The squares are there also for ranks that are not full, as in JAX (NumPy: an empty array). There
-    are none where there are no more rows than columns.
+    The squares are returned also without full rank, as in JAX (NumPy: an empty array). They are
+    empty unless there are more rows than columns.
     """
     a, b = asarray(a), asarray(b)
     columns = b if b.ndim > 1 else b[:, None]

@@ -216,7 +216,9 @@ def _name_arrays(function: Callable[..., object]) -> frozenset[str]:
 
 
 def _call_on_host(func: Callable[..., object], bound: inspect.BoundArguments) -> object:
-    """Returns what NumPy's function gives on the host, put where the first array of ours is."""
+    """Calls NumPy's function on the host, and puts the result on the first plugrt array's
+    device.
+    """
     ours = [
         (name, require_concrete(func.__name__, x, "Its shape depends on values", name))
         for name, x in bound.arguments.items()
@@ -236,7 +238,7 @@ def _call_on_host(func: Callable[..., object], bound: inspect.BoundArguments) ->
 def _bind(
     func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
 ) -> inspect.BoundArguments:
-    """Returns the arguments by NumPy's names, without those that are NumPy's defaults."""
+    """Returns the arguments by NumPy's names, without those that equal NumPy's defaults."""
     signature = _signature(func)
     bound = signature.bind(*args, **kwargs)
     for name, value in list(bound.arguments.items()):
@@ -293,13 +295,13 @@ def _refuse_name(title: str) -> NoReturn:
 
 
 def _read(x: object) -> object:
-    """Returns arrays of ours, also in lists and tuples, as NumPy's."""
+    """Converts plugrt arrays, also in lists and tuples, to NumPy arrays."""
     if isinstance(x, list | tuple):
         return type(x)(map(_read, x))
     return np.asarray(x) if isinstance(x, _OURS) else x
 
 
 def _stand_in(x: object) -> object:
-    """Returns a NumPy array without elements of its own in place of one of ours."""
+    """Returns a NumPy array without its own elements in place of a plugrt array."""
     known: Any = x
     return np.broadcast_to(np.empty((), known.dtype), known.shape) if isinstance(x, _OURS) else x

@@ -84,7 +84,7 @@ def _flatten(title: str, x: Any, axis: int | None) -> tuple[Any, int]:
 
 
 def _read(title: str, name: str, x: Any) -> Any:
-    """Returns what decides about a shape as NumPy's array, and slices as they are."""
+    """Returns a value that determines a shape as a NumPy array; slices unchanged."""
     if isinstance(x, slice):
         return x
     if isinstance(x, Array | Tracer):

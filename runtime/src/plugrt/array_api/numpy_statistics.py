@@ -86,7 +86,7 @@ def nanmean(
     keepdims: bool = False,
     where: Traced = None,
 ) -> Any:
-    """Returns the mean of the numbers among the elements: NaN where there are none."""
+    """Returns the mean of the elements that are numbers: NaN if there are none."""
     return METHODS["mean"](a, axis=axis, dtype=dtype, keepdims=keepdims, where=_mask_nans(a, where))
 
 
@@ -121,7 +121,7 @@ def _wrap_running(name: str, identity: int) -> Callable[..., object]:
 
 def _wrap_position(name: str, identity: Callable[[Any], Any]) -> Callable[..., object]:
     def position(a: Traced, axis: int | None = None, keepdims: bool = False) -> Any:
-        """Returns where the extremum among the numbers is first; -1 where there is none."""
+        """Returns the first position of the extremum among the numbers; -1 if there are none."""
         numbers = _mask_nans(a, None)
         if numbers is None:
             return METHODS[name](a, axis=axis, keepdims=keepdims)

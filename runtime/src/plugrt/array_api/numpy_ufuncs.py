@@ -37,7 +37,7 @@ def _scale(factor: float) -> Callable[[Any], object]:
 
 
 def _choose_number(choice: Callable[[Any, Any], object]) -> Callable[[Any, Any], object]:
-    """Returns the choice of two numbers, or the one of them that is no NaN."""
+    """Returns the choice of two numbers, or the one that is not NaN."""
     return lambda x, y: where(isnan(x), y, where(isnan(y), x, choice(x, y)))
 
 

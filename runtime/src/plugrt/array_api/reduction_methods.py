@@ -79,7 +79,7 @@ def _require_fit(name: str, initial: Any, dtype: np.dtype[Any]) -> None:
 
 
 def mean_of_some(x: Any, *, where: Any, axis: Any, keepdims: bool) -> Any:
-    """Returns the mean of the elements where ``where`` holds: NaN where there are none."""
+    """Returns the mean of the elements where ``where`` is true: NaN if there are none."""
     mask = broadcast_to(_read_mask("mean", where), x.shape)
     count = statistics.sum(astype(mask, default_int()), axis=axis, keepdims=keepdims)
     return statistics.sum(choose(mask, x, 0), axis=axis, keepdims=keepdims) / count

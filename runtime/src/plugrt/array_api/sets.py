@@ -75,9 +75,9 @@ class UniqueInverse(NamedTuple):
 def unique_all(x: ArrayLike, /) -> UniqueAll:
     """Returns the distinct ``values`` of ``x``, flattened, with three integer arrays.
 
-    ``indices`` are their first positions in the flattened ``x``, ``inverse_indices`` (of the shape
-    of ``x``) tell which of them each element is, ``counts`` how often each occurs. Any dtype.
-    Raises `DataDependentShape` for a traced ``x``.
+    ``indices`` are their first positions in the flattened ``x``, ``inverse_indices`` (with the
+    shape of ``x``) the index of each element in ``values``, ``counts`` the number of occurrences.
+    Any dtype. Raises `DataDependentShape` for a traced ``x``.
     """
     array = require_concrete("unique_all", x, _CURE)
     values, indices, inverse, counts = _unique(array)

@@ -18,7 +18,7 @@ from plugrt.typing import Axes
 
 @operation(static=("axis", "keepdims"))
 def all(x: Tracer, /, axis: Axes = None, *, keepdims: bool = False) -> Tracer:
-    """Returns whether all elements over ``axis`` are true: not zero. True where there are none.
+    """Returns whether all elements over ``axis`` are true: not zero. True if there are none.
 
     Any dtype; the result is boolean, without the axes unless ``keepdims``. Raises `AxisError`.
     """
@@ -28,7 +28,7 @@ def all(x: Tracer, /, axis: Axes = None, *, keepdims: bool = False) -> Tracer:
 
 @operation(static=("axis", "keepdims"))
 def any(x: Tracer, /, axis: Axes = None, *, keepdims: bool = False) -> Tracer:
-    """Returns whether an element over ``axis`` is true: not zero. False where there are none.
+    """Returns whether an element over ``axis`` is true: not zero. False if there are none.
 
     Any dtype; the result is boolean, without the axes unless ``keepdims``. Raises `AxisError`.
     """
@@ -48,9 +48,9 @@ def diff(
 ) -> Tracer:
     """Returns the ``n``-th differences of neighbours along ``axis``; of bool, whether they differ.
 
-    ``prepend`` and ``append`` are joined to ``x`` along ``axis`` first. Each difference makes the
-    axis shorter by one, down to nothing. Any dtype. Raises `ShapeError` where what is joined does
-    not fit, `ArgumentError` for an ``n`` that is no integer from 0, `AxisError`.
+    ``prepend`` and ``append`` are joined to ``x`` along ``axis`` first. Each difference shortens
+    the axis by one, down to 0. Any dtype. Raises `ShapeError` if the joined arrays do not match,
+    `ArgumentError` for an ``n`` that is no integer from 0, `AxisError`.
 
     >>> xp.diff(xp.asarray([1, 4, 9, 16]))
     Array([3, 5, 7], dtype=int32)

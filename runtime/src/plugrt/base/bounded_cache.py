@@ -18,7 +18,7 @@ class BoundedCache(dict[K, V]):
 
     Looking up is a plain ``dict.get``. It can be emptied at any time: values are made again.
     ``plugrt.clear_caches`` does so, unless the values are ``interned``, that is, compared by
-    identity with those that objects outside hold; ``clear_backends`` empties these too.
+    identity with values that other objects hold; ``clear_backends`` empties these, too.
     """
 
     __slots__ = ("__weakref__", "_making", "_most", "interned")
@@ -48,7 +48,7 @@ class BoundedCache(dict[K, V]):
         """Returns the value of ``key``; of threads that miss it together, one makes it."""
         if (value := self.get(key)) is not None:
             return value
-        # Reentrant: a signal handler, or the end of an object, may ask for the same value within.
+        # Reentrant: a signal handler or a finaliser may request the same value meanwhile.
         lock = self._making.setdefault(key, threading.RLock())
         with lock:
             value = self.get(key)

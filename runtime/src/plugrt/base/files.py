@@ -2,7 +2,7 @@
 
 A path from a setting, an installation or a cache may lead to a FIFO, a device or another user's
 file. Every read here opens regular files only, never blocks, and stops at a bound. Files kept
-between runs are in folders that belong to this user and that nobody else can write.
+between runs are in folders that belong to this user and that no other user can write.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _describe_irregular(found: os.stat_result) -> str:
 
 
 def real_path(library: str) -> str:
-    """Returns the path of a library's file, without links; a name without a folder as it is.
+    """Returns the path of a library's file, without links; a name without a folder unchanged.
 
     The dynamic loader searches such a name.
     """
@@ -74,9 +74,10 @@ def names_of(library: str) -> set[str]:
 
 
 def identify(path: AnyPath, *, listed: bool = False) -> list[int] | None:
-    """Returns numbers that change with a file; None where there is none.
+    """Returns numbers that change with a file; None if there is none.
 
-    A folder has the same whatever its entries, unless it is ``listed``; a device always has.
+    A folder's numbers do not depend on its entries, unless it is ``listed``; a device's never
+    change.
     """
     try:
         found = os.stat(path)
@@ -96,7 +97,7 @@ def is_url(path: AnyPath) -> bool:
 def open_regular(path: AnyPath, *, own: bool = False) -> BinaryIO:
     """Opens a regular file for reading bytes; never waits for another process.
 
-    With ``own`` the file must belong to this user and be writable by nobody else; the file that
+    With ``own`` the file must belong to this user and be writable by no other user; the file that
     is checked is the one that was opened. Raises `FileRefused` (an `OSError`) for anything else,
     and the `OSError` of opening.
     """
@@ -115,7 +116,7 @@ def _open(path: AnyPath, own: bool) -> int:
         _check_regular(found, path)
         if own:
             _check_own(found, path)
-    except BaseException:  # an interrupt, too: nobody else closes it
+    except BaseException:  # an interrupt, too: no other code closes it
         os.close(number)
         raise
     return number
@@ -165,7 +166,7 @@ def descriptor_in(path: AnyPath) -> int | None:
 
 
 def read_text(path: AnyPath, most: int = MAX_BYTES, *, errors: str = "strict") -> str:
-    """Returns the text of a regular file in UTF-8; `UnicodeDecodeError` if it is none."""
+    """Returns the text of a regular file in UTF-8; raises `UnicodeDecodeError` for other bytes."""
     return read_bytes(path, most).decode("utf-8", errors)
 
 
@@ -194,7 +195,7 @@ def _too_large(path: AnyPath, most: int) -> FileRefused:
 
 
 def private_folder(path: AnyPath, *, make: bool = True) -> str:
-    """Returns the folder, created if ``make``: it is this user's and writable by nobody else.
+    """Returns the folder, created if ``make``: it is this user's and writable by no other user.
 
     ``~`` expands. Created folders (also parents) have mode 0700 whatever the umask is; the mode of
     an existing folder stays. Raises `FileRefused`, with the cure, for a folder of another user or

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class _Logger:
-    """Imports ``logging`` for the first warning; until a program imports it, nobody sees less."""
+    """Imports ``logging`` at the first warning; earlier messages would not be shown without it."""
 
     def __init__(self, name: str) -> None:
         self._name = name

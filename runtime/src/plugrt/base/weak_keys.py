@@ -20,7 +20,7 @@ class WeakKeys(dict[ref[K], V]):
     __slots__ = ("__weakref__",)
 
     def find(self, key: K) -> V | None:
-        """Returns the value of ``key``, None for none; `TypeError` if it cannot be referenced."""
+        """Returns the value of ``key``, or None; raises `TypeError` if it cannot be referenced."""
         return self.get(ref(key))
 
     def keep(self, key: K, value: V) -> V:

@@ -57,7 +57,7 @@ class Watch:
                 self.failure = failure
 
     def look(self) -> None:
-        """Records a failure that another process reported; in one process there is none."""
+        """Records a failure that another process reported; there are none with one process."""
 
     def seconds_since_failure(self) -> float:
         """Seconds since a function failed; 0 if none has."""

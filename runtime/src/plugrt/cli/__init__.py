@@ -1,6 +1,6 @@
 """The command line ``plugrt``: one module a command, imported when the command is used.
 
-Exit codes: 0, all well; 1, something that was asked for does not work; 2, wrong usage.
+Exit codes: 0, all well; 1, a requested item does not work; 2, wrong usage.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ _NUMBERS = {"priority", "ms"}
 
 
 def page(found: Examination) -> str:
-    """Returns the page; every text in it is shown as it is, whatever it holds."""
+    """Returns the page; every text in it is escaped."""
     body = [
         element("h1", "plugrt doctor"),
         element("p", _versions(found), class_="soft"),

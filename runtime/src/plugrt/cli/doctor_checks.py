@@ -38,7 +38,7 @@ _ONE_PROBE = 0.67
 _CURE = f"install what brings the library again, or take it out of {env_paths.VARIABLE}"
 """The default cure."""
 _FACTS = 0.1
-"""The share that is left to packages' facts, whatever the others took."""
+"""The share reserved for packages' facts, whatever the others use."""
 _LEAST = 0.3
 """With less time than this, in seconds, a library is not tried."""
 PROBE_WORKERS = 8

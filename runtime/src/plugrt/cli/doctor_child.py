@@ -121,7 +121,7 @@ def _describe_end(outcome: Outcome) -> list[str]:
 
 
 def tell(_: None, say: Callable[..., None]) -> None:
-    """Reports the facts one by one, as they are found, and the steps to them; in the child."""
+    """In the child: reports the facts one by one, as they are found, and the steps."""
     report_log(say)
     facts = collect_offers(process_backends().table, GROUP, "facts for doctor", _read)
     for rows in facts:

@@ -1,8 +1,8 @@
 """Whether stock JAX would find the candidates of ``plugrt doctor``; read from metadata alone.
 
 JAX registers the libraries of ``PJRT_NAMES_AND_LIBRARY_PATHS``, the modules of the namespace
-package ``jax_plugins`` and those that the entry points ``jax_plugins`` name, and then starts what
-``JAX_PLATFORMS`` names. Neither JAX nor a plugin is imported here.
+package ``jax_plugins`` and the modules of the entry points ``jax_plugins``, and then starts the
+platforms in ``JAX_PLATFORMS``. Neither JAX nor a plugin is imported here.
 """
 
 from __future__ import annotations

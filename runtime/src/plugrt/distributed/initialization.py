@@ -84,7 +84,7 @@ class Run:
             # Native code may never end because a lost process left work unfinished.
             faulthandler.dump_traceback_later(_EXIT_SECONDS, exit=True)
         if self.watch.coordinator_is_lost:
-            return  # the coordinator is gone: there is nobody to notify
+            return  # the coordinator is gone: there is no process to notify
         connection.close()
         self.watch.await_end()
         if self._coordinator is not None:
@@ -218,10 +218,10 @@ def _default_bind_address(address: str) -> str:
 
 
 def _connect(coordination: Coordination, membership: Membership) -> Connection:
-    """Returns the connection; raises `DeadlineExceeded` if it is not there in time.
+    """Returns the connection; raises `DeadlineExceeded` if it is not established in time.
 
-    jaxlib ends the process if it cannot connect. So it is called only once something answers at the
-    address, in a thread that can be abandoned.
+    jaxlib ends the process if it cannot connect. So it is called only after a connection to the
+    address has succeeded, in a thread that can be abandoned.
     """
     until = time.monotonic() + membership.initialization_timeout
     _await_listener(membership, until)

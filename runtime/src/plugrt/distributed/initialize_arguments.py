@@ -53,7 +53,7 @@ def find_parameters(
 ) -> Parameters:
     """Fills in missing parameters from the settings, then from the environment.
 
-    Raises `ArgumentError` with the names of those that remain unknown.
+    Raises `ArgumentError` with the names of the missing ones.
     """
     config = table.config
     for name in (*_VARIABLES, "local_device_ids"):

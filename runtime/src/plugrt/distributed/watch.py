@@ -52,7 +52,7 @@ class Watch:
         self.lost: tuple[int, ...] = ()
         """The lost processes."""
         self.coordinator_is_lost = False
-        """If set, the connection must not be used: nobody answers."""
+        """If set, the connection must not be used: the coordinator does not answer."""
         self._reporting = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="plugrt-watch", daemon=True)
         self._end_thread = threading.Thread(

@@ -127,7 +127,7 @@ def require_flag(function: str, name: str, value: object, *, optional: bool = Fa
 def with_checked_methods(cls: type[C]) -> type[C]:
     """Class decorator: `with_argument_errors` for each public method that the class defines.
 
-    Properties and special methods are left as they are: operators and calls are the hot path.
+    Properties and special methods are not wrapped: operators and calls are the hot path.
     """
     for name, member in list(vars(cls).items()):
         checked = isinstance(member, FunctionType) and hasattr(member, "__wrapped__")

@@ -19,7 +19,7 @@ _INT32 = np.iinfo(np.int32)
 
 
 def is_sequence(value: object) -> bool:
-    """Whether it has a length and items that are numbered; not so text, bytes and 0-d arrays."""
+    """Whether it has a length and numbered items; excludes text, bytes and 0-d arrays."""
     if isinstance(value, np.ndarray):
         return value.ndim > 0
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)

@@ -244,13 +244,13 @@ class Client(BackendObject, ABC):
         self._unimplemented("topology")
 
     def default_layout(self, type: TensorType) -> Layout:
-        """Returns how arrays of that shape and dtype lie unless a layout is named. Optional.
+        """Returns the default layout of arrays with that shape and dtype. Optional.
 
         It belongs to ``layouts``.
         """
         self._unimplemented("default_layout")
 
-    if not TYPE_CHECKING:  # to a type checker, a name that is not there is an error
+    if not TYPE_CHECKING:  # for a type checker, a missing name is an error
 
         def __getattr__(self, name: str) -> Any:
             return find_attribute(self, name, OF_CLIENTS)

@@ -40,8 +40,8 @@ to be filled in, and the attributes of the program's ``backend_config``. Tokens 
 class HandlerStages:
     """A handler in C by stage of XLA's FFI: addresses of functions of type ``XLA_FFI_Handler``.
 
-    ``instantiate`` is called once for each custom call of an executable, with its attributes alone,
-    and may make a state that the later stages find; ``prepare``, ``initialize`` and ``execute`` are
+    ``instantiate`` is called once for each custom call of an executable, with only its attributes,
+    and may make a state for the later stages; ``prepare``, ``initialize`` and ``execute`` are
     called in this order at each launch. XLA's CPU backends call neither of the two in between.
     """
 

@@ -24,7 +24,7 @@ class HostBufferSemantics(enum.IntEnum):
     IMMUTABLE_ONLY_DURING_CALL = 0
     """The source may change as soon as the call returns: the backend copies at once."""
     IMMUTABLE_UNTIL_TRANSFER_COMPLETES = 1
-    """The source stays as it is until the buffer's transfer is done."""
+    """The source must not change until the buffer's transfer is complete."""
     IMMUTABLE_ZERO_COPY = 2
     """The source never changes while the buffer lives, and the backend may alias it."""
     MUTABLE_ZERO_COPY = 3

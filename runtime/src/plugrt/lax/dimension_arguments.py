@@ -27,7 +27,7 @@ def normalize_dimension(function: str, dimension: int, ndim: int) -> int:
 def normalize_dimensions(
     function: str, dimensions: Sequence[int] | int, ndim: int
 ) -> tuple[int, ...]:
-    """Returns dimensions counted from 0, none twice; None is none."""
+    """Returns dimensions counted from 0, each at most once; None means no dimensions."""
     if dimensions is None:
         raise AxisError(f"lax.{function} takes dimensions, one integer or several; found None")
     return normalize_axes(f"lax.{function}", dimensions, ndim, "a dimension")
@@ -36,7 +36,7 @@ def normalize_dimensions(
 def per_dimension(
     function: str, name: str, values: Sequence[Any] | None, ndim: int, default: int = 1
 ) -> list[int]:
-    """Returns one integer for each dimension; ``default`` for all if there are none."""
+    """Returns one integer for each dimension; ``default`` for all if none are given."""
     if values is None:
         return [default] * ndim
     try:

@@ -71,11 +71,11 @@ def full(
     *,
     sharding: Sharding | None = None,
 ) -> Array:
-    """Returns a shape filled with a scalar, in its dtype or the one asked for.
+    """Returns an array of a shape filled with a scalar, in its dtype or in ``dtype``.
 
-    It is divided as ``sharding`` says, which decides where the program runs within a traced
-    function too. Raises `ShapeError` for a value that is no scalar, or a sharding that does not
-    divide the shape. As ``jax.lax.full``.
+    Its sharding is ``sharding``, which determines a traced program's devices, too. Raises
+    `ShapeError` for a value that is no scalar, or a sharding that does not divide the shape. As
+    ``jax.lax.full``.
 
     >>> lax.full((2,), 1.5)
     Array([1.5, 1.5], dtype=float32)

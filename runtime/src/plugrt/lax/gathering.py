@@ -53,7 +53,7 @@ class GatherScatterMode(enum.Enum):
     FILL_OR_DROP = 1
     """A gather returns ``fill_value`` there, a scatter ignores the update."""
     PROMISE_IN_BOUNDS = 2
-    """The caller promises that there are none; otherwise the result is undefined."""
+    """The caller promises that there are none out of bounds; otherwise the result is undefined."""
 
 
 _MODES = {
@@ -152,7 +152,7 @@ def convert_indices(function: str, indices: Tracer) -> Tracer:
 
 
 def _compare_bounds(indices: Tracer, limits: Sequence[int]) -> Tracer:
-    """Returns for each place, the last dimension, whether it lies between 0 and the limits."""
+    """Returns whether each position, the last dimension, lies between 0 and the limits."""
     top = np.minimum(np.asarray(limits, np.int64), np.iinfo(indices.dtype).max)
     last = (indices.ndim - 1,)
     most = broadcast_in_dim(constant(top, indices.dtype), indices.shape, last)

@@ -1,4 +1,4 @@
-"""`stop_gradient`, `stage`, `dce_sink` and `pcast`: functions that leave values as they are."""
+"""`stop_gradient`, `stage`, `dce_sink` and `pcast`: functions that do not change values."""
 
 from __future__ import annotations
 

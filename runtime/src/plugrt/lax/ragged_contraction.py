@@ -107,15 +107,15 @@ def ragged_dot_general(
     preferred_element_type: DTypeLike | None = None,
     group_offset: Tracer | None = None,
 ) -> Tracer:
-    """Returns `dot_general` with a dimension of ``lhs`` that consists of groups one after another.
+    """Returns `dot_general` with a dimension of ``lhs`` that consists of consecutive groups.
 
     If that is a free dimension, each group is multiplied by its part of ``rhs`` along the latter's
-    group dimension. If it is contracted, each group is summed up by itself, and the result has the
-    groups as a new first dimension. If it is a batch dimension, the groups make no difference.
+    group dimension. If it is contracted, each group is summed separately, and the result has the
+    groups as a new first dimension. If it is a batch dimension, the groups have no effect.
     ``group_sizes`` is (g,), or (…, g) with the dimensions of ``lhs`` of the same kind before the
     ragged one, and the batch. Raises `ShapeError` for sizes that differ, `ArgumentError` for other
-    numbers of ragged or group dimensions, `DtypeError` for group sizes that are no integers, and
-    as `dot_general`. As ``jax.lax.ragged_dot_general``.
+    numbers of ragged or group dimensions, `DtypeError` for group sizes that are no integers, and as
+    `dot_general`. As ``jax.lax.ragged_dot_general``.
     """
     if group_offset is not None:
         raise Unimplemented("lax.ragged_dot has no group_offset yet: slice group_sizes and rhs")
@@ -141,12 +141,12 @@ def ragged_dot_general(
 
 
 def _shift(dimensions: Sequence[int]) -> tuple[int, ...]:
-    """Returns dimensions as they are after one that is put before all."""
+    """Returns dimensions shifted by one, for a new leading dimension."""
     return tuple(d + 1 for d in dimensions)
 
 
 def _read_ragged(lhs: Tracer, numbers: RaggedDotDimensionNumbers) -> tuple[int, tuple[int, ...]]:
-    """Returns the ragged dimension, and those that group sizes of more than one dimension have."""
+    """Returns the ragged dimension, and the dimensions before it that group sizes have."""
     (left, _), (batch, _) = numbers.dot_dimension_numbers
     if len(numbers.lhs_ragged_dimensions) != 1:
         raise ArgumentError(

@@ -33,9 +33,9 @@ def scaled_dot(
 ) -> Tracer:
     """Returns `dot_general` of ``lhs * lhs_scale`` and ``rhs * rhs_scale``, computed in bfloat16.
 
-    A scale has the dimensions of its operand, but the contracting ones a whole number of times, at
-    least twice, shorter: one factor for each block; None is 1. Without ``dimension_numbers`` it is
-    the product of matrices in the last two dimensions. The result has ``preferred_element_type``,
+    A scale has the dimensions of its operand, but the contracting ones are divided by an integer of
+    at least two: one factor for each block; None is 1. Without ``dimension_numbers`` it is the
+    product of matrices in the last two dimensions. The result has ``preferred_element_type``,
     bfloat16 by default. Any dtypes. It is the composite ``xla.scaled_dot``, which compilers for
     devices with such units know. Raises `ArgumentError` for operands of fewer than two dimensions,
     `ArgumentTypeError` for numbers that are no two pairs, `AxisError` for dimensions that are not
@@ -87,7 +87,7 @@ def _decompose(
 
 
 def _read_scale(name: str, x: Tracer, scale: Tracer | None, contracting: Sequence[int]) -> Tracer:
-    """Returns the scale of an operand, ones where there is none; checks its shape."""
+    """Returns the scale of an operand, ones by default; checks its shape."""
     along = tuple(contracting)
     if scale is None:
         shape = tuple(1 if d in along else n for d, n in enumerate(x.shape))
@@ -106,7 +106,7 @@ def _read_scale(name: str, x: Tracer, scale: Tracer | None, contracting: Sequenc
 
 
 def _spread(scale: Tracer, shape: tuple[int, ...]) -> Tracer:
-    """Returns the scale with each factor as often as it stands for an element."""
+    """Returns the scale with each factor repeated for the elements of its block."""
     for d, (n, k) in enumerate(zip(shape, scale.shape, strict=True)):
         if n != k:
             blocks = (*scale.shape[: d + 1], n // k, *scale.shape[d + 1 :])

@@ -48,16 +48,16 @@ _Place = Sharding | Format
 
 @with_argument_errors
 def with_sharding_constraint(x: T, shardings: Shardings) -> T:
-    """Returns ``x`` divided over devices as ``shardings`` says, within `jit` as without.
+    """Returns ``x`` with these ``shardings``, inside and outside of `jit`.
 
     ``shardings`` is a sharding, a `plugrt.layout.Format` with a layout as well, or a pytree prefix
-    of ``x`` of them; None in it leaves a part as it is, and is refused by itself.
-    Dimensions that a `NamedSharding` names as ``PartitionSpec.UNCONSTRAINED`` are left to the
-    compiler. The program runs on the devices of the sharding, in that order. Outside of a traced
-    function it is the same as a jitted function that does nothing else. A `PartitionSpec` by itself
-    is over the mesh in the context, of `plugrt.set_mesh` or ``with mesh:``. Outside of a traced
-    function the result has the layout; within one the value has it at that point of the program,
-    and ``out_shardings`` decides for results. As ``jax.lax.with_sharding_constraint``.
+    of ``x`` of them; None in it leaves a part unchanged, and is refused alone. Dimensions that a
+    `NamedSharding` names as ``PartitionSpec.UNCONSTRAINED`` are left to the compiler. The program
+    runs on the devices of the sharding, in that order. Outside of a traced function it is the same
+    as a jitted function that does nothing else. A `PartitionSpec` by itself is over the mesh in the
+    context, of `plugrt.set_mesh` or ``with mesh:``. Outside of a traced function the result has the
+    layout; within one the value has it at that point of the program, and ``out_shardings`` decides
+    for results. As ``jax.lax.with_sharding_constraint``.
 
     Raises `ShapeError` where a shape does not divide, `DeviceMismatch` for arguments on other
     devices, `StructureError` for no prefix, `InvalidArgument` for None alone, a Format without a
@@ -138,7 +138,7 @@ def _constrain(leaf: object, place: _Place, path: str) -> Tracer:
 def _with_type(x: Tracer, sharding: Sharding) -> Sharding:
     """Returns a sharding with the axes in the type of a value, beside those that are Auto.
 
-    Raises `ShardingTypeError` where it names other Explicit axes than the type.
+    Raises `ShardingTypeError` if it names other Explicit axes than the type.
     """
     found = x.sharding_type
     if found is None or not isinstance(sharding, NamedSharding):

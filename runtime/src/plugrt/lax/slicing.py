@@ -32,8 +32,8 @@ def slice(
 ) -> Tracer:
     """Returns the elements from start up to limit, in steps, of each dimension; Python integers.
 
-    The bounds lie within the array. Any dtype. Raises `ShapeError` for bounds outside of the array,
-    `ArgumentError` for wrong numbers of them. As ``jax.lax.slice``.
+    The bounds must be within the array. Any dtype. Raises `ShapeError` for bounds outside of the
+    array, `ArgumentError` for wrong numbers of them. As ``jax.lax.slice``.
     """
     starts = per_dimension("slice", "start_indices", start_indices, operand.ndim)
     limits = per_dimension("slice", "limit_indices", limit_indices, operand.ndim)
@@ -101,9 +101,9 @@ def dynamic_slice(
     """Returns a block of ``slice_sizes`` that begins at computed indices.
 
     ``start_indices`` are integer scalars, one for each dimension, or an array of them. Negative
-    ones count from the end, where ``allow_negative_indices`` (one for all dimensions, or one each)
-    holds; then the block is moved to lie within the array. Any dtype. Raises `ShapeError` for sizes
-    or a number of indices that do not fit, `DtypeError` for indices that are no integers. As
+    ones count from the end if ``allow_negative_indices`` (one for all dimensions, or one each) is
+    true; then the block is moved into the array. Any dtype. Raises `ShapeError` for sizes or a
+    number of indices that do not fit, `DtypeError` for indices that are no integers. As
     ``jax.lax.dynamic_slice``.
 
     >>> lax.dynamic_slice(xp.arange(6), (2,), (3,))
@@ -169,9 +169,9 @@ def dynamic_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Tracer:
-    """Returns ``slice_size`` places of a dimension from a computed index on.
+    """Returns ``slice_size`` elements of a dimension from a computed index on.
 
-    Any dtype. Raises `ShapeError` where the size does not fit, `DtypeError` for an index that is no
+    Any dtype. Raises `ShapeError` if the size is too large, `DtypeError` for an index that is no
     integer, `AxisError`. As ``jax.lax.dynamic_slice_in_dim``.
     """
     at = normalize_dimension("dynamic_slice_in_dim", axis, operand.ndim)
@@ -193,7 +193,7 @@ def dynamic_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Tracer:
-    """Returns one place, computed, of a dimension, which stays with length 1 if ``keepdims``.
+    """Returns the slice at a computed index; the dimension stays with size 1 if ``keepdims``.
 
     Any dtype. Raises `DtypeError` for an index that is no integer, `AxisError`. As
     ``jax.lax.dynamic_index_in_dim``.

@@ -222,12 +222,11 @@ class AccuracyMode(enum.Enum):
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far a result may be off: ``atol``, or ``rtol`` of it, or ``ulps`` of its last place.
+    """The allowed error of a result: ``atol``, or ``rtol`` of it, or ``ulps`` of its last place.
 
-    The compiler chooses an implementation within the largest of those that are not 0, and refuses
-    where it has none. Raises `ArgumentError` for negative ones, for those that are no finite
-    number or no number of ulps in 64 bits, and where all are 0. As
-    ``jax.lax.Tolerance``.
+    The compiler chooses an implementation within the largest of those that are not 0, and raises if
+    it has none. Raises `ArgumentError` for negative ones, for those that are no finite number or no
+    number of ulps in 64 bits, and if all are 0. As ``jax.lax.Tolerance``.
     """
 
     atol: float = 0.0

@@ -55,7 +55,9 @@ def keep_exit(message: str, raised: BaseException) -> bool:
 
 
 def raise_exit(error: Exception) -> None:
-    """Raises what a function raised to end the process, if ``error`` tells of it."""
+    """Raises the exception with which a function wanted to end the process, if ``error`` refers to
+    one.
+    """
     if not _exits:
         return
     said = str(error)

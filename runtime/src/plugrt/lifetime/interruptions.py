@@ -36,7 +36,7 @@ def is_interruption(error: BaseException) -> bool:
 
 
 def _code_of(handler: Any) -> object:
-    """Returns the code that runs for a handler; None where that is none of Python's."""
+    """Returns the code that runs for a handler; None if it is not written in Python."""
     while isinstance(handler, functools.partial):
         handler = handler.func
     if not hasattr(handler, "__code__"):
@@ -55,10 +55,10 @@ class _Block:
 
 
 class _Ending(partial[None]):
-    """The ``__exit__`` of one block. The statement alone refers to it, and it alone to the block.
+    """The ``__exit__`` of one block. Only the statement refers to it, and only it to the block.
 
-    Where an interrupt comes as it is called, the statement drops it. The traceback keeps arguments
-    of the function, which do not refer to the block.
+    If an interrupt occurs as it is called, the statement drops it. The traceback keeps arguments of
+    the function, which do not refer to the block.
     """
 
     block: _Block

@@ -24,8 +24,8 @@ def is_main_interpreter() -> bool:
 def require_main_interpreter(package: str) -> None:
     """Raises `FailedPrecondition` in an interpreter that is not the first of the process.
 
-    To be called before the import of ``package``, whose extension module asks for the GIL in the
-    name of the first interpreter, while the thread that imports it has the GIL in another's.
+    Call it before the import of ``package``, whose extension module acquires the GIL for the first
+    interpreter, while the importing thread holds the GIL of another one.
     """
     if not is_main_interpreter():
         raise FailedPrecondition(

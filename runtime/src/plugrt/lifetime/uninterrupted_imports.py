@@ -67,8 +67,8 @@ def names_from(
 ) -> Callable[[str], Any]:
     """Returns the ``__getattr__`` of a package that imports each name when it is first used.
 
-    ``homes`` has the full name of the module that a name is from, or is. ``missing`` returns the
-    message for a name that is not there.
+    ``homes`` maps a name to the full name of its module; a name may be a module itself. ``missing``
+    returns the message for an unknown name.
     """
 
     def __getattr__(name: str) -> Any:

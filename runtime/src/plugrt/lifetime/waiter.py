@@ -1,4 +1,4 @@
-"""`Waiter`: threads that wait for one thing after the other, and tell of each end."""
+"""`Waiter`: threads that wait for one item after the other, and report each end."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from plugrt.lifetime.thread_work import ThreadWork
 
 
 class Awaited(Protocol):
-    """Something that is ready at some time, and has somebody to tell."""
+    """An item that becomes ready at some time, and has an action to run then."""
 
     def is_ready(self) -> bool:
-        """Whether it is known to be ready; False also where only waiting would tell."""
+        """Whether it is known to be ready; False also if only waiting would show it."""
 
     def finish(self) -> None:
-        """Waits for it, and tells."""
+        """Waits for it, and reports it."""
 
 
 def ended() -> None:

@@ -18,10 +18,10 @@ from plugrt.settings.options import surroundings
 def choose_core(
     asked: str | None, load: Callable[[str], Sequence[Any]] = import_native
 ) -> tuple[Any, str]:
-    """Returns the extension, None for Python, and why it is that; ``asked`` is PLUGRT_CORE.
+    """Returns the extension, or None for Python, and the reason; ``asked`` is PLUGRT_CORE.
 
-    The extension where nothing is asked for and it is there, built from the sources of these files,
-    else Python. Raises `ConfigError` where ``"c"`` is asked for and there is no such extension.
+    Without a setting, returns the extension if it exists and was built from the sources of these
+    files, else None. Raises `ConfigError` if ``"c"`` is set and there is no such extension.
     """
     if asked == "python":
         return None, "PLUGRT_CORE=python"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HEADER = "sources.h"
-"""The header in the folder of the sources; it is none of them itself."""
+"""The header in the folder of the sources; it does not count as a source."""
 
 
 def source_lines(folder: Path) -> list[str]:

@@ -35,7 +35,7 @@ class Coordinator(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Lets the service end, once nobody is connected any longer; does not wait for that."""
+        """Lets the service end once no process is connected; does not wait for that."""
 
     @abstractmethod
     def kill(self) -> None:
@@ -65,7 +65,7 @@ class Connection(ABC):
 
     @abstractmethod
     def try_get(self, key: str) -> bytes | None:
-        """Returns the value if it is there."""
+        """Returns the value, or None if it is not set."""
 
     @abstractmethod
     def put(self, key: str, value: bytes) -> None:
@@ -73,7 +73,7 @@ class Connection(ABC):
 
     @abstractmethod
     def delete(self, key: str) -> None:
-        """Forgets a key, or all that begin with it and ``/``; nothing where there is none."""
+        """Deletes a key, and all keys that begin with it and ``/``; ignores missing ones."""
 
     @abstractmethod
     def wait_at_barrier(self, name: str, timeout_ms: int) -> None:

@@ -31,10 +31,10 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 def plugrt_offer_plugins() -> Sequence[Plugin]:
     """Return the plugins that this package offers.
 
-    Called when an entry point is loaded, which is when its name is asked for or a backend is
-    chosen automatically; the plugin of that name is taken. Each plugin needs an entry point of
-    its name (several may name one object), as users must be able to name it before any code of
-    the package runs. It must be quick and open no library.
+    Called when an entry point is loaded, which is when its name is requested or a backend is chosen
+    automatically; the plugin with that name is used. Each plugin needs an entry point of its name
+    (several may name one object), as users must be able to name it before any code of the package
+    runs. It must be quick and open no library.
     """
 
 
@@ -42,7 +42,7 @@ def plugrt_offer_plugins() -> Sequence[Plugin]:
 def plugrt_client_created(name: str, client: Client) -> None:
     """Called after the plugin ``name`` has created ``client``.
 
-    It is called once for each client, under the lock that guards initialisation: do not ask for
+    It is called once for each client, under the lock that guards initialisation: do not call for
     devices here, and do not block.
     """
 

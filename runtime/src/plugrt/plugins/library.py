@@ -48,9 +48,9 @@ ALONE = {
 
 
 def named_library(setting: str) -> str | None:
-    """Returns the path of the library that a setting of `plugrt.config` names, None for none.
+    """Returns the path of the library that a setting of `plugrt.config` names, None if unset.
 
-    Raises `PluginBroken` if that is no file. (JAX warns and uses another library.)
+    Raises `PluginBroken` if it is no file. (JAX warns and uses another library.)
     """
     option = config.declared()[setting]
     named: str | None = config.lookup(option)[0]
@@ -135,9 +135,9 @@ class LibraryPlugin(Plugin):
         return self.library_path
 
     def probe(self) -> Availability:
-        """Available if the library's file is there (a bare file name is left to the loader).
+        """Available if the library's file exists (the loader looks up a bare file name).
 
-        Raises `PluginBroken` if it is not: the path was named explicitly.
+        Raises `PluginBroken` if it does not: the path was named explicitly.
         """
         if self.c_api is not None:
             return Availability.yes("its table is in this process")
@@ -147,7 +147,7 @@ class LibraryPlugin(Plugin):
         return Availability.yes(f"the library is {path}")
 
     def client_options(self, config: Config) -> dict[str, OptionValue]:
-        """Returns the plugin's own create options, and those that the settings add."""
+        """Returns the plugin's own create options, and the options that the settings add."""
         options: object = self.options() if callable(self.options) else self.options
         if not isinstance(options, Mapping | None):
             raise PluginBroken(f"its options() returned {options!r:.60}, which is no mapping")
@@ -228,13 +228,13 @@ class LibraryPlugin(Plugin):
         }
 
     def stream_copies(self) -> StreamCopies | None:
-        """Returns what copies between the devices' memory and the host's, on a program's stream.
+        """Returns the copies between device and host memory on a program's stream.
 
         With it Python functions that programs call (`plugrt.pure_callback` and the like, and
         handlers of `plugrt.ffi`) work on devices whose memory the host cannot address: they get
-        copies. None, as here, says that the plugin has none: such devices then refuse them. Where
-        the host addresses the arrays none is needed, and one would cost time. It is asked for when
-        a client is started, and kept as long as the process.
+        copies. None, the default, means that the plugin has none: such devices then refuse them.
+        Where the host addresses the arrays none is needed, and one would cost time. It is asked for
+        when a client is started, and kept as long as the process.
         """
         return None
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from plugrt.settings.declarations import Config
 
 LoweringRule = Callable[..., Any]
-"""Takes a `LoweringContext` and the operands, and returns the results, which it computes with
-plugrt's functions; None leaves the operation as it is."""
+"""Maps a `LoweringContext` and the operands to the results, computed with plugrt's functions; None
+keeps the operation."""
 
 
 class LoweringContext(NamedTuple):

@@ -41,7 +41,7 @@ class Table:
 
     @property
     def rows(self) -> list[Record]:
-        """The candidates in the table's order; scans what is installed when first asked for."""
+        """The candidates in the table's order; scans the installed packages at the first use."""
         if self._discovered is not None:
             return self._rows
         with self._lock:
@@ -239,9 +239,9 @@ class Table:
         row.library = row.library or str(getattr(plugin, "library_path", ""))
 
     def explain_unused(self, names: Sequence[str], request: str, why: str) -> None:
-        """Writes into the rows that were not started why not: ``why``, if ``names`` has them.
+        """Writes the reason ``why`` into the rows in ``names`` that were not started.
 
-        No names stand for all rows. ``request`` states where the names are from.
+        Empty ``names`` mean all rows. ``request`` states the source of the names.
         """
         for row in self.rows:
             if row.state in (State.FOUND, State.LOADED):

@@ -148,7 +148,7 @@ class Record:
 
     @property
     def description(self) -> Description:
-        """What its files say of it; read when first asked for."""
+        """Its description from files; read at the first use."""
         from plugrt.plugins.packages.description import Description  # not needed by every start
 
         found = Description(self.value, self.location, bool(self.distribution),

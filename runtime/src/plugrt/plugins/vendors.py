@@ -37,8 +37,8 @@ def show_devices(config: Config, indices: Sequence[int]) -> None:
 def gpu_options(name: str, config: Config) -> dict[str, OptionValue]:
     """Returns the create options that JAX derives from its settings for GPU libraries.
 
-    Empty for a name that is none of them. JAX also passes ``enable_mock_nccl`` where it is False,
-    the default, which jax-cuda11-pjrt 0.4.25 refuses as unknown.
+    Empty for any other name. JAX also passes ``enable_mock_nccl`` if it is False, the default,
+    which jax-cuda11-pjrt 0.4.25 refuses as unknown.
     """
     if name not in VISIBLE_DEVICES:
         return {}
@@ -90,10 +90,10 @@ _NVIDIA = {
     "libcusolver.so.12": "nvidia-cusolver",
     "libcupti.so.13": "nvidia-cuda-cupti",
 }
-"""Libraries of NVIDIA's GPUs to where they come from, as the drivers and toolkits below.
+"""Maps libraries of NVIDIA's GPUs to their sources, the drivers and toolkits below.
 
-These are facts of the hardware and not of a plugin: of a library that is missing no file on the
-machine tells a package, which a reader of installed packages could find.
+These are facts about the hardware and not about a plugin: no file on the machine names the package
+of a missing library.
 """
 _ROCM = ("libamd*", "libhip*", "libhsa-*", "libMIOpen*", "librccl*", "libroc*")
 _ONEAPI = (
@@ -125,7 +125,7 @@ _TPU = "a Google TPU"
 START_VARIABLES: Mapping[str, StartVariables] = {
     # It queries the metadata server of Google's cloud, which blocks for minutes on other machines
     # (https://github.com/jax-ml/jax/pull/29069), and writes log files to the temporary folder. A
-    # lock keeps it to one process of the machine, for the sake of chips that are not there.
+    # lock restricts it to one process of the machine, for chips that do not exist there.
     "libtpu.so": StartVariables(_TPU, {
         "GRPC_VERBOSITY": "ERROR",
         "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",

@@ -7,7 +7,9 @@ import sys
 
 
 def address_limit() -> int | None:
-    """Returns the limit of this process's address space in bytes (``ulimit -v``), None for none."""
+    """Returns the limit of this process's address space in bytes (``ulimit -v``), None if
+    unlimited.
+    """
     if sys.platform == "win32":
         return None
     import resource

@@ -135,7 +135,9 @@ def run_in_child(
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        with contextlib.suppress(BrokenPipeError):  # it ended at once; its output tells why
+        with contextlib.suppress(
+            BrokenPipeError
+        ):  # it ended at once; its output contains the reason
             process.stdin.write(json.dumps(request).encode() + b"\n")
             process.stdin.flush()
         lines, rest = [], []

@@ -70,7 +70,7 @@ class LoadedFunction(CompiledInfo):
     def serialize(self) -> bytes:
         """Returns the executable as it was saved, for `plugrt.compile`."""
         if self._program.executable is None:
-            return super().serialize()  # raises that there is none
+            return super().serialize()  # raises the error that it cannot be saved
         return self._content
 
     def __repr__(self) -> str:

@@ -99,7 +99,7 @@ def sample_uniform(
 
 
 def read_shape(function: str, shape: Shape | None, *parameters: Tracer) -> Shape:
-    """Returns the shape asked for; for None the shape that the parameters have together."""
+    """Returns the requested shape; for None the common shape of the parameters."""
     if shape is not None:
         return normalize_shape(f"random.{function}", shape)
     try:
@@ -281,7 +281,7 @@ def _gumbel(key: Tracer, shape: Shape, dtype: np.dtype[np.generic], mode: str | 
 
 
 def float_dtype(function: str, dtype: DTypeLike | None) -> np.dtype[Any]:
-    """Returns the floating dtype asked for, the default one for None."""
+    """Returns the requested floating dtype, the default one for None."""
     result_dtype = default_float() if dtype is None else as_dtype(dtype)
     if dtype_kind(result_dtype) != "f":
         raise DtypeError(f"random.{function} makes floats; dtype {result_dtype.name} was asked for")

@@ -174,7 +174,7 @@ def wrap_key_data(
     """Returns words, uint32 with the words of a key along the last dimension, as keys.
 
     ``dtype`` or ``impl`` names the generator, as in `key`. Raises `DtypeError` for others than
-    uint32, `ShapeError` for a last dimension that is none of its keys. As
+    uint32, `ShapeError` for a last dimension of another size than its keys have. As
     ``jax.random.wrap_key_data``.
     """
     return _wrap("wrap_key_data", key_bits_array, _choose_dtype("wrap_key_data", impl, dtype))

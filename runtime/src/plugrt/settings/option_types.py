@@ -133,7 +133,7 @@ def _check_names(value: object) -> tuple[str, ...]:
 def option_value(text: str) -> OptionValue:
     """Returns text as the value of a create option: bool, int, float, list of ints, or text.
 
-    Quotes keep text as it is: ``"1"`` is the text 1. The PJRT C API is typed, and real libraries
+    Quotes prevent conversion: ``"1"`` is the text 1. The PJRT C API is typed, and real libraries
     abort on a value of the wrong type.
     """
     text = text.strip()
@@ -152,7 +152,7 @@ def option_value(text: str) -> OptionValue:
 
 
 def _check_folder(value: object) -> str:
-    """Returns a path as it is; refuses a URL, which would become a folder named ``gs:``."""
+    """Returns a path unchanged; refuses a URL, which would become a folder named ``gs:``."""
     path: str = _require_instance(str)(value)
     if files.is_url(path):
         raise ValueError(
@@ -348,7 +348,7 @@ _FORCED_DEVICES = re.compile(r"--xla_force_host_platform_device_count[= ](\S+)")
 
 
 def forced_cpu_devices(environ: Mapping[str, str]) -> int | None:
-    """Returns how many virtual devices XLA_FLAGS asks for, None if they do not set it."""
+    """Returns the number of virtual devices in XLA_FLAGS, None if it is not set there."""
     found = _FORCED_DEVICES.findall(environ.get("XLA_FLAGS", ""))
     if not found:
         return None

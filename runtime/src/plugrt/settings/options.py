@@ -1,4 +1,4 @@
-"""`Options`: the values of declared settings, their overrides, and the key that stands for them.
+"""`Options`: the values of declared settings, their overrides, and the token as their key.
 
 `plugrt.settings.declarations` declares plugrt's settings on a subclass.
 """
@@ -70,7 +70,7 @@ class Options:
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = os.environ if environ is None else environ
-        self._lock = threading.RLock()  # a finaliser may run under it, and ask for a token
+        self._lock = threading.RLock()  # a finaliser may run under it, and call `token`
         self._known: dict[str, tuple[Any, str]] = {}
         self._overrides = Overrides()
         self._token = _ThreadToken()

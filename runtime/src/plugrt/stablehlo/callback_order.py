@@ -1,7 +1,7 @@
-"""Calls of Python functions in a module: which there are, and the order of those that have one.
+"""Calls of Python functions in a module: finds them, and orders the ordered ones.
 
-A call that is ordered is emitted with a mark, as control flow and inner functions can be traced
-without a thought for it. `order_callbacks` gives a finished module the tokens that keep the order.
+An ordered call is emitted with a mark, so that control flow and inner functions are traced without
+regard to the order. `order_callbacks` adds the tokens that keep the order to a finished module.
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ class _Order:
         return _add_token(op, [*op.operands, token], token)
 
     def _step_into_parts(self, op: ir.Operation, token: ir.Value) -> ir.Value:
-        """Takes a token through what each device does by itself."""
+        """Passes a token through each device's own computation."""
         sides = {
             side: [*shardy().TensorShardingPerValueAttr(op.attributes[side]).shardings]
             for side in ("in_shardings", "out_shardings")

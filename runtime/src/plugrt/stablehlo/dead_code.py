@@ -22,7 +22,7 @@ from plugrt.stablehlo.regions import (
 _EFFECTS = ("stablehlo.infeed", "stablehlo.outfeed", "stablehlo.recv", "stablehlo.send")
 _KNOWN = ("stablehlo.", "chlo.", "sdy.", "builtin.")
 _CALLS = {"func.call": "callee", "stablehlo.composite": "decomposition"}
-"""Operations that stand for a function, and the attribute that names it."""
+"""Operations that call a function, and the attribute that names it."""
 
 
 def remove_dead_code(module: ir.Module, main: ir.Block, *, unswept: bool = False) -> None:

@@ -76,7 +76,7 @@ def shorten(line: str) -> str:
 
 
 def quote(text: str) -> str:
-    """Returns a DOT string that shows the text as it is."""
+    """Returns a DOT string that displays the text."""
     return f'"{escape(text)}"'
 
 

@@ -2,8 +2,8 @@
 
 XLA's CPU compiler is wrong about some operations on them, and ends the process at others
 (docs/findings.md). ``main`` keeps its type: parameters are converted as it begins, and results as
-it ends. In between an integer of two bits is an int8 that has one of its four values, so that what
-an operation makes of it may have to be reduced to them again.
+it ends. In between an integer of two bits is an int8 with one of its four values, so that what an
+operation makes of it may have to be reduced to them again.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ _REDUCED = frozenset(
         "shift_right_arithmetic", "shift_right_logical", "subtract",
     )
 )  # fmt: skip
-"""Operations whose results have to be reduced to the type's values: in its bits they are right."""
+"""Operations whose results must be reduced to the type's values: their low bits are correct."""
 _BARE = ("stablehlo.all_reduce", "stablehlo.reduce_scatter")
 """In these XLA accepts only bodies of one operation, so their results are reduced."""
 _OF_BITS = ("stablehlo.popcnt", "stablehlo.shift_right_logical")
 """Operations that would see the copies of the sign."""
 _TAKES = ("stablehlo.compare", "stablehlo.convert", "stablehlo.get_dimension_size")
-"""Operations with other results, which accept wider integers as they are."""
+"""Operations with other results, which accept wider integers unchanged."""
 _ENDS = ("func.return", "stablehlo.return", "sdy.return")
 _PLACING = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement")
 """Targets of custom calls that return their operand."""
@@ -62,10 +62,10 @@ _PLACING = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotat
 def compute_in_eight_bits(
     module: ir.Module, names: Collection[str], keeps_shardings: bool = False
 ) -> None:
-    """Rewrites a module in place, so that it has integers of the element types as int8 or uint8.
+    """Rewrites a module in place, with int8 or uint8 instead of integers of the element types.
 
-    With ``keeps_shardings`` the partitioner exchanges nothing of the narrow types: arguments
-    and results of ``main`` are divided alike before and after their conversion.
+    With ``keeps_shardings`` the partitioner exchanges no data of the narrow types: arguments and
+    results of ``main`` have the same sharding before and after their conversion.
 
     Raises `Unimplemented` for an operation that it cannot rewrite.
     """

@@ -43,7 +43,7 @@ class EntryAttributes:
     def add_to(self, module: ir.Module) -> ir.Module:
         """Returns a copy of a module with these attributes beside those that it has.
 
-        A parameter that is donated to a result in another layout, or divided otherwise or as the
+        A parameter that is donated to a result with another layout or sharding, or one that the
         compiler chooses, no longer names it: the program may use the memory, as in JAX.
         """
         if self.partitions > 1:
@@ -75,7 +75,7 @@ def set_counts(module: ir.Module, **counts: int) -> None:
 def donated_parameters(module: ir.Module, marks: Collection[str] = (ALIAS, DONOR)) -> list[int]:
     """Returns the numbers of the donated parameters of ``main``.
 
-    Those with one of the marks: with `ALIAS` alone, those that name the result.
+    These are the parameters with one of the marks: with only `ALIAS`, those that name the result.
     """
     main = next(op for op in module.body.operations if symbol_of(op.operation) == "main")
     with module.context:

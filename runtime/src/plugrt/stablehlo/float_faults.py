@@ -19,7 +19,7 @@ def is_floating(value: ir.Value) -> bool:
 
 
 def holds_one(value: Any, nans: bool, infs: bool) -> object:
-    """Returns a 0-d boolean: whether any element is a NaN, or an infinity, if asked for."""
+    """Returns a 0-d boolean: whether any element is a NaN, or an infinity, as requested."""
     type_ = value.type
     if isinstance(type_.element_type, ir.ComplexType):
         parts = [holds_one(part(value), nans, infs) for part in (hlo.real, hlo.imag)]

@@ -1,7 +1,7 @@
 """HLO through jaxlib: text is parsed; an optimised program has text, costs and a graph.
 
 The graph is read from the serialised ``HloModuleProto`` (``xla/service/hlo.proto``), whose field
-numbers stay as they are, without jaxlib.
+numbers never change, without jaxlib.
 """
 
 from __future__ import annotations
@@ -143,8 +143,8 @@ def hlo_graph(program: Program) -> str:
     """Returns DOT text: a node per instruction, a cluster per computation.
 
     A node has the opcode, details, the name, the type and the source line. Numbers on edges are
-    operands'; dashed edges lead from a computation's result to the instruction that uses it.
-    Raises `Unimplemented` for a program that is no HLO module.
+    operands' indices; dashed edges lead from a computation's result to the instruction that uses
+    it. Raises `Unimplemented` for a program that is no HLO module.
     """
     try:
         return _HloGraph(read_module(program), program.name).draw()

@@ -49,7 +49,9 @@ def drop_dead_shardings(code: bytes, name: str) -> bytes:
     module = parse(code, name)
     functions = {symbol_of(op): op for op in module.body.operations}
     main = functions.pop("main")
-    for function in functions.values():  # of each argument and result, also of those that go
+    for (
+        function
+    ) in functions.values():  # for each argument and result, also of functions that are removed
         _drop_attributes(function.operation)
     with module.context, ir.Location.unknown():
         remove_dead_code(module, main.operation.regions[0].blocks[0], unswept=True)

@@ -17,7 +17,7 @@ _TARGET = "plugrt.platform_index"
 _PLATFORMS = "plugrt.platforms"
 
 BranchPlatforms = tuple[tuple[str, ...] | None, ...]
-"""The platforms of each branch; None stands for all others."""
+"""The platforms of each branch; None means all others."""
 
 
 def platform_index(branches: BranchPlatforms, location: ir.Location) -> ir.Value:
@@ -41,10 +41,10 @@ def platform_index(branches: BranchPlatforms, location: ir.Location) -> ir.Value
 
 
 def resolve_platforms(module: ir.Module, platforms: Sequence[str], title: str) -> None:
-    """Puts, in the place of each conditional on the platform, the branch for these platforms.
+    """Replaces each conditional on the platform by the branch for these platforms.
 
-    They are names of one platform; a branch for an earlier one is preferred. Raises `Unimplemented`
-    where there is none, which names the program by ``title``.
+    They are names of one platform; a branch for an earlier one is preferred. Raises
+    `Unimplemented`, with the program's ``title``, if there is none.
     """
     # A branch may contain conditionals, which are removed with it: so, one by one.
     while (index := _find_index(module)) is not None:

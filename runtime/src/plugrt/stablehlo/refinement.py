@@ -49,7 +49,9 @@ def refine(
             validate_static_shapes=True,
             enable_shardy=_SHARDY in code,
         )
-    except RuntimeError as error:  # JaxRuntimeError, whose module depends on whether JAX is there
+    except (
+        RuntimeError
+    ) as error:  # JaxRuntimeError, whose module depends on whether JAX is installed
         raise ShapeError(f"{name}: {_explain(str(error))}") from error
     return parse(refined, name)
 

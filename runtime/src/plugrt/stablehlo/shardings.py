@@ -47,9 +47,9 @@ class TensorSharding:
     ) -> list[Slices]:
         """Returns the part of an array that each device holds, by partition id.
 
-        ``axes`` are the names of those that count, None for all. Raises `ProgramError` where the
-        mesh is of other devices than the ``partitions``, and `Unimplemented` where a dimension is
-        not a multiple of the parts.
+        ``axes`` are the names of the axes that count, None for all. Raises `ProgramError` if the
+        mesh has other devices than the ``partitions``, and `Unimplemented` if a dimension is not a
+        multiple of the parts.
         """
         devices = self.devices or tuple(range(partitions))
         if sorted(devices) != list(range(partitions)):
@@ -84,11 +84,11 @@ class TensorSharding:
         return [_index(kept, position) for position in np.argsort(self.devices).tolist()]
 
     def tile(self, position: int) -> tuple[int, ...]:
-        """Returns for each dimension which of its parts lies at a position of the mesh."""
+        """Returns for each dimension the index of the part at a position of the mesh."""
         return tuple(_index(own, position) for own in self.dimensions)
 
     def term(self, position: int) -> int:
-        """Returns which term of its part lies at a position of the mesh."""
+        """Returns the index of the term at a position of the mesh."""
         return _index(self.summed, position)
 
 
@@ -166,7 +166,7 @@ def mesh_axes(reference: object, meshes: Mapping[str, object]) -> dict[str, int]
 def read_peers(
     attribute: ir.Attribute, meshes: dict[str, object], axes: Collection[str], partitions: int
 ) -> list[list[int]]:
-    """Returns for each partition those that differ from it along some axes alone, itself included.
+    """Returns for each partition those that differ from it only along some axes, itself included.
 
     ``attribute`` has the shardings of several values over one mesh. Without a value each is alone.
     """

@@ -60,7 +60,7 @@ def tensor_type(
     """Returns ``tensor<SHAPExDTYPE>`` in the context of a location, or in the current one.
 
     Keys are ``tensor<SHAPExWORDSxui32, NAME>`` until `drop_key_types`: the name of their dtype
-    tells them from numbers wherever a module states a type.
+    distinguishes them from numbers in every type of a module.
     """
     check_size(shape, dtype)
     context = where and where.context

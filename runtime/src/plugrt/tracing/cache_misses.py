@@ -21,7 +21,7 @@ _REDEFINED = (
     "is repeated"
 )
 _unseen: BoundedCache[str, weakref.ref[object]] = BoundedCache(1024)
-"""The last function that was never seen before of those that are defined on a line."""
+"""The last function that was new, of the functions defined on a line."""
 Key = tuple[Any, ...]
 """That of a trace: the settings, the call's structure with its static values, and types."""
 

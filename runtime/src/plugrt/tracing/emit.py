@@ -188,7 +188,7 @@ def convert(x: Tracer, dtype: np.dtype[np.generic] | type | str) -> Tracer:
 
 
 def _convert_literal(x: Tracer, dtype: np.dtype[np.generic]) -> npt.NDArray[np.generic]:
-    """Returns the host value that ``x`` stands for, in another dtype or in its own."""
+    """Returns the host value of ``x``, in another dtype or in its own."""
     if x.dtype == dtype:
         return cast(x.scalar, dtype)
     if x.weak and x.dtype.kind in "iu" and dtype.kind in "iu":
@@ -200,7 +200,7 @@ def _convert_literal(x: Tracer, dtype: np.dtype[np.generic]) -> npt.NDArray[np.g
 
 
 def strong(x: Tracer) -> Tracer:
-    """Returns ``x`` strongly typed, even if it stands for a Python scalar."""
+    """Returns ``x`` strongly typed, even if it represents a Python scalar."""
     if not x.weak:
         return x
     if x.scalar is not None:

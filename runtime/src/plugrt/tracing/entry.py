@@ -106,7 +106,7 @@ def has_effects(block: ir.Block) -> bool:
 
 
 def prune(block: ir.Block, parameters: Sequence[Parameter], keep_unused: bool) -> list[int]:
-    """Drops the parameters without use, unless ``keep_unused``; returns those that stay."""
+    """Drops unused parameters, unless ``keep_unused``; returns the others."""
     own = len(parameters)
     used = [keep_unused or i >= own or is_used(a) for i, a in enumerate(block.arguments)]
     erase_arguments(block, used)
@@ -175,11 +175,11 @@ def alias_donated(
     results: Sequence[TensorType],
     others: Sequence[TensorType],
 ) -> tuple[list[int], list[int]]:
-    """Pairs donated parameters with results; returns those that found one, and the others.
+    """Pairs donated parameters with results; returns the paired ones, and the others.
 
-    First with results of the same type, then with others of as many bytes, as XLA does.
-    ``others`` are results that the program does not compute: a parameter that is paired with one is
-    gone after the call all the same.
+    First with results of the same type, then with others of as many bytes, as XLA does. ``others``
+    are results that the program does not compute: a parameter that is paired with one is deleted by
+    the call nevertheless.
     """
     free: dict[int, TensorType] = dict(enumerate([*results, *others]))
     attributes: list[dict[str, ir.Attribute]] = [{} for _ in main.entry_block.arguments]

@@ -90,7 +90,7 @@ def call_with_types(
 
 
 def _divide(trace: Trace, values: Any, shardings: object, mesh: AbstractMesh, what: str) -> Any:
-    """Returns values with types over a mesh: those that are given, or as far as they have it."""
+    """Returns values with types over a mesh: the given types, or as far as the values have it."""
     leaves, structure = pytrees.flatten(values)
     types = trace.typed_over(mesh)
     given: Sequence[Any] = [None] * len(leaves)

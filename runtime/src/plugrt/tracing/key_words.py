@@ -1,4 +1,4 @@
-"""Arrays of random keys in a trace: their words, and operations on each word by itself."""
+"""Arrays of random keys in a trace: their words, and operations on each word separately."""
 
 from __future__ import annotations
 

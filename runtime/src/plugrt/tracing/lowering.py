@@ -93,7 +93,7 @@ class Lowering:
         op.erase()
 
     def _find_symbol(self, name: str, op: ir.Operation) -> str | None:
-        """Returns the function of the module that computes it; None where it stays as it is."""
+        """Returns the function of the module that computes it; None if it stays unchanged."""
         types = [str(value.type) for values in (op.operands, op.results) for value in values]
         key = (name, len(op.operands), *types, *_attribute_texts(op))
         if key not in self._symbols:
@@ -180,7 +180,7 @@ def _python_values(op: ir.Operation) -> dict[str, Any]:
 
 
 def _attribute_texts(op: ir.Operation) -> list[object]:
-    """Returns what tells operations of one name apart."""
+    """Returns the texts that distinguish operations of one name."""
     found = [(name, find_attribute(op, name)) for name in attribute_names(op)]
     # One that cannot be read is like no other.
     return [(name, object() if value is None else str(value)) for name, value in found]

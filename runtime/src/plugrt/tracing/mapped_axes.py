@@ -42,7 +42,7 @@ class MappedAxes:
         self.replicas = math.prod(self.axes.values()) if mesh is None else 1
         """How many replicas the axes around the program need."""
         self.numbers_replicas = False
-        """Whether any operation names replicas by their numbers, or asks for its own."""
+        """Whether any operation refers to replicas by their numbers, or reads its own."""
 
     def axis_size(self, name: AxisKey) -> int:
         """Returns the size of a mapped axis; `UnboundAxis` lists the axes there are."""

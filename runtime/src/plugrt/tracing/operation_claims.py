@@ -37,7 +37,7 @@ class OperationClaims:
             _mark(operation, [*_marks(operation), *self._number(claims)])
 
     def add_to_value(self, value: ir.Value, claim: AnyClaim, location: ir.Location) -> ir.Value:
-        """Returns a value that has a claim for as long as it is used."""
+        """Returns a value that carries a claim for as long as it is used."""
         same = hlo.ReshapeOp(value.type, value, loc=location)
         self.add_to(same.operation, [claim])
         marked: ir.Value = same.result

@@ -62,7 +62,7 @@ class PlatformOperation:
 
 
 def find_operation(op: ir.Operation) -> PlatformOperation | None:
-    """Returns the operation that a custom call of a trace stands for; None for any other."""
+    """Returns the operation of a trace's custom call; None for any other call."""
     if op.name != "stablehlo.custom_call":
         return None
     return OPERATIONS.get(text_of(op.attributes["call_target_name"]))

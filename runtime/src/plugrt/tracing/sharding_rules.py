@@ -27,7 +27,7 @@ class Operation:
     specs: Sequence[Spec]
     """Of each operand."""
     free: Sequence[bool]
-    """Whether an operand is a constant, which is there in any parts."""
+    """Whether an operand is a constant, which is available in any parts."""
     sizes: Mapping[str, int]
     """Of the axes of the mesh."""
     sums: Sequence[Any] = ()

@@ -48,7 +48,7 @@ _FORMS = (
     "stablehlo.reshape",
     "stablehlo.transpose",
 )
-"""Operations that leave elements as they are: they are terms of the sum that their operand is."""
+"""Operations that keep elements: their results are terms of the sum that their operand is."""
 _BRANCHES = ("stablehlo.case", "stablehlo.if")
 _WITH_RULES = (*_BRANCHES, "stablehlo.rng", "stablehlo.while")
 """Operations whose results may differ where no operand does."""
@@ -209,9 +209,9 @@ class ShardingTypes:
         return self.constrained(value, sharding, sharding, location())
 
     def _vary_alike(self, op: Any) -> bool:
-        """Gives results the type of the operands, where that has varying axes alone, or is none.
+        """Gives results the type of the operands, if that has only varying axes, or none.
 
-        Returns whether it did: it does for most operations of a shard_map, and is quick.
+        Returns whether it did, as for most operations of a shard_map; it is fast.
         """
         if self._open is not None or op.name in _WITH_RULES:
             return False
@@ -251,9 +251,9 @@ class ShardingTypes:
     def constrained(
         self, value: ir.Value, sharding: NamedSharding, asked: NamedSharding, location: ir.Location
     ) -> ir.Value:
-        """Returns a value of a type, divided as is ``asked``: also over axes that are not Explicit.
+        """Returns a value of a type with the sharding ``asked``, also over non-Explicit axes.
 
-        Over those that ``asked`` leaves out the compiler divides it as it likes.
+        Over the axes that ``asked`` omits, the compiler chooses.
         """
         before, wanted = self._known.get(value), sharding.spec.unreduced
         own = before.spec.unreduced if before else NO_AXES

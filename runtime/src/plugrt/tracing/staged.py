@@ -49,7 +49,7 @@ class Staged:
     output_types: tuple[TensorType, ...]
     """The types of all flat outputs."""
     weak_outputs: tuple[bool, ...]
-    """Whether each flat output stands for a Python scalar."""
+    """Whether each flat output represents a Python scalar."""
     out_tree: pytrees.PyTreeSpec
     out_memory_kinds: tuple[str | None, ...] = ()
     """The kind of memory that each flat output was put in; empty: all in the default."""

@@ -69,9 +69,9 @@ def _let_vary(of: Operation, sums: Sums, varying: Axes) -> Sums:
 
 
 def asked_sums(of: Operation, asked: Sums) -> Sums:
-    """Returns the sums of a result whose sharding ``out_sharding=`` says; raises as `infer_sums`.
+    """Returns the sums of a result with an ``out_sharding=``; raises the errors of `infer_sums`.
 
-    Its terms have to be divided over the axes that are asked for.
+    Its terms must be divided over the requested axes.
     """
     rule = _ASKED.get(of.op.name)
     return asked if rule is None else rule(of, asked)

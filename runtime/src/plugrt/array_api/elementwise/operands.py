@@ -155,7 +155,7 @@ def common_dtype(
 def common_shape(
     function: str, operands: tuple[Tracer, ...], names: tuple[str, ...]
 ) -> tuple[int, ...]:
-    """Returns the shape that operands broadcast to; `ShapeError` names those that do not fit."""
+    """Returns the shape to which operands broadcast; `ShapeError` names those that do not match."""
     shape = broadcast_shapes(tuple(x.shape for x in operands))
     if shape is None:
         found = ", ".join(f"{n} of shape {x.shape}" for n, x in zip(names, operands, strict=True))
@@ -168,7 +168,7 @@ def common_shape(
 
 @cache
 def broadcast_shapes(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...] | None:
-    """Returns the common shape by NumPy's rule, or None where there is none."""
+    """Returns the common shape by NumPy's rule, or None if the shapes do not broadcast."""
     ndim = max(map(len, shapes), default=0)
     result = []
     for sizes in zip(*[(1,) * (ndim - len(s)) + s for s in shapes], strict=True):

@@ -180,10 +180,10 @@ def _find_update(
 
 
 def setitem(x: Any, key: object, value: object, /) -> None:
-    """Assigns ``value`` to the elements that ``key`` picks; `docs/arrays.md` has the rules.
+    """Assigns ``value`` to the elements that ``key`` selects; `docs/arrays.md` has the rules.
 
     The array gets new buffers, with the result of ``x.at[key].set(values)``. Its shape, dtype and
-    sharding stay. A traced array stands for the result from here on.
+    sharding stay. A traced array represents the result from then on.
     """
     if config.read_only_arrays:
         raise ArgumentTypeError(

@@ -19,7 +19,7 @@ class New:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """``...`` that stands for no axis, but separates the arrays on its two sides."""
+    """``...`` that covers no axis, but separates the arrays on its two sides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def operand_shapes(spec: Spec, operands: Sequence[Any]) -> list[Shape]:
 
 
 def block_shape(spec: Spec, operands: Sequence[object]) -> Shape:
-    """Returns the common shape of the arrays in a key; `InvalidIndex` where there is none."""
+    """Returns the common shape of the arrays in a key; raises `InvalidIndex` without one."""
     shapes = operand_shapes(spec, operands)
     common = broadcast_shapes(tuple(shapes))
     if common is None:

@@ -103,7 +103,7 @@ def constant_position(position: int) -> Tracer:
 
 
 def in_bounds(shape: Shape, positions: Positions) -> Tracer:
-    """Returns booleans: whether positions lie within their axes, all of them together."""
+    """Returns booleans: whether all positions are within their axes."""
     block = np.broadcast_shapes(*[p.shape for _, p in positions])
     result: Tracer | None = None
     for axis, p in positions:

@@ -105,7 +105,7 @@ def _broadcast_value(value: Tracer, shape: Shape) -> Tracer:
 
 
 def _write_slices(x: Tracer, key: Key, value: Tracer, combine: Combine, mode: str | None) -> Tracer:
-    """Combines a part that slices and single positions pick; each element is there once."""
+    """Combines a part that slices and single positions select; each element occurs once."""
     items = items_with_axis(key.spec)
     scalars = operand_positions(x.shape, key)
     there = [remaining_slice(item) for item in items]

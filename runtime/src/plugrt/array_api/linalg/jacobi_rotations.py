@@ -18,7 +18,7 @@ from plugrt.tracing.emit import concatenate, convert
 from plugrt.tracing.tracer import Tracer
 
 MAX_SWEEPS = 60
-"""No matrix is known to need more than a dozen; NaN end a loop by themselves."""
+"""No known matrix needs more than a dozen; NaN end a loop anyway."""
 
 
 class Rotation(NamedTuple):

@@ -63,12 +63,12 @@ def adjoint(x: Tracer) -> Tracer:
 
 
 def conj(x: Tracer) -> Tracer:
-    """Returns the conjugates of complex numbers; real ones as they are."""
+    """Returns the conjugates of complex numbers; real ones unchanged."""
     return elementwise_complex.conj(x) if x.dtype.kind == "c" else x
 
 
 def real(x: Tracer) -> Tracer:
-    """Returns the real parts of complex numbers; real ones as they are."""
+    """Returns the real parts of complex numbers; real ones unchanged."""
     return elementwise_complex.real(x) if x.dtype.kind == "c" else x
 
 
@@ -162,10 +162,10 @@ def diagonals(x: Tracer) -> Tracer:
 
 
 def nan_unless_finite(x: Tracer, compute: Callable[[Tracer], Sequence[Tracer]]) -> list[Tracer]:
-    """Returns what is computed of matrices, with NaN for those that are not finite.
+    """Returns ``compute``'s results for matrices, with NaN for those that are not finite.
 
-    Algorithms that iterate give numbers for some of these, and LAPACK complains on stderr: zeros
-    are computed with in their place.
+    Iterative algorithms give numbers for some of these, and LAPACK writes to stderr: zeros replace
+    them in the computation.
     """
     finite = all(isfinite(x), axis=(-2, -1))
 

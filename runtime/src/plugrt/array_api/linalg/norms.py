@@ -24,10 +24,10 @@ from plugrt.typing import Axes
 def vector_norm(
     x: Tracer, /, *, axis: Axes = None, keepdims: bool = False, ord: float = 2
 ) -> Tracer:
-    """Returns the norms of the vectors that the elements along ``axis`` (None: all) are.
+    """Returns the norms of the vectors along ``axis`` (None: of all elements).
 
     ``ord`` is the p of the p-norm: infinity gives the largest absolute value, minus infinity the
-    smallest, 0 how many elements are not 0, another number ``sum(|x|**p) ** (1/p)``. Floats;
+    smallest, 0 the number of nonzero elements, another number ``sum(|x|**p) ** (1/p)``. Floats;
     integers become the default float. The result is real and lacks the axes unless ``keepdims``.
     Raises `AxisError`, `ArgumentError` for an ``ord`` that is no number.
 

@@ -139,8 +139,8 @@ def _find_factors(x: Tracer, *, full_matrices: bool) -> tuple[Tracer, Tracer, Tr
 def _decompose_square(x: Tracer) -> tuple[Tracer, Tracer, Tracer]:
     """Returns U, S and V of square matrices.
 
-    The columns of ``x V`` are orthogonal. Those of a matrix of less than full rank have no
-    direction where S is 0, so that U comes of a QR factorization, whose Q is orthonormal always.
+    The columns of ``x V`` are orthogonal. If the matrix has less than full rank they have no
+    direction where S is 0, so U is computed by a QR factorization, whose Q is always orthonormal.
     """
     v = orthonormalize(_find_right_vectors(x))
     columns = product(x, v)

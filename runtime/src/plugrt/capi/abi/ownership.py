@@ -72,7 +72,7 @@ DESTROYS: dict[str, str] = {
     "RawBuffer_Destroy": "buffer",
     "PhaseCompile_Destroy_Compiler": "phase_compiler",
 }
-"""Function to the field with the handle that is no handle after it."""
+"""Maps each function to the field with the handle that it destroys."""
 
 MAY_BE_NULL: dict[str, tuple[str, ...]] = {
     "Error_Destroy": ("error",),

@@ -19,7 +19,7 @@ _END = 1 << 63
 
 
 class _Spans:
-    """Sorted intervals of addresses; those that touch are one."""
+    """Sorted intervals of addresses; adjacent ones are joined."""
 
     def __init__(self, lines: list[tuple[str, str, str, str]]) -> None:
         self._starts: list[int] = []
@@ -88,7 +88,7 @@ _latest: AddressMap | None = None
 
 
 def _read_map(path: AnyPath = _MAPS) -> str:
-    """Returns the text of the map; empty where there is none."""
+    """Returns the text of the map; empty if there is none."""
     try:
         with open(path, errors="replace") as stream:
             return stream.read()
@@ -133,7 +133,9 @@ class _OwnMemory:
         return _identify(self._file) == self._identity
 
     def read(self, address: int, size: int) -> bytes:
-        """Returns the bytes that can be read, fewer where the memory ends; `OSError` for none."""
+        """Returns the readable bytes, fewer if the memory ends; raises `OSError` if there are
+        none.
+        """
         if self._file is not None and not self._is_open():
             self.reopen()
         if self._file is None:
@@ -142,7 +144,7 @@ class _OwnMemory:
 
 
 def _identify(number: int) -> tuple[int, int] | None:
-    """Returns what tells an open file from others; None if the descriptor is closed."""
+    """Returns an open file's identity; None if the descriptor is closed."""
     try:
         found = os.fstat(number)
     except OSError:

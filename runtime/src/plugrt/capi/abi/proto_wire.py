@@ -123,7 +123,7 @@ def _read_override(kind: int, value: int | memoryview) -> str | bool | int | flo
 
 
 def compile_options(options: CompileOptions) -> bytes:
-    """Returns a ``CompileOptionsProto``; ``options.encoded`` as it is."""
+    """Returns a ``CompileOptionsProto``; ``options.encoded`` unchanged."""
     if options.encoded is not None:
         return options.encoded
     build = integer(4, options.num_replicas) + integer(5, options.num_partitions)
@@ -190,7 +190,7 @@ def encode_checked_options(
 
     Raises `InvalidArgument` when ``options.encoded`` does not: a real library aborts on that.
     Raises `Unimplemented` for options that leave shardings to the compiler of a library that has
-    not said that it ``chooses``: those that cannot end the process.
+    not declared that it ``chooses``: such a library may end the process.
     """
     encoded = compile_options(options)
     if _has_auto_shardings(encoded):

@@ -137,7 +137,9 @@ class Prepared:
         self.fix()
 
     def fix(self, size: int | None = None) -> None:
-        """Makes the first ``size`` bytes as they are now (None: all) what `restore` restores."""
+        """Makes the present first ``size`` bytes (None: all) the contents that `restore`
+        restores.
+        """
         size = ffi.sizeof(self.block) if size is None else size
         self.fixed = slice(0, size)
         self.pristine = ffi.new("char[]", size)

@@ -95,7 +95,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         return self._spec.device.client.backend_name
 
     def _live(self) -> CData:
-        """Returns the pointer; raises `DeletedBuffer` when there is none."""
+        """Returns the pointer; raises `DeletedBuffer` if there is none."""
         pointer = self._pointer
         if pointer is None:
             raise self._make_deleted_error(self.deletion_reason)
@@ -125,7 +125,9 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
             return False
 
     def _is_taken(self, pointer: CData, known: bool) -> bool:
-        """Whether it is deleted or donated, by the library; ``known`` where that cannot tell."""
+        """Whether the library reports it as deleted or donated; ``known`` if it cannot report
+        that.
+        """
         library = self._spec.handle.library
         return library.ways.take(
             "deletion", "",
@@ -396,7 +398,9 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
 
     def minor_to_major(self) -> tuple[int, ...] | None:
         """The order of the dimensions in memory, None for a layout that is more than that."""
-        if self._spec.tensor_type.is_token:  # asked for its layout, XLA's client ends the process
+        if (
+            self._spec.tensor_type.is_token
+        ):  # XLA's client ends the process when it reads a token's layout
             return ()
         return minor_to_major(self._spec.handle, self._live())
 

@@ -69,7 +69,7 @@ _exported: dict[int, tuple[object, ...]] = {}
 
 
 def get_type_code(dtype: np.dtype[np.generic]) -> int:
-    """Returns the ``DLDataTypeCode`` of a dtype; `UnsupportedDtype` where there is none."""
+    """Returns the ``DLDataTypeCode`` of a dtype; raises `UnsupportedDtype` if there is none."""
     code = _CODES.get(dtype)
     if code is None:
         raise UnsupportedDtype(f"DLPack has no type for {dtype}")
@@ -175,7 +175,7 @@ class Tensor:
 
     @property
     def is_in_c_order(self) -> bool:
-        """Whether the elements lie one after the other, the last dimension fastest."""
+        """Whether the elements are contiguous, the last dimension fastest."""
         if self.strides is None:
             return True
         expected = 1
@@ -203,7 +203,7 @@ def _address_of(tensor: CData) -> int:
 
 
 def read(capsule: object) -> Tensor:
-    """Returns what an unused ``dltensor`` capsule holds, and leaves the capsule as it is."""
+    """Reads an unused ``dltensor`` capsule, and leaves the capsule unused."""
     return read_managed(_find(capsule))
 
 

@@ -160,7 +160,7 @@ def view(
         buffer = Buffer(args.buffer, spec)
         imported.finish_step()
         return buffer
-    except BaseException:  # an interrupt, too: nobody else forgets it
+    except BaseException:  # an interrupt, too: no other code removes it
         _imported.pop(key, None)
         raise
 

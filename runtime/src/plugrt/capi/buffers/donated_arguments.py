@@ -64,7 +64,7 @@ class DonatedArguments:
 
     @property
     def reason(self) -> str:
-        """Why a buffer that a launch took is unusable."""
+        """Why a buffer that a launch consumed is unusable."""
         return f"was donated to a launch of {self._executable.name!r}"
 
     @property
@@ -77,9 +77,9 @@ class DonatedArguments:
         return None if taken is None else (tuple(sorted(taken)), self.reason)
 
     def mark_taken(self, arguments: Sequence[Shards]) -> bool:
-        """Invalidates what a launch took before it failed; returns whether that is anything.
+        """Invalidates the arguments that a launch consumed before it failed; returns whether any.
 
-        The library is asked about each argument that nobody has deleted.
+        Queries the library for each argument that is not deleted.
         """
         taken = [b for b in _buffers(arguments) if not b.is_deleted() and b.is_gone()]
         for buffer in taken:

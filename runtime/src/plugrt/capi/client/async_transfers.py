@@ -116,7 +116,7 @@ class AsyncTransfer:
         self._handle.hold(iter(((args.done_with_h2d_transfer, view),)))
 
     def send_literal(self, index: int, array: np.ndarray[Any, Any]) -> None:
-        """Sends a whole array, which the library may lay out differently (PJRT 0.83)."""
+        """Sends a whole array, for which the library may choose the layout (PJRT 0.83)."""
         self._check(index)
         spec = self._specs[index]
         if (array.shape, array.dtype) != (spec.shape, spec.dtype):

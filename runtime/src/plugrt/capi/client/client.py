@@ -352,7 +352,7 @@ class Client(ClientBase):
         return LoadedExecutable(self, args.loaded_executable, True)
 
     def _why_incompatible(self, abi: bytes | None, unknown: str | None) -> str | None:
-        """Returns why an executable cannot be loaded, ``unknown`` where the library cannot tell."""
+        """Returns why an executable cannot be loaded, ``unknown`` if the library cannot tell."""
         from plugrt.capi.extensions.abi_version import why_incompatible
 
         if abi is None:

@@ -32,7 +32,7 @@ class KeyValueStore(Protocol):
         """Waits for the value and returns it; `DeadlineExceeded` after ``timeout_ms``."""
 
     def try_get(self, key: str) -> bytes | None:
-        """Returns the value if it is there."""
+        """Returns the value, or None if it is not set."""
 
     def put(self, key: str, value: bytes) -> None:
         """Sets the value."""
@@ -115,14 +115,14 @@ def create_client(
 ) -> Client:
     """Starts a library and returns a client of it; a second call returns another client.
 
-    ``name`` is what messages call the backend. ``kv_store`` lets the clients of several
-    processes find each other. ``option_types`` maps options to the type that they must have:
-    several libraries end the process on a wrong one, so it is checked here. ``copies`` makes the
-    copies with which Python functions are called by programs on devices that have memory of their
-    own; without it they are refused there.
+    ``name`` is the backend's name in messages. ``kv_store`` lets the clients of several processes
+    find each other. ``option_types`` maps options to the type that they must have: several
+    libraries end the process on a wrong one, so it is checked here. ``copies`` makes the copies
+    that Python functions need when programs call them on devices with their own memory; without it
+    they are refused there.
 
-    Raises `PluginBroken` or `PluginIncompatible` when the library cannot be used,
-    `InvalidArgument` for an option of a wrong type, and the `PjrtError` of a failing start.
+    Raises `PluginBroken` or `PluginIncompatible` when the library cannot be used, `InvalidArgument`
+    for an option of a wrong type, and the `PjrtError` of a failing start.
     """
     check_options(options, option_types, name)
     array, count, _keep = c_values.named_values(options)

@@ -23,8 +23,8 @@ _NOT_FOUND, _UNIMPLEMENTED, _INTERNAL = 5, 12, 13
 _STATE, _OLD_STATE = "XLA_FFI_State_Args", "XLA_FFI_State_Args_Before_0_3"
 # Process-wide: handlers in C have an error's address alone.
 _errors: dict[int, tuple[int, CData]] = {}
-"""The code and the text (a ``char[]``) of each ``XLA_FFI_Error`` that is not destroyed, by the
-address that stands for it."""
+"""The code and the text (a ``char[]``) of each ``XLA_FFI_Error`` that is not destroyed, by its
+address."""
 # Process-wide: numbers `_errors`.
 _addresses = itertools.count(1)
 # Process-wide: each thread's own launch.
@@ -99,7 +99,7 @@ def _get_state(args: CData) -> None:
 
 
 def _state_args(args: CData) -> tuple[Any, int]:
-    """Returns the arguments and the stage, which is none of theirs before version 0.3."""
+    """Returns the arguments and the stage, which is not among them before version 0.3."""
     if args.struct_size < ffi.sizeof(_STATE):
         return ffi.cast(f"{_OLD_STATE}*", args), INSTANTIATE
     return args, args.stage
@@ -122,7 +122,7 @@ def _register_type(args: CData) -> None:
 def registering(register: Callable[[str, HandlerStages, str], None]) -> CData:
     """Returns ``XLA_FFI_Handler_Register`` for a plugin: ``register`` of target, stages, platform.
 
-    It lives as long as it is kept.
+    The caller must keep it alive.
     """
 
     def run(args: CData) -> None:

@@ -45,7 +45,7 @@ class _LibraryFfi:
     api: CData | None = None
 
 
-# Process-wide: the version is a library's, and it is asked by registering a handler for good.
+# Process-wide: the version belongs to a library, and is found by registering a handler permanently.
 _found: dict[int, _LibraryFfi] = {}
 """What libraries have, by their function tables."""
 

@@ -88,7 +88,7 @@ def _address(buffer: CData) -> int:
 
 
 def _fetch(copies: StreamCopies, buffers: Sequence[CData], stream: int) -> _Arrays:
-    """Returns copies of arguments; the stream has been awaited, also where there are none."""
+    """Returns copies of arguments; awaits the stream, also if there are none."""
     memories = []
     for buffer in buffers:
         shape, dtype = read_type(buffer)

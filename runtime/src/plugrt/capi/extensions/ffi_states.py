@@ -54,8 +54,8 @@ class Context:
     def set_state(self, stage: int, type_id: int, state: object) -> None:
         """Keeps a state until the executable is deleted, or until the launch is over.
 
-        Raises `InvalidArgument` for another stage than the one that runs and for a type that
-        nobody registered with a deleter, and `FailedPrecondition` for a second state.
+        Raises `InvalidArgument` for another stage than the running one and for a type that is not
+        registered with a deleter, and `FailedPrecondition` for a second state.
         """
         if stage != self.stage or stage == EXECUTE:
             raise InvalidArgument(

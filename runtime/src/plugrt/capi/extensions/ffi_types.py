@@ -36,10 +36,10 @@ _types: dict[int, HandlerType] = {}
 
 
 def register_type(name: str, type_id: int = 0, deleter: int = 0) -> int:
-    """Makes a type known to this process, for good, and returns its id; 0 asks for one.
+    """Registers a type in this process, permanently, and returns its id; 0 requests a new id.
 
-    Registering an equal one again does nothing. Raises `AlreadyExists` where the name has another
-    id or deleter, or the id another name, and `InvalidArgument` for an empty name.
+    Registering an equal one again does nothing. Raises `AlreadyExists` if the name has another id
+    or deleter, or the id another name, and `InvalidArgument` for an empty name.
     """
     if not name:
         raise InvalidArgument("the FFI type has no name")
@@ -60,7 +60,7 @@ def register_type(name: str, type_id: int = 0, deleter: int = 0) -> int:
 
 
 def find_type(type_id: int) -> HandlerType | None:
-    """Returns the type of an id, or None where nobody registered one."""
+    """Returns the type of an id, or None if it is not registered."""
     return _types.get(type_id)
 
 

@@ -84,8 +84,8 @@ class Profiler:
             )
             if args.buffer == target and args.buffer_size_in_bytes > size:
                 raise self._table.invalid(args, f"it filled more than the {len(kept)} bytes it had")
-        # Else it is the trace, in memory of the profiler's: XLA's has it once, and at a second call
-        # leaves the memory that it is given as it is (jax-cuda13-pjrt 0.11.2).
+        # Else it is the trace, in the profiler's own memory: XLA's returns it once, and at a second
+        # call does not write the given memory (jax-cuda13-pjrt 0.11.2).
         content = self._table.data(args, "buffer", "buffer_size_in_bytes")
         # XLA's profiler counts in a NUL that it writes behind the proto; readers reject it.
         return content[: find_end(content)]

@@ -230,7 +230,7 @@ class ClientHandle:
                 self.core.pending = bool(self.pending)
 
     def has_ended(self, event: object) -> bool:
-        """Whether a transfer has ended; False if the library cannot tell."""
+        """Whether a transfer has ended; False if the library cannot report it."""
         args = new_struct("struct PJRT_Event_IsReady_Args")
         args.event = event
         error = self._is_ready(args)

@@ -38,7 +38,7 @@ class Event(interface.Event):
         return self._handle.is_event_ready(self._pointer)
 
     def has_happened(self) -> bool:
-        """As `is_ready`; False if the library cannot tell."""
+        """As `is_ready`; False if the library cannot report it."""
         return self._handle.has_ended(self._pointer)
 
     def wait(self) -> None:
@@ -82,10 +82,9 @@ def _call_when_ready(error: object, key: object) -> None:
 
 @contextmanager
 def lend(memory: object) -> Iterator[None]:
-    """Lends memory of the host to a library, which gives an event for the end of its use.
+    """Lends host memory to a library, which returns an event for the end of its use.
 
-    Where it gives none that is an event, the memory is kept for ever: nothing tells how long the
-    library reads or writes it.
+    If it returns no valid event, the memory is kept for ever, since the end of its use is unknown.
     """
     try:
         yield

@@ -68,9 +68,9 @@ class Envelope:
 
 
 def decode_envelope(content: bytes) -> Envelope:
-    """Returns what `encode_envelope` was given; `DataLoss` when it is damaged.
+    """Reverses `encode_envelope`; raises `DataLoss` for damaged bytes.
 
-    Bytes without the envelope, such as another host's, are taken as they are, with no facts.
+    Bytes without the envelope, such as another host's, are returned unchanged, without facts.
     """
     if not content:
         raise InvalidArgument("a serialised executable was expected; there are no bytes")

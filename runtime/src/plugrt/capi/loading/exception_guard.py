@@ -1,9 +1,9 @@
 """`guard`: the functions of libraries, called so that C++ exceptions become errors.
 
 cffi and the compiled core are C, where nothing can catch an exception: it would end the process.
-`core.guard` gives a function in C++ for each of the library's, which calls it and returns an error
-of its own for an exception; what reads and frees errors knows these. Without the core, or with one
-built without a C++ compiler, functions are called as they are.
+`core.guard` returns a C++ function for each of the library's, which calls it and returns its own
+error for an exception; the functions that read and free errors recognise these. Without the core,
+or with one built without a C++ compiler, functions are called as they are.
 """
 
 from __future__ import annotations

@@ -346,7 +346,7 @@ class Table(Replies):
             self.log_failure(name, left)
 
     def get_hot_slot(self, name: str) -> Slot:
-        """Returns a function whose error is a number, 0 for none: saves 60 ns a call."""
+        """Returns a function whose error is a number, 0 for success: saves 60 ns a call."""
         function = self.slots[name]
         if not isinstance(function, ffi.CData):
             return function

@@ -167,13 +167,13 @@ class Library(Table):
 
 
 def _is_free_function(name: str) -> bool:
-    """Whether a function destroys a handle, or tells why that failed."""
+    """Whether a function destroys a handle, or explains why that failed."""
     return name in DESTROYS or name.startswith("Error_")
 
 
-# NODELETE because a library whose threads or exit handlers outlive dlclose crashes the
-# interpreter (SIGSEGV; https://github.com/openssl/openssl/issues/653 shows one way to it), and
-# LOCAL so that two versions do not share symbols.
+# NODELETE because a library whose threads or exit handlers outlive dlclose crashes the interpreter
+# (SIGSEGV; https://github.com/openssl/openssl/issues/653 shows an example), and LOCAL so that two
+# versions do not share symbols.
 _FLAGS = ffi.RTLD_NOW | ffi.RTLD_LOCAL | getattr(ffi, "RTLD_NODELETE", os.RTLD_NODELETE)
 
 # Process-wide: the dynamic linker loads a path once in a process.

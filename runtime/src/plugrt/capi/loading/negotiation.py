@@ -75,9 +75,9 @@ class Ways:
     def take(self, operation: str, key: Hashable, *ways: Callable[[], T] | None) -> T:
         """Returns the result of the first way that works; ``ways`` are in the order of `WAYS`.
 
-        None stands for a way that these arguments do not have. Raises the first `Unimplemented`
-        if every way raises one; other errors pass at once. The last way is tried each time: it may
-        need what one program has and another lacks.
+        None means that these arguments do not support a way. Raises the first `Unimplemented` if
+        every way raises one; other errors propagate at once. The last way is tried each time:
+        whether it works may depend on the program.
         """
         names, messages = WAYS[operation], []
         for name, way in zip(names, ways, strict=True):

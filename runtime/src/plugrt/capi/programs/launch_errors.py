@@ -155,9 +155,9 @@ class LaunchErrors:
         arguments: Sequence[Shards],
         kept: Collection[int] = (),
     ) -> Exception:
-        """Returns the exception of a launch that gave NULL for a result.
+        """Returns the exception of a launch that returned NULL for a result.
 
-        It was made all the same, and took what is donated.
+        The launch took place nevertheless, and consumed the donated arguments.
         """
         found = self._faults.missing_result(launch_args, self._specs)
         if self._donation:

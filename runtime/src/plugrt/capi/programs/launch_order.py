@@ -60,8 +60,8 @@ class PartByPart:
     ) -> object:
         """Launches the parts, and returns the library's error, NULL for none.
 
-        None where the library launches no single part: nothing was launched. After an error
-        nothing is left of the parts that were.
+        Returns None if the library cannot launch single parts: nothing was launched. After an
+        error, the results of launched parts are deleted.
         """
         args = launch_args.args
         before = args.num_devices, args.argument_lists, args.output_lists
@@ -143,7 +143,7 @@ def are_independent(hlo: str | bytes, *, numbered: bool = False) -> bool:
     """Whether the parts of an optimised program can run at any time, in any order.
 
     It is HLO's text, or the bytes of an ``HloModuleProto``. With ``numbered``, a part that is
-    launched by itself still knows its number among the replicas and partitions.
+    launched separately still has its replica and partition number.
     """
     in_text, in_proto = _TOGETHER[numbered]
     return (in_text.search(hlo) if isinstance(hlo, str) else in_proto.search(hlo)) is None

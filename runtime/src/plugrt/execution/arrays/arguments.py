@@ -99,7 +99,7 @@ def _read(x: object, explain: Callable[[int], str], i: int) -> tuple[object, Ava
         if x._shards is None and x.is_deleted():
             raise DeletedBuffer(f"{explain(i)}: {x._deleted_message()}")
         return x, x._aval
-    if isinstance(x, Array):  # a tracer, which `host_array` would ask for its values
+    if isinstance(x, Array):  # a tracer, whose values `host_array` would read
         x._live()
         raise NotAnArray(f"{explain(i)} is traced, and has no values yet: {x!r:.80}")
     if (plain := python_scalar(x)) is not None:

@@ -101,9 +101,9 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
     raises the error of the computation if that failed.
     """
 
-    # Of the arrays that hold the same buffers (see `sharers`); not set where there are none.
-    # `_is_alone` is: whether an assignment made the buffers, and nobody has asked for them since.
-    # `_assignment` is, while one writes to the buffers.
+    # State of arrays that share buffers (see `sharers`); not set without sharers. `_is_alone` is an
+    # exception: it records that an assignment made the buffers and no other code has read them
+    # since. `_assignment` is set while one writes to the buffers.
     __slots__ = ("__weakref__", "_assignment", "_is_alone", "_lives", "_sharers")
 
     __array_priority__ = 100  # a NumPy array as the left operand defers to this class
@@ -182,7 +182,7 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
 
     @property
     def committed(self) -> bool:
-        """Whether the array must stay where it is (`device_put` to a device was asked for)."""
+        """Whether the array must stay on its device (`device_put` to a device was called)."""
         return self._aval.committed
 
     @property

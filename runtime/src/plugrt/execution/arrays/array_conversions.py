@@ -104,15 +104,14 @@ class Conversions(Methods):
     ) -> Any:
         """Returns a DLPack capsule that shares the memory of an array on one device.
 
-        With ``copy`` it shares nothing. ``dl_device`` may be where the data are, or the CPU
-        ``(1, 0)``; `BufferError` for another one, or where a copy is needed and forbidden.
-        Shared memory comes in a capsule of before 1.0, which every ``max_version`` allows; a copy
-        in host memory in the newest one that NumPy makes.
-        On a GPU the contents are there for work on ``stream``, as the array API standard numbers
-        streams: the host waits for them, or with a handle above 2 that stream, or with -1 nobody
-        (for a copy the host).
-        `ArgumentError` for a value that the standard lacks; in host memory it is None, or -1.
-        A consumer synchronises before it drops the last reference while its own work still runs.
+        With ``copy`` it shares nothing. ``dl_device`` may be the data's device, or the CPU ``(1,
+        0)``; raises `BufferError` for another one, or if a copy is needed and forbidden. Shared
+        memory is exported in a capsule from before DLPack 1.0, which every ``max_version`` allows;
+        a copy in host memory in the newest one that NumPy makes. On a GPU the contents are there
+        for work on ``stream``, as the array API standard numbers streams: the host waits for them,
+        or with a handle above 2 that stream, or with -1 nobody (for a copy the host).
+        `ArgumentError` for a value that the standard lacks; in host memory it is None, or -1. A
+        consumer synchronises before it drops the last reference while its own work still runs.
         """
         here = self.__dlpack_device__()
         stream = dlpack_types.require_stream(stream, here[0])

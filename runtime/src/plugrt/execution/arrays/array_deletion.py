@@ -82,7 +82,7 @@ class Deletable(Contents):
         return held
 
     def _settled(self) -> Any:
-        """Returns the buffers when no assignment is writing to them; None if there are none."""
+        """Returns the buffers once no assignment writes to them; None if there are none."""
         with sharers.lock:
             self._await_assignment()
             return self._shards
@@ -150,7 +150,7 @@ class Deletable(Contents):
         with sharers.lock:
             tie_parts(self, parts)
         if self._shards is not held and self._settled() is None:
-            # Another thread has ended it, which did not know of these.
+            # Another thread has deleted it, without knowing these parts.
             raise DeletedBuffer(self._deleted_message())
 
     def _replace(self, held: object, new: Deletable) -> bool:
@@ -188,7 +188,7 @@ class Deletable(Contents):
             if lent is None or self._shards is not lent or not getattr(self, "_is_alone", False):
                 return False
             self._assignment = Assignment(sys._getframe(1), taker, made)
-            self._shards = None  # first, so that nobody begins to use them
+            self._shards = None  # first, so that no other thread begins to use them
             if core is not None:
                 core.forget_result(lent)
             read = self._extra is not None or self._is_viewed or hasattr(self, "_lives")

@@ -84,7 +84,7 @@ def share_parts(made: Array, array: Array, held: object) -> Array:
 
 
 def join_parts(made: Array, parts: Sequence[Array], held: Sequence[object]) -> Array:
-    """Returns ``made``, whose buffers are those that ``parts`` had, ``held``: it ends with each.
+    """Returns ``made`` over the buffers ``held`` of ``parts``; deleting a part deletes it.
 
     Raises:
         DeletedBuffer: one of them was deleted or donated since, perhaps by another thread.
@@ -129,9 +129,9 @@ def array_of_shards(
 
 
 def change_layout(x: Array, layout: Layout | None) -> Array:
-    """Returns ``x`` with each part in a layout; itself if they lie so.
+    """Returns ``x`` with each part in a layout; itself if they have it.
 
-    ``layout`` is one other than the default, None the default.
+    ``layout`` None is the default.
     """
     old = x._aval
     if old.layout == layout or (layout and old.layout and layout.is_met_by(old.layout)):

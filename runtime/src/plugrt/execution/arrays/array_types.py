@@ -63,9 +63,9 @@ def has_protocol(x: object) -> bool:
 
 
 def represent(x: Any, name: str) -> Any:
-    """Returns the array or number that an object of such a class stands for, also a traced one.
+    """Converts an object of such a class to an array or a number, also a traced one.
 
-    Raises `NotAnArray` with ``name`` for a converter that gives something else.
+    Raises `NotAnArray` with ``name`` if the converter returns any other object.
     """
     cls = type(x)
     to_array = next((_converters[base] for base in cls.__mro__ if base in _converters), None)
@@ -79,10 +79,10 @@ def represent(x: Any, name: str) -> Any:
 
 
 def convert(x: Any, name: str) -> npt.NDArray[Any] | None:
-    """Returns the host array that an object stands for; None where it is no array.
+    """Converts an object to a host array; returns None if it is no array.
 
     Of a registered class, else of one with ``__jax_array__``, ``__array__`` or ``__dlpack__``.
-    Raises `NotAnArray` with ``name`` for a converter that gives something else.
+    Raises `NotAnArray` with ``name`` if the converter returns any other object.
     """
     if is_registered(x):
         return np.asarray(represent(x, name))

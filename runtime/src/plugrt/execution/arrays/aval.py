@@ -54,7 +54,7 @@ class Aval(AvalBase):
     opener: Callable[[object], Shards] | None
     # `HeldForm.open`, for arrays that hold another object than `Shards`.
     reader: object
-    # A `core.FunctionReader` once the opener is there: the core reads arrays with it.
+    # A `core.FunctionReader` once the opener is known: the core reads arrays with it.
     waiter: object
     # A `core.ShardsWait`: the core waits with it, if not with functions of a library.
 
@@ -207,7 +207,7 @@ def _class(dtype: np.dtype[np.generic]) -> type[Aval]:
 def intern_host_aval(
     shape: tuple[int, ...], dtype: np.dtype[np.generic], weak: bool = False
 ) -> Aval:
-    """Returns the one `Aval` of host values of this type. It is asked for at each call.
+    """Returns the one `Aval` of host values of this type. Called at each call.
 
     A weak one without dimensions is a Python number: a float or complex number has the default
     dtype, which `parameter_types` widens where the program computes in 64 bits.

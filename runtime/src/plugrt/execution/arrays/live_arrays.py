@@ -36,8 +36,8 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 def drop_views() -> None:
     """Drops the contents that arrays keep on the host: views of their buffers, most often.
 
-    Views that the program has of the same memory stay valid. Of memory that the compiled core keeps
-    lent an array tells nothing.
+    Views that the program has of the same memory stay valid. Does not cover memory that the
+    compiled core lends.
     """
     arrays = [thing for thing in gc.get_objects() if type(thing) is Array]
     for array in arrays:

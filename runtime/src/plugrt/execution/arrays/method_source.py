@@ -1,7 +1,7 @@
 """The provider of the operators and methods of arrays, set by `plugrt` itself.
 
-They are in `plugrt.array_api`, which depends on this package. This module imports nothing, so that
-it adds next to nothing to the time of ``import plugrt``.
+They are in `plugrt.array_api`, which depends on this package. This module imports nothing, so it
+adds almost nothing to the time of ``import plugrt``.
 """
 
 from __future__ import annotations

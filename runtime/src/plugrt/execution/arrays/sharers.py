@@ -173,7 +173,7 @@ def find_sharers(array: Array) -> tuple[Sequence[Array], bool]:
     The array itself may have lost its own already.
     """
     sharers = None if array.__weakref__ is None else getattr(array, "_sharers", None)
-    if sharers is None:  # those that share are referred to weakly, which is asked at less cost
+    if sharers is None:  # sharers are referred to weakly, which is cheaper to test
         return (), False
     lives = {*getattr(array, "_lives", ())}
     here = array._aval.sharding.device_set
@@ -190,7 +190,7 @@ def find_sharers(array: Array) -> tuple[Sequence[Array], bool]:
 
 
 def keep_ended(array: Array, loss: object) -> None:
-    """Has those that ended with an array, by the same loss, not be given back, either."""
+    """Makes arrays that were deleted with an array, for the same reason, stay deleted, too."""
     lives = {*getattr(array, "_lives", ())}
     for other in _others(array, getattr(array, "_sharers", ())):
         if other._extra is loss and not lives.isdisjoint(getattr(other, "_lives", ())):

@@ -65,7 +65,7 @@ class CacheEntry:
         return executable
 
     def store(self, executable: LoadedExecutable, seconds: float) -> None:
-        """Stores an executable that took ``seconds`` to compile, if the settings' minima are met.
+        """Stores an executable after a compilation of ``seconds``, if the settings' minima are met.
 
         Nothing is written to a folder that `load` refused: one warning per fault.
         """
@@ -141,7 +141,7 @@ def _fault(what: str, error: Exception) -> None:
 # matching header, so the folder must belong to the user alone.
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """``seconds`` is how long the program took to compile."""
+    """``seconds`` is the compilation time of the program."""
 
     facts: Facts
     seconds: float
@@ -155,7 +155,7 @@ _ENTRY = SealedFormat(
 def encode_entry(body: bytes, facts: Facts, seconds: float = 0.0) -> bytes:
     """Returns an entry: a header with these facts, then the backend's bytes.
 
-    ``seconds`` is how long the program took to compile.
+    ``seconds`` is the compilation time of the program.
     """
     return _ENTRY.write(_Header(facts, seconds), body)
 

@@ -75,9 +75,9 @@ def compile_program(
 ) -> LoadedExecutable:
     """Returns the program compiled and loaded by ``client``, or loaded from the persistent cache.
 
-    Says so in the log at WARNING under ``config.log_compiles`` (else DEBUG), and tells
-    `plugrt.monitoring` how long it took. Rewriters see the program first (`rewrite_program`).
-    Raises the backend's `PjrtError`.
+    Logs it at WARNING under ``config.log_compiles`` (else DEBUG), and reports the duration to
+    `plugrt.monitoring`. Rewriters see the program first (`rewrite_program`). Raises the backend's
+    `PjrtError`.
     """
     finish_pending()
     program = compute_narrow_types(rewrite_program(program, client), client, options)

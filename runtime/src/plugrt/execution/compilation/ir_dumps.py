@@ -33,7 +33,7 @@ def dump_program(program: Program) -> None:
 
 
 def dump_executable(name: str, executable: Executable) -> None:
-    """Writes what a backend made of a program, if that is asked for, as `dump_program` does."""
+    """Writes the program that a backend compiled, if requested, like `dump_program`."""
     from plugrt.stablehlo.hlo import optimized_text
 
     _write(name, "optimized", ".txt", lambda: optimized_text(executable).encode())

@@ -86,8 +86,8 @@ class BlockingLaunches:
     ) -> Any:
         """Launches a program on one device that blocks no other.
 
-        It has a place in the device's queue for as long as its arguments are not there. Where there
-        is no free slot they are awaited, so that it waits for nothing else.
+        It occupies a place in the device's queue until its arguments are ready. If there is no free
+        place, waits for the arguments first.
         """
         if not self.check_nested(devices):
             with self._lock:
@@ -181,7 +181,7 @@ class BlockingLaunches:
                 raise _refusal(calls, other, devices)
 
     def _require_room(self) -> None:
-        """Waits until a device's queue has a place left, beside those that the bound allows."""
+        """Waits until a device's queue has a free place, beside those that the bound allows."""
         deadline = 0.0
         while self._is_bounded and len(self.calling) >= 3 * self.bound:
             now = time.monotonic()

@@ -73,11 +73,11 @@ class CallingLaunch:
         return self.wait is not ended and (self.is_remembered or self.making.locked())
 
     def is_ready(self) -> bool:
-        """Whether it is known to have ended; else only waiting tells."""
+        """Whether it is known to have ended; otherwise only waiting can show it."""
         return self.wait is ended
 
     def finish(self) -> None:
-        """Waits for its end, and tells; it has been made."""
+        """Waits for its end, and reports it; it was launched."""
         wait = self.wait
         if wait is not None:
             wait()

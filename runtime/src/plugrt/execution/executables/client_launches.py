@@ -51,7 +51,7 @@ def _forget_all() -> None:
 
 
 def _await_all() -> None:
-    """Awaits what is under way, as a client that is closed can call nobody back; forgets the rest.
+    """Awaits running launches, since a closed client cannot call back; drops the rest.
 
     The launches in a queue refer to their client, which would live as long as they are in it.
     """

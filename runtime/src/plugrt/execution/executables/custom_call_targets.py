@@ -104,7 +104,7 @@ class WatchedHandler(WatchedFunction):
 
 
 def register_target(target: str, handler: Handler | int | HandlerStages, platform: str) -> None:
-    """Makes a function the handler of custom calls to ``target`` on a platform, for good.
+    """Registers a function as the handler of custom calls to ``target`` on a platform, permanently.
 
     A second time with an equal one does nothing; raises `AlreadyExists` for another one.
     """
@@ -121,7 +121,7 @@ def register_target(target: str, handler: Handler | int | HandlerStages, platfor
 
 
 def register_type(name: str, type_id: int, type_info: int | None, platform: str) -> None:
-    """Makes a type of handlers' states known on a platform, for good, by its addresses.
+    """Registers a type of handlers' states on a platform, permanently, by its addresses.
 
     A second time with equal ones does nothing; raises `AlreadyExists` for others.
     """
@@ -237,7 +237,8 @@ def explain_refusal(error: PjrtError) -> PjrtError:
     )
 
 
-# A name within a longer one is none: a program that calls ``scale_10`` does not call ``scale_1``.
+# A name inside a longer one does not count: a program that calls ``scale_10`` does not call
+# ``scale_1``.
 _SYMBOL = rb"[\w$.-]"
 
 

@@ -131,7 +131,7 @@ class _TrackedExecutable(WrappedExecutable):
         return results, launch.finish
 
     def _remember(self, wait: Callable[[], object]) -> None:
-        """Keeps a launch that nobody waits for any more, until it has ended."""
+        """Keeps a launch that no caller waits for any more, until it has ended."""
         launch = CallingLaunch(self._launches, self._functions, self._devices, self.program)
         with launch.making:
             self._launches.calling.append(launch)
@@ -157,9 +157,7 @@ LaunchWithWait = Callable[[Sequence[Shards], ExecuteOptions | None], Launched]
 LEFT_AFTER = 20.0
 """Seconds after a failure for which a call waits until the other parts end."""
 _OWN_LAUNCH = 10.0
-"""Seconds for which a callback waits for launches of a program: such a launch may itself wait for
-the callback.
-"""
+"""Seconds for which a callback waits for launches of a program: one may wait for it."""
 
 
 class WatchedLaunches:
@@ -286,9 +284,10 @@ def _release(function: WatchedFunction) -> None:
 
 
 def functions_to_watch(loaded: LoadedExecutable, program: Program) -> list[WatchedFunction]:
-    """Returns the Python functions that each part of a program calls by itself, one by one.
+    """Returns the Python functions that each part of a program calls separately.
 
-    Over processes also those that the first one calls for all: the others wait for its results.
+    With several processes also the functions that the first one calls for all: the others wait for
+    its results.
     """
     executable = loaded.executable
     if executable.num_replicas * executable.num_partitions == 1:

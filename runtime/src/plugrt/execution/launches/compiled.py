@@ -106,7 +106,7 @@ class CompiledCall(CompiledBase, CallObject):
         self._types = types
         self._title = title
         self._runners = RunnerCache(self._most_runners)
-        if core is not None:  # a type of the core's does not tell `inspect` how it is called
+        if core is not None:  # `inspect` cannot find the signature of the core's type
             self.__signature__ = inspect.signature(self._call_in_python)
 
     @property

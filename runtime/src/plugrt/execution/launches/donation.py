@@ -213,7 +213,8 @@ def raise_explained(
 def _refuse_deleted(
     error: Exception, values: Sequence[Any], plan: Plan, constants: Sequence[Array]
 ) -> None:
-    # A program that failed while it ran, in a function that it calls say, took what is donated.
+    # A program that failed while it ran, for example in a function that it calls, consumed the
+    # donated arguments.
     refused = isinstance(error, DeletedBuffer)
     for i in plan.needed:
         if i >= len(values) or type(values[i]) is not Array:
@@ -232,10 +233,10 @@ def _refuse_deleted(
 def _refuse_given_back(
     error: Exception, values: Sequence[Any], given: Sequence[object], plan: Plan
 ) -> None:
-    """Refuses an array that had nothing when the launch took it, and has it again.
+    """Refuses an array that had no buffers when the launch began, and has them again.
 
-    Another thread donated it to a launch that failed. What backends say of None in its place may be
-    anything.
+    Another thread donated it to a launch that failed. Backends' errors for None in its place are
+    unspecified.
     """
     for i, held in zip(plan.needed, given, strict=False):
         if held is None:

@@ -78,10 +78,10 @@ class FlatCall:
     def _take(
         cls, read: Sequence[Any], static_nums: Collection[int], static_names: Collection[str]
     ) -> Self | None:
-        """Returns a call that the core has read.
+        """Wraps a call that the core has read.
 
-        None if a container is a leaf to one and not to the other: a tuple of a class that is no
-        named tuple, and classes that are registered with optree for all namespaces.
+        Returns None if a container is a leaf to one and not to the other: a tuple of a class that
+        is no named tuple, and classes that are registered with optree for all namespaces.
         """
         leaves, structure, statics, nodes = read
         opened = []
@@ -132,7 +132,7 @@ class FlatCall:
 
     def rebuild(self, leaves: Iterable[object]) -> tuple[list[Any], dict[str, Any]]:
         """Returns (args, kwargs) of the call with other leaves in the place of the arrays."""
-        # Sorted, since traces are found by structures that do not tell one order from another.
+        # Sorted, since traces are found by structures that do not depend on the order.
         args, kwargs = pytrees.sort_dicts(pytrees.unflatten(self.spec, leaves))
         args = list(args)
         for where, value in self.statics:

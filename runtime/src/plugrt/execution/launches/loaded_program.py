@@ -62,7 +62,7 @@ class LoadedProgram:
         """Returns a function that runs it on arguments of these avals.
 
         It places the arguments, launches, and wraps the results, in this order. With
-        ``keep_donated`` it launches with copies of donated arguments, which stay as they are.
+        ``keep_donated`` it launches with copies of donated arguments, which stay valid.
         """
         plan, constants, fail, make = self.plan, self.constants, self._fail, blank
         donation = self._make_donation() if plan.donated and not keep_donated else None
@@ -170,7 +170,9 @@ class LoadedProgram:
     def _fail(
         self, values: Sequence[object], error: BaseException, taken: Taken, given: Sequence[object]
     ) -> NoReturn:
-        """Gives back what a launch of ``values`` took, and raises what explains the error."""
+        """Restores the arrays that a launch of ``values`` consumed, and raises an error that
+        explains the failure.
+        """
         give_back(taken)
         if isinstance(error, Exception):
             self.explain(values, error, given)

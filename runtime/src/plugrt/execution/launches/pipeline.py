@@ -88,11 +88,11 @@ class Pipeline(Generic[T]):
         rerun: Rerun | None = None,
         is_operation: bool = False,
     ) -> Runner:
-        """Returns the runner that is kept under a key, of calls with arguments of these avals.
+        """Returns the cached runner for a key, for calls with arguments of these avals.
 
-        ``head`` stands for the structure and the static values of the call. Where nothing is kept
-        for it, ``trace`` gives the traced function for the arguments' types and ``place`` its
-        launch. ``what``, ``rerun`` and ``is_operation`` serve the debug checks.
+        ``head`` represents the structure and the static values of the call. If nothing is cached,
+        ``trace`` returns the traced function for the arguments' types and ``place`` its launch.
+        ``what``, ``rerun`` and ``is_operation`` serve the debug checks.
         """
 
         def make() -> Runner:

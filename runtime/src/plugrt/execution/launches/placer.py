@@ -23,7 +23,7 @@ from plugrt.execution.transfers.whole_arrays import move
 from plugrt.interface import Device, Layout, Shards
 
 Placer = Callable[[Sequence[Any]], list[Any]]
-"""Takes the flat arguments of a call and returns the `Shards` of those that the program needs."""
+"""Maps the flat arguments of a call to the `Shards` of those that the program needs."""
 
 _Step = tuple[int, int, Callable[[Any], object]]
 """The position in the result, the argument's number, and the function that makes its shards."""
@@ -78,7 +78,9 @@ def make_placer(
 
 
 def can_put_host_value(launch: Launch, i: int) -> bool:
-    """Whether an argument is put as it is: on one device, in its default memory and layout."""
+    """Whether an argument is put without change: on one device, in its default memory and
+    layout.
+    """
     return launch.is_plain or (
         _plain_device(launch, i) is not None and require_chosen(launch.in_layout(i)) is None
     )

@@ -280,7 +280,7 @@ def _check_results(traced: TracedProgram, launch: Launch) -> None:
 
 
 def _check_asked(asked: AskedShardings, avals: Sequence[Aval], traced: TracedProgram) -> None:
-    """Checks what is asked for on one device.
+    """Checks the requested shardings on one device.
 
     Raises `ShapeError` for a result without the dimensions of its sharding, and `ArgumentMismatch`
     for a committed argument in another memory.

@@ -59,7 +59,7 @@ class PartlyChosen(Unspecified):
         super().__init__(known.memory_kind)
         self.known = known
         self.is_open = is_open
-        """Whether the compiler may divide all dimensions further, also those that are stated."""
+        """Whether the compiler may divide all dimensions further, also the stated ones."""
 
     def with_memory_kind(self, kind: str) -> PartlyChosen:
         return PartlyChosen(self.known.with_memory_kind(kind), self.is_open)
@@ -180,7 +180,7 @@ def _require_whole(
 ) -> None:
     """Raises `Unimplemented` if a device has a part of a result, for a backend that states none.
 
-    How the parts lie cannot be read then.
+    The positions of the parts are unknown then.
     """
     types = executable.output_types
     for output, place in zip(outputs, places, strict=True):
@@ -196,7 +196,7 @@ def _require_whole(
 
 
 def _stated(found: Sequence[bytes], i: int, of: str) -> bytes:
-    if not found or i < 0:  # stated of none, or of no parameter: one that nobody uses
+    if not found or i < 0:  # stated for none, or for no parameter: an unused one
         return WHOLE
     if i >= len(found):
         raise InvalidReply(

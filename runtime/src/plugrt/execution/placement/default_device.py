@@ -16,7 +16,7 @@ backends.on_clear(_defaults.clear)
 def default_device() -> Device:
     """Returns the device for data without a placement: ``config.default_device``, or the first."""
     token = config.token()
-    found = _defaults.get(token)  # asked for each argument that is not an array
+    found = _defaults.get(token)  # looked up for each argument that is not an array
     if found is None:
         found = _find_default(token.settings["default_device"])
         _defaults.keep(token, found)

@@ -51,10 +51,10 @@ def part_type(sharding: Sharding, whole: TensorType) -> TensorType:
 def make_concrete(
     layout: AnyLayout, launch: Launch, sharding: Sharding, whole: TensorType
 ) -> AnyLayout:
-    """Returns a layout that is asked for of an array as launches have it: None for the default.
+    """Converts a requested layout to the form of launches: None for the default.
 
     Raises `InvalidArgument` for one of another rank, and `Unimplemented` for one that the backend
-    lacks, and for any but AUTO where no devices are known.
+    lacks, and for any but AUTO if no devices are known.
     """
     if isinstance(layout, AutoLayout):
         for device in launch.devices[:1]:
@@ -73,9 +73,10 @@ def make_concrete(
 def lay_out_results(
     launch: Launch, asked: Sequence[AnyLayout], output_types: Sequence[TensorType]
 ) -> Launch:
-    """Returns the launch with the layouts that are asked for of its results.
+    """Returns the launch with the requested layouts of its results.
 
-    Raises `ShapeError` for a sharding that does not divide a result; else as `make_concrete`.
+    Raises `ShapeError` for a sharding that does not divide a result; other errors as for
+    `make_concrete`.
     """
     if not any(asked):
         return replace(launch, out_layouts=())
@@ -94,10 +95,10 @@ def settle_layouts(
     output_types: Sequence[TensorType],
     loaded: LoadedExecutable | None,
 ) -> Launch:
-    """Returns the launch, whose shardings are known, with the layouts that its program has.
+    """Returns a launch with known shardings with the layouts of its program.
 
-    Those that were left to the compiler are read back. Raises `InvalidReply` where a layout was
-    asked for and is not what the compiler gave.
+    Layouts that were left to the compiler are read back. Raises `InvalidReply` if the compiler gave
+    another layout than requested.
     """
     if loaded is None or not launch.names_layouts:
         return launch

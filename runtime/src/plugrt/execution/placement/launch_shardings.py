@@ -77,7 +77,7 @@ class AskedShardings:
     def check_arguments(
         self, avals: Sequence[Aval], needed: Container[int], describe: Callable[[int], str]
     ) -> None:
-        """Checks shapes, and where the arguments lie that are not ``needed``.
+        """Checks shapes, and the shardings of arguments that are not ``needed``.
 
         Raises `ShapeError` and `ArgumentMismatch`.
         """
@@ -91,9 +91,9 @@ class AskedShardings:
                 raise refuse_placed(lies, asked, partial(describe, i))
 
     def is_moved(self, i: int, aval: Aval) -> bool:
-        """Whether argument ``i`` is moved to where it is asked for.
+        """Whether argument ``i`` is moved to the requested devices.
 
-        It is divided alike already, in memory of the same kind.
+        It has the same division already, in memory of the same kind.
         """
         asked = None if self.from_program else self.arguments[i]
         if asked is None or isinstance(asked, AUTO) or is_abstract(asked) or not is_placed(aval):
@@ -249,7 +249,7 @@ def _argument_sharding(
     firm: bool,
     describe: Callable[[], str],
 ) -> Sharding | None:
-    """Returns the sharding of an argument that is asked for, or that it has; else None."""
+    """Returns the requested or the own sharding of an argument; else None."""
     lies = _place_of(aval, devices)
     if asked is None or (lies is not None and not firm):
         return lies
@@ -275,7 +275,7 @@ def _place_of(aval: Aval | None, devices: tuple[Device, ...]) -> Sharding | None
 
 
 def aval_over(aval: Aval, devices: Sequence[Device]) -> Aval:
-    """Returns an aval over an `AbstractMesh` over these devices, any other as it is."""
+    """Returns an aval over an `AbstractMesh` over these devices, any other unchanged."""
     if not is_abstract(aval.sharding):
         return aval
     sharding = over_devices(aval.sharding, devices)

@@ -53,7 +53,7 @@ class Plan:
 
     @cached_property
     def needed(self) -> tuple[int, ...]:
-        """The arguments that have to be on the devices: those kept, then those passed through."""
+        """The arguments that must be on the devices: those kept, then those passed through."""
         return tuple(dict.fromkeys((*self.kept, *self.passed)))
 
     def describe(self, i: int) -> str:

@@ -60,7 +60,7 @@ def explain_refusal(plan: Plan, launch: Launch) -> Iterator[None]:
         asked = _find_asked(plan, launch)
         if not asked:
             raise
-        # Here: programs of StableHLO are compiled without jaxlib, too, and ask for no memory.
+        # Here: StableHLO programs are compiled without jaxlib, too, if they request no memory.
         from plugrt.stablehlo.entry_attributes import PLACE
 
         if PLACE not in error.message:
@@ -69,7 +69,7 @@ def explain_refusal(plan: Plan, launch: Launch) -> Iterator[None]:
 
 
 def check_memories(plan: Plan, launch: Launch, loaded: LoadedExecutable) -> None:
-    """Raises `Unimplemented` where a result is not in the memory that was asked for."""
+    """Raises `Unimplemented` if a result is not in the requested memory."""
     asked = _find_asked(plan, launch)
     if not asked:
         return

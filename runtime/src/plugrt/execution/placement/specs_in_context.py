@@ -1,4 +1,4 @@
-"""`name_in_context`: a `PartitionSpec` by itself, of the mesh in the context."""
+"""`name_in_context`: resolves a bare `PartitionSpec` over the mesh in the context."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from plugrt.execution.shardings.partition_spec import PartitionSpec
 
 
 def name_in_context(target: object, what: str) -> Any:
-    """Returns the `NamedSharding` of a spec over the mesh in the context, anything else as it is.
+    """Returns the `NamedSharding` of a spec over the mesh in the context; others unchanged.
 
-    ``what`` says where the spec was given. Raises `InvalidArgument` where there is no mesh, and for
-    an axis that it lacks.
+    ``what`` names the argument. Raises `InvalidArgument` if there is no mesh, and for an axis that
+    it lacks.
     """
     if not isinstance(target, PartitionSpec):
         return target

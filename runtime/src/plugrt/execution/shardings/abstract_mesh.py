@@ -199,7 +199,7 @@ class AbstractMesh:
 
 
 def _read_axis_types(given: object, names: tuple[AxisName, ...]) -> tuple[AxisType, ...]:
-    """Returns a type for each axis; one alone stands for a tuple of one."""
+    """Returns a type for each axis; a single type means a tuple of one."""
     if given is None:
         return (AxisType.Auto,) * len(names)
     types = given if isinstance(given, tuple) else (given,)

@@ -124,7 +124,7 @@ class Mesh(AbstractMesh, Scope):
     def local_mesh(self) -> Mesh:
         """The part of the mesh that has the devices of this process.
 
-        Raises `InvalidArgument` where they are no contiguous box of the mesh, or there are none.
+        Raises `InvalidArgument` if they are no contiguous box of the mesh, or if there are none.
         """
         if self.empty:
             return self

@@ -11,9 +11,9 @@ from plugrt.settings.declarations import config
 
 @dataclass(frozen=True, slots=True)
 class MeshContext:
-    """The mesh that a `PartitionSpec` by itself means, and the one whose devices programs run on.
+    """The mesh of bare `PartitionSpec`s, and the mesh whose devices run programs.
 
-    Both are the same within `plugrt.set_mesh`; ``with mesh:`` changes the first alone.
+    Both are the same within `plugrt.set_mesh`; ``with mesh:`` changes only the first.
     """
 
     specs: AbstractMesh | None = None

@@ -226,7 +226,7 @@ def is_abstract(sharding: object) -> TypeGuard[NamedSharding]:
 
 
 def over_devices(sharding: Sharding, devices: Sequence[Device]) -> Sharding:
-    """Returns a sharding over an `AbstractMesh` over these devices, any other as it is."""
+    """Returns a sharding over an `AbstractMesh` over these devices, any other unchanged."""
     if not is_abstract(sharding):
         return sharding
     mesh = make_mesh(*sharding.mesh._parts, devices=devices)

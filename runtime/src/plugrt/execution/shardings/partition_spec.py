@@ -151,7 +151,7 @@ class PartitionSpec:
             )
 
     def index(self, entry: object) -> int:
-        """Returns the first dimension with this entry; raises ValueError where there is none."""
+        """Returns the first dimension with this entry; raises ValueError if there is none."""
         return self._entries.index(_read_entry(entry))
 
     def count(self, entry: object) -> int:
@@ -187,7 +187,9 @@ def _rebuild(entries: tuple[Entry, ...], unreduced: Set[str], reduced: Set[str])
 
 
 def _read_entry(entry: object) -> Entry:
-    """Returns an entry as it is kept: a tuple of one axis is that axis, an empty one None."""
+    """Returns the canonical form of an entry: a tuple of one axis is that axis, an empty one
+    None.
+    """
     if isinstance(entry, tuple | list):
         names = tuple(map(_read_name, entry))
         return None if not names else names[0] if len(names) == 1 else names

@@ -218,7 +218,7 @@ class SingleDeviceSharding(Sharding):
         if memory_kind is None:  # the usual case, wherever data are put: one plain look-up
             try:
                 alive = _DEFAULT.get(device, _return_none)()
-            except TypeError:  # it cannot be hashed, so that it is no device
+            except TypeError:  # it cannot be hashed, so it is no device
                 alive = None
             if alive is not None:
                 return alive

@@ -26,7 +26,7 @@ _exchanges: BoundedCache[_Key, tuple[Exchange | None]] = BoundedCache(512)
 
 
 def exchange(x: Array, sharding: Sharding, *, share: bool = True) -> list[Buffer] | None:
-    """Returns the buffers of ``x`` as ``sharding`` wants them, one for each device of this process.
+    """Returns the buffers of ``x`` for ``sharding``, one for each device of this process.
 
     With ``share``, those that are where they are needed are the same. Where parts have to be taken
     out of others or put together, that is done by programs on the devices, which are compiled once
@@ -55,7 +55,7 @@ def has_own_buffers(x: Array, sharding: Sharding) -> bool:
 
 
 def moved_bytes(x: Array, sharding: Sharding) -> int | None:
-    """Returns how many bytes of an array go between devices for a sharding; None if not so."""
+    """Returns how many bytes an exchange moves between devices; None if there is no exchange."""
     found = _find_exchange(x, sharding)
     return None if found is None else found.moved_bytes
 

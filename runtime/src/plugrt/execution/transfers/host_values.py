@@ -28,7 +28,7 @@ _beside: BoundedCache[object, Array] = BoundedCache(512)
 
 
 def as_array(x: object, name: str) -> Array:
-    """Returns an array as it is, and a host value as an array on the default device, uncommitted.
+    """Returns an array unchanged, and a host value as an uncommitted array on the default device.
 
     Raises `NotAnArray`, `UnsupportedDtype`, `DeletedBuffer` or `LeakedTracer` with ``name``.
     """

@@ -170,8 +170,8 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
     """Returns arrays over a mesh of all processes; each process gives its part.
 
     ``local_inputs`` is a pytree of host data or of arrays of this process, ``pspecs`` a pytree
-    prefix of it, of `PartitionSpec`. A dimension becomes as many times longer as processes divide
-    it; the other dimensions have the same data in all of them. Arrays with parts in several
+    prefix of it, of `PartitionSpec`. A dimension is multiplied by the number of processes that
+    divide it; the other dimensions have the same data in all of them. Arrays with parts in several
     processes stay as they are. The devices of each process are a contiguous part of the mesh. As
     ``jax.experimental.multihost_utils.host_local_array_to_global_array``, for eager calls; in
     functions that are traced, arrays are over the mesh already. Raises `ArgumentTypeError` for
@@ -197,9 +197,9 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
     """Returns the part that this process has of arrays over a mesh of all processes.
 
-    Undoes `host_local_array_to_global_array`: the results are arrays over the part of the mesh
-    that has the devices of this process. Arrays that are divided otherwise than ``pspecs`` say are
-    divided so first. Arrays of this process alone stay as they are. As
+    Undoes `host_local_array_to_global_array`: the results are arrays over the part of the mesh that
+    has the devices of this process. Arrays with another sharding than ``pspecs`` are resharded
+    first. Arrays of this process alone stay as they are. As
     ``jax.experimental.multihost_utils.global_array_to_host_local_array``. Raises as
     `host_local_array_to_global_array` does.
 

@@ -127,7 +127,7 @@ def device_put(
 
 
 def _check_puts(x: object, device: object) -> None:
-    """Has the transfer guard look at what `device_put` is asked for."""
+    """Applies the transfer guard to the arguments of `device_put`."""
     leaves = pytrees.flatten(x)[0]
     targets = spread(device, x, len(leaves), "device", is_target)
     for leaf, target in zip(leaves, targets, strict=True):
@@ -156,9 +156,9 @@ def device_get(x: object) -> Any: ...
 def device_get(x: object) -> Any:
     """Returns a pytree with every array in it as a NumPy array (read-only where not copied).
 
-    All copies to the host are begun before the first is waited for. Other leaves with
-    ``__array__`` become NumPy arrays, too, such as NumPy's scalars; the rest stay as they are, and
-    so do random keys, as in JAX.
+    All copies to the host begin before it waits for the first. Other leaves with ``__array__``
+    become NumPy arrays, too, such as NumPy's scalars; other leaves and random keys stay unchanged,
+    as in JAX.
 
     Raises the error of a computation that failed to make one.
 
@@ -188,9 +188,9 @@ def _get(x: object) -> Any:
 
 
 def block_until_ready(x: T) -> T:
-    """Waits until every array in a pytree is there, and returns the pytree.
+    """Waits until every array in a pytree is ready, and returns the pytree.
 
-    Raises the error of a computation that failed to make one. Other leaves are passed over.
+    Raises the error of a computation that failed to make one. Ignores other leaves.
 
     >>> plugrt.block_until_ready(xp.asarray([1, 2]))
     Array([1, 2], dtype=int32)

@@ -50,7 +50,7 @@ _lift: Callable[[object], Any] | None = None
 
 
 def set_lift(lift: Callable[[object], Any]) -> None:
-    """Sets the function that makes a tracer of a value, and returns None where nothing is traced.
+    """Sets the function that makes a tracer of a value, or returns None outside of traces.
 
     This package does not import those that trace.
     """

@@ -93,7 +93,7 @@ IsLeaf = Callable[[Any], bool] | None
 def sort_keys(keys: Iterable[object]) -> list[Any]:
     """Returns the keys of a dict in the order of pytrees, as optree sorts them.
 
-    By their classes where they have no order, and as they are where that does not suffice.
+    Sorts by classes if the keys have no order, and keeps their order if that fails, too.
     """
     ordered = [*keys]
     try:
@@ -111,9 +111,11 @@ def order_keys(keys: Sequence[object]) -> list[int]:
 
 
 def sort_items(given: dict[Any, object]) -> tuple[list[Any], list[Any]]:
-    """Returns the keys and the values of a dict that nobody else has, in the order of pytrees."""
+    """Returns the keys and the values of a dict without other references, in the order of
+    pytrees.
+    """
     keys = sort_keys(given)
-    values = {id(key): value for key, value in given.items()}  # hashes are not asked for
+    values = {id(key): value for key, value in given.items()}  # does not need hashes
     return keys, [values[id(key)] for key in keys]
 
 
@@ -128,10 +130,10 @@ registered: dict[type, Opener] = {
     defaultdict: _open_default_dict,
     deque: lambda x: ([*x], x.maxlen),
 }
-"""What opens the containers of each class: its `register_node` function, or names of attributes.
+"""Opens containers by class: a `register_node` function, or names of attributes.
 
-Those are the fields of a dataclass that are children, and those that are metadata. The core in C
-opens containers so; Python does it with `open_node`.
+The names are a dataclass's fields that are children, and those that are metadata. The core in C
+opens containers with these; Python does it with `open_node`.
 """
 _COPIED = (OrderedDict, defaultdict, deque)
 LEAF: PyTreeSpec = optree.treespec_leaf(namespace=NAMESPACE)
@@ -228,8 +230,7 @@ def structure_of_keys(keys: Sequence[object]) -> PyTreeSpec:
 def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
     """Returns the leaves of a pytree and its structure. None is a container without leaves.
 
-    ``is_leaf(x)`` may say that a container is to be a leaf, here and below. As
-    ``jax.tree.flatten``.
+    ``is_leaf(x)`` may declare a container a leaf, here and below. As ``jax.tree.flatten``.
 
     Raises `ArgumentTypeError` for an ``is_leaf`` that is no function.
     """
@@ -418,8 +419,8 @@ def register_dataclass(
 ) -> type[T]:
     """Makes a dataclass a pytree container: ``data_fields`` are children, ``meta_fields`` static.
 
-    As ``jax.tree_util.register_dataclass``; with no fields named, all but ``meta_fields`` are
-    data. A class that is no dataclass has the attributes that are named. Can be used as a class
+    As ``jax.tree_util.register_dataclass``; with no fields named, all but ``meta_fields`` are data.
+    For a class that is no dataclass, the named attributes are used. Can be used as a class
     decorator.
 
     Raises `ArgumentTypeError` for a class that is no dataclass without ``data_fields``, and

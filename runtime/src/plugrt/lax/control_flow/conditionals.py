@@ -44,13 +44,13 @@ def cond(
     *operands: object,
     operand: object = _ABSENT,
 ) -> Any:
-    """Returns ``true_fun(*operands)`` if ``pred`` holds, else ``false_fun(*operands)``.
+    """Returns ``true_fun(*operands)`` if ``pred`` is true, else ``false_fun(*operands)``.
 
-    ``pred`` is a scalar, a number meaning whether it is not 0. Both functions are traced, one runs;
-    they return the same structure, shapes and dtypes. Raises `ShapeError` for a ``pred`` that is no
-    scalar, and `StructureError`, `ShapeError` or `DtypeError` where the results of the functions
-    differ. As ``jax.lax.cond``, but that a result is weakly typed where both functions give it so
-    (JAX: where ``false_fun`` does).
+    ``pred`` is a scalar; a nonzero number is true. Both functions are traced, one runs; they return
+    the same structure, shapes and dtypes. Raises `ShapeError` for a ``pred`` that is no scalar, and
+    `StructureError`, `ShapeError` or `DtypeError` where the results of the functions differ. As
+    ``jax.lax.cond``, but that a result is weakly typed where both functions give it so (JAX: where
+    ``false_fun`` does).
 
     >>> lax.cond(True, lambda x: x + 1, lambda x: x - 1, xp.asarray(1.0))
     Array(2., dtype=float32)
@@ -80,7 +80,7 @@ def switch(
     *operands: object,
     operand: object = _ABSENT,
 ) -> Any:
-    """Returns ``branches[index](*operands)``, with the index clamped to those there are.
+    """Returns ``branches[index](*operands)``, with the index clamped to the valid range.
 
     All branches are traced, one runs; they return the same structure, shapes and dtypes. Raises
     `ShapeError` or `DtypeError` for an ``index`` that is no integer scalar, and `StructureError`,

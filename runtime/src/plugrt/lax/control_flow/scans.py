@@ -27,7 +27,7 @@ def scan(
 
     ``xs`` is a pytree of arrays with one leading length (None: ``length`` steps without input);
     carries keep their structure, shapes and dtypes. ``reverse`` goes from the last to the first,
-    outputs staying at their inputs' places; ``unroll`` steps (True: all) make one iteration of the
+    with outputs at their inputs' indices; ``unroll`` steps (True: all) make one iteration of the
     loop. Raises `ShapeError` where leading lengths differ or a leaf is 0-d, `ArgumentError` without
     both ``xs`` and ``length``, and `StructureError`, `ShapeError` or `DtypeError` where ``f``
     changes the carry's type. As ``jax.lax.scan``, but that outputs made of a carry that is no

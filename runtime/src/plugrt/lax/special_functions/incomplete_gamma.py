@@ -28,7 +28,7 @@ from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
 
 HUGE = 1e6
-"""From here on the values come of Temme's expansion."""
+"""From here on Temme's expansion computes the values."""
 
 
 @operation

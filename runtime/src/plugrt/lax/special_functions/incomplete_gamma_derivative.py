@@ -1,8 +1,8 @@
-"""`igamma_grad_a` and `random_gamma_grad`: how the incomplete gamma function varies with ``a``.
+"""`igamma_grad_a` and `random_gamma_grad`: derivatives of the incomplete gamma function by ``a``.
 
-Both are found from one ratio: the derivative of Q(a, x) by a, over x**a exp(-x) / gamma(1 + a). It
-comes of the series of P and of the fraction of Q, differentiated term by term, and for huge a of
-Temme's expansion (https://dlmf.nist.gov/8.12).
+Both are computed from one ratio: the derivative of Q(a, x) by a, over x**a exp(-x) / gamma(1 + a).
+It is computed from the series of P and the continued fraction of Q, differentiated term by term,
+and for huge a from Temme's expansion (https://dlmf.nist.gov/8.12).
 """
 
 from __future__ import annotations

@@ -16,7 +16,9 @@ from plugrt.tracing.emit import full
 from plugrt.tracing.tracer import Tracer
 
 _MOST = 20_000
-"""After so many steps the value is taken as it is; float64 needs 9,000 for arguments of 1e6."""
+"""After so many steps the value is used without further checks; float64 needs 9,000 for arguments
+of 1e6.
+"""
 State: TypeAlias = tuple[Tracer, ...]
 
 

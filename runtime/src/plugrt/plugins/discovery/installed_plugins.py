@@ -164,11 +164,11 @@ def _broken_record(distribution: Distribution, name: str, value: str, fault: str
 
 
 def names_of_foreign_plugin(name: str) -> tuple[str, tuple[str, ...]]:
-    """Returns the name of a plugin made for JAX or PyTorch, and others that it may be asked by.
+    """Returns the name of a plugin made for JAX or PyTorch, and its other possible names.
 
     Only its code knows its real name, so the entry point's is used, without packaging words:
-    ``xla_cpu_pjrt`` is ``xla_cpu``, ``pjrt_plugin_tt`` is ``tt``, and ``xla_chip12`` may be asked
-    for as ``chip``.
+    ``xla_cpu_pjrt`` is ``xla_cpu``, ``pjrt_plugin_tt`` is ``tt``, and ``xla_chip12`` may also be
+    selected as ``chip``.
     """
     short = re.sub(r"^(pjrt_plugin|jax_plugin|pjrt)_|_(pjrt|plugin|pjrt_plugin)$", "", name)
     bare = re.sub(r"\d+$", "", short.removeprefix("xla_"))

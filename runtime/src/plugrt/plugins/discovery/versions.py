@@ -64,7 +64,7 @@ def _cure(distribution: str, ours: str) -> str:
 
 
 def find_broken_requirement(row: Record) -> tuple[str, str] | None:
-    """Returns which version of ours a distribution excludes, and the cure; else None."""
+    """Returns which plugrt version a distribution excludes, and the cure; else None."""
     for name, clauses in _read_requirements(row):
         installed = distributions.version(name)
         if installed and not is_version_allowed(clauses, installed):
@@ -74,7 +74,7 @@ def find_broken_requirement(row: Record) -> tuple[str, str] | None:
 
 
 def _read_requirements(row: Record | None) -> Iterator[tuple[str, str]]:
-    """Yields (name, clauses) of the requirements of ours that the row's distribution states."""
+    """Yields (name, clauses) of the row's distribution's requirements on plugrt's packages."""
     distribution = distributions.at(row.location) if row and row.location else None
     if distribution is not None:
         yield from ((name, c) for name, c in requirements(distribution) if name in OURS and c)

@@ -1,7 +1,7 @@
-"""`collect_offers`: what installed packages add to plugrt through a hook; `Kept` keeps it.
+"""`collect_offers`: collects installed packages' additions by a hook; `Kept` caches them.
 
-The one way for every hook of `discovery.HOOK_GROUPS`. A package is imported when what it offers
-is first needed, and each is asked by itself: one that fails is named in a warning, and left out.
+It serves every hook of `discovery.HOOK_GROUPS`. A package is imported when its offers are first
+needed, and each is called separately: a package that fails is named in a warning, and skipped.
 """
 
 from __future__ import annotations

@@ -28,12 +28,12 @@ _SUFFIXES = (".so", ".dylib", ".dll")
 
 @dataclass(frozen=True)
 class Description:
-    """Facts about one candidate, each read when it is first asked for, and once.
+    """Facts about one candidate, each read once, at its first use.
 
     ``module`` is the module that its entry point names, ``location`` the metadata of its
-    distribution or, where it has none, the module's folder. ``given`` is the path of its library
-    where that is known otherwise; it is not searched for in packages with code for plugrt
-    (``searched`` False), which names it.
+    distribution or, where it has none, the module's folder. ``given`` is the path of its library if
+    that is known otherwise; it is not searched for in packages with code for plugrt (``searched``
+    False), which names it.
     """
 
     module: str
@@ -65,7 +65,7 @@ class Description:
         try:
             return ast.parse(files.read_bytes(source)) if source else None
         except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
-            return None  # whoever loads the plugin reports it
+            return None  # the code that loads the plugin reports it
 
     @property
     def _source(self) -> str | None:

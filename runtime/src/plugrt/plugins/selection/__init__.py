@@ -1,1 +1,1 @@
-"""The platforms that the settings ask for, and the clients that are started for them."""
+"""Selects the platforms that the settings request, and starts their clients."""

@@ -40,10 +40,11 @@ def table() -> tuple[Record, ...]:
 def backends(of: Backends | None = None) -> Mapping[str, Client]:
     """Returns the backends by name, the default first.
 
-    Under JAX_PLATFORMS those that it names; else the chosen one, cpu (started when it is first
-    looked up) and those started by name.
+    With JAX_PLATFORMS, the backends that it names; else the chosen one, cpu (started at its first
+    lookup) and backends started by name.
 
-    Raises as `get_backend`, for a backend that JAX_PLATFORMS names and that does not start.
+    Raises the errors of `get_backend`, for a backend that JAX_PLATFORMS names and that does not
+    start.
 
     >>> "cpu" in plugrt.backends()
     True
@@ -55,7 +56,7 @@ def backends(of: Backends | None = None) -> Mapping[str, Client]:
 def get_backend(name: str | Client | None = None, of: Backends | None = None) -> Client:
     """Returns the client of that name or alias; of the default backend without one, or for ``""``.
 
-    A client is returned as it is. Raises `UnknownPlatform`, with a suggestion, also if
+    A client is returned unchanged. Raises `UnknownPlatform`, with a suggestion, also if
     JAX_PLATFORMS excludes the name, and `WrongType` for anything that is neither name nor client.
 
     >>> plugrt.get_backend("cpu").platform
@@ -152,7 +153,7 @@ def local_device_count(backend: str | Client | None = None, of: Backends | None 
 def process_index(backend: str | Client | None = None, of: Backends | None = None) -> int:
     """Returns the index of this process among those that share a backend's devices.
 
-    Raises as `get_backend`.
+    Raises the errors of `get_backend`.
 
     >>> plugrt.process_index()
     0

@@ -73,7 +73,7 @@ class Backends:
         self.config = self.table.config
         self.distributed: Connection | None = None
         """The connection to the other processes, passed to plugins; None in a single process."""
-        # Reentrant: plugins run within it, and get an error if they ask for devices.
+        # Reentrant: plugins run within it, and get an error if they call for devices.
         self._lock = threading.RLock()
         self._choice: Choice | None = None
         self._failure: PluginError | None = None
@@ -136,10 +136,10 @@ class Backends:
     def get(self, name: str | Client | None = None, asked_by: str = "") -> Client:
         """Returns the client of that name or alias; of the default backend without one.
 
-        A client is returned as it is. A name needs no default: where none of the plugins can be
-        chosen automatically, one that is asked for by name is started all the same.
-        ``asked_by`` names the caller in errors (default: ``get_backend``). Raises
-        `UnknownPlatform` with a suggestion, or stating that JAX_PLATFORMS excludes the name.
+        A client is returned unchanged. A name needs no default: even if no plugin can be chosen
+        automatically, a named one is started. ``asked_by`` names the caller in errors (default:
+        ``get_backend``). Raises `UnknownPlatform` with a suggestion, or stating that JAX_PLATFORMS
+        excludes the name.
         """
         try:
             found = self._found.get(name)

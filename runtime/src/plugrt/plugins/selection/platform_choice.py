@@ -1,4 +1,4 @@
-"""`Request` and `Choice`: the backends that the settings ask for, and those that are started."""
+"""`Request` and `Choice`: the backends that the settings request, and the started ones."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def choose(request: Request, table: Table, find: Find, load: Load, start: Start)
 
 
 def choose_named(request: Request, table: Table, find: Find, start: Start) -> Choice:
-    """Starts each named platform; if one fails, those that were started for it are closed.
+    """Starts each named platform; if one fails, closes those that were started for it.
 
     All names are looked up before any plugin is loaded.
     """
@@ -112,7 +112,7 @@ def choose_named(request: Request, table: Table, find: Find, start: Start) -> Ch
 
 
 def _find_default(request: Request, groups: list[list[Record]], find: Find) -> list[Record]:
-    """Returns the candidates for the default, of those that the names mean; the first to start."""
+    """Returns the candidates for the default among the named ones; the first to start is used."""
     rows = [row for group in groups for row in group]
     if not request.default:
         return rows

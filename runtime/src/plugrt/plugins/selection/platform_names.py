@@ -16,7 +16,7 @@ from plugrt.plugins.selection.clients import Backends
 def expand_platform_alias(platform: str, of: Backends | None = None) -> list[str]:
     """Returns the names for an alias, in order of preference: cuda, rocm, oneapi for gpu.
 
-    Of any other name, known or not, the name itself. Loads nothing.
+    For any other name, known or not, returns the name itself. Loads nothing.
 
     Raises `ArgumentTypeError` for an object that is no text.
     """
@@ -28,9 +28,9 @@ def expand_platform_alias(platform: str, of: Backends | None = None) -> list[str
 
 @with_argument_errors
 def canonicalize_platform(platform: str, of: Backends | None = None) -> str:
-    """Returns the name of the backend that an alias means here: such as ``cuda`` for ``gpu``.
+    """Returns the backend's name for an alias: such as ``cuda`` for ``gpu``.
 
-    Any other name, known or not, is returned as it is. Starts the backend of an alias; if none of
+    Any other name, known or not, is returned unchanged. Starts the backend of an alias; if none of
     its backends works, a `PluginError` states why.
     """
     if expand_platform_alias(platform, of) == [platform]:
@@ -126,10 +126,10 @@ def backend_stablehlo_version(
 ) -> list[int] | None:
     """Returns the newest StableHLO version that a backend's library reads, such as [1, 13, 3].
 
-    None for a backend that is no library behind the PJRT C API, as in JAX, and for one that does
-    not state it; every backend has ``client.capabilities.stablehlo_current_version``.
+    Returns None for a backend that is no library behind the PJRT C API, as in JAX, and for one that
+    does not state it; every backend has ``client.capabilities.stablehlo_current_version``.
 
-    Raises as `plugrt.get_backend`.
+    Raises the errors of `plugrt.get_backend`.
     """
     found = get_backend(platform, of).attributes.get("stablehlo_current_version")
     return list(found) if isinstance(found, list) and using_pjrt_c_api(platform, of) else None

@@ -224,7 +224,7 @@ def _functions() -> dict[tuple[str, str], dict[str, object]]:
     for module, loaded in list(sys.modules.items()):
         names = found[module, ""] = dict(getattr(loaded, "__dict__", {}))
         for name, value in names.items():
-            # `isinstance` asks for the class, and so uses a proxy of lazy_importer.
+            # `isinstance` reads the class, and so uses a proxy of lazy_importer.
             if issubclass(type(value), type) and value.__module__ == module:
                 found[module, name] = dict(vars(value))
     return found

@@ -46,11 +46,11 @@ _CURE = (
 def try_within_limit(
     plugin: Plugin, row: Record, options: Mapping[str, OptionValue], config: Config, limit: int
 ) -> None:
-    """Raises `PluginBroken` where a child with as much address space left as here ends by itself.
+    """Raises `PluginBroken` if a child with the same free address space ends unexpectedly.
 
-    ``limit`` is this process's, in bytes. The child starts the backend and runs a small
-    program. A larger program may need more, and end the process yet. Nothing is tried in such a
-    child, and of a plugin that a child cannot find.
+    ``limit`` is this process's, in bytes. The child starts the backend and runs a small program. A
+    larger program may need more, and still end the process. Tries nothing if this process is such a
+    child, and for plugins that a child cannot find.
     """
     library, can_find = "", row.source is Source.ENTRY_POINT
     if isinstance(plugin, LibraryPlugin):

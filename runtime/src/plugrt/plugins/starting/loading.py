@@ -116,7 +116,7 @@ def _load_registered(row: Record, table: Table) -> Plugin:
 
 
 def _load_offered(row: Record, offered: Any, table: Table) -> Plugin:
-    """Returns the plugin of the entry point's name among those that its object offers."""
+    """Returns the plugin with the entry point's name among those that its object offers."""
     hooks = not isinstance(offered, type) and is_hook_implementation(offered)
     plugins = [offered] if isinstance(offered, Plugin) or not hooks else []
     what = "its entry point is wrong" if plugins else "plugrt_offer_plugins"

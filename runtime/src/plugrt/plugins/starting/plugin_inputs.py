@@ -147,7 +147,8 @@ def are_unchanged(noted: dict[str, Any]) -> bool:
 def describe_jax() -> list[object]:
     """Returns facts that change with jax, its variables, which it reads itself, and Python.
 
-    The time of change is none: uv links one file into many environments, and each link changes it.
+    The change time of files is not used: uv links one file into many environments, and each link
+    changes it.
     """
     origins = [_find_module(name) or "" for name in ("jax", "jaxlib")]
     variables = {name: _digest_variable(name) for name in os.environ if name.startswith("JAX_")}

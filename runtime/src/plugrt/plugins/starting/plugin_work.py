@@ -1,4 +1,4 @@
-"""`PluginWork`: plugins' code is run for one of them at a time, and may not ask for devices."""
+"""`PluginWork`: runs plugins' code, one plugin at a time; it may not call for devices."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PluginWork:
             return load(row, self._table)
 
     def prepare_topologies(self, row: Record) -> Plugin:
-        """Returns a row's plugin, which can be asked for topologies."""
+        """Returns a row's plugin, ready to create topologies."""
         with self._note_work(row):
             return prepare_topologies(row, self._table)
 

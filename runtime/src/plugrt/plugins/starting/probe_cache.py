@@ -50,7 +50,7 @@ def _identify(library: str, options: Mapping[str, OptionValue] | None) -> list[o
     """Returns the facts of this file and the options it was started with; None: only opened.
 
     Returns None for a file that is not there, and for a name without a folder: only the dynamic
-    loader knows its file, so that such a library is tried each time.
+    loader knows its file, so such a library is tried each time.
     """
     path = os.path.realpath(library)
     found = files.identify(path) if os.sep in library else None
@@ -59,7 +59,7 @@ def _identify(library: str, options: Mapping[str, OptionValue] | None) -> list[o
 
 
 def recall(facts: object) -> Any:
-    """Returns the result that was recorded for a trial with these facts; None for none.
+    """Returns the recorded result of a trial with these facts; None if there is none.
 
     A cache file that other users could have written is ignored, with one warning.
     """

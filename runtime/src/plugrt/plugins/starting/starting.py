@@ -102,7 +102,7 @@ def stop(row: Record) -> None:
 
 
 def prepare_topologies(row: Record, table: Table) -> Plugin:
-    """Returns the plugin of a candidate, ready to be asked for topologies; starts no client.
+    """Returns the plugin of a candidate, ready to create topologies; starts no client.
 
     Its library is first opened in a child process.
     """
@@ -179,7 +179,7 @@ def _start(plugin: Plugin, row: Record, table: Table, distributed: Connection | 
 
 
 def _find_fault(client: Client, distributed: Connection | None) -> str:
-    """Returns what makes a client unusable, to follow "a backend"; empty for none."""
+    """Returns the fault that makes a client unusable, to follow "a backend"; empty for none."""
     platform: object = client.platform
     if not isinstance(platform, str):
         return f"whose platform is {platform!r:.80}, not a text"
@@ -253,8 +253,9 @@ def _is_exclusive(plugin: LibraryPlugin) -> bool:
 def _find_absent_hardware(row: Record, broken: str, is_opened: bool) -> PluginUnavailable | None:
     """Returns the error of a plugin whose device this machine does not have, else None.
 
-    A library that cannot be opened without its vendor's libraries is for their devices. Whatever a
-    plugin made for another program raises without its device comes of that.
+    A library that cannot be opened without its vendor's libraries is for their devices. Any
+    exception of a plugin made for another program, without its device, means that the device is
+    missing.
     """
     needed = [] if is_opened else vendors.find_hardware((), row.description.find_missing())
     if not needed and row.is_made_for_others:

@@ -1,4 +1,4 @@
-"""Whether the device is there: asked before anything of it is loaded."""
+"""Whether the device is present: called before any part of it is loaded."""
 
 from __future__ import annotations
 
