@@ -47,8 +47,8 @@ class NamedFile(click.Path):
 def read_arrays(path: Path) -> dict[str, Any]:
     """Returns the arrays of a file by name, in its order; the array of a ``.npy`` file has no name.
 
-    Raises `click.BadParameter` for a file that is neither NumPy's nor of safetensors, for what is
-    no regular file, and for an array of Python objects. A pipe may provide 2 GiB at most.
+    Raises `click.BadParameter` for a file that is neither NumPy's nor of safetensors, for a path
+    that is no regular file, and for an array of Python objects. A pipe may provide 2 GiB at most.
     """
     dash = str(path) == "-"
     title = "standard input" if dash else str(path)
