@@ -82,6 +82,16 @@ def test_what_was_put_is_the_copy_of_that_time(client: RemoteClient) -> None:
         assert [buffer.to_host()[-1] for buffer in buffers] == [0, 1, 2, 3]
 
 
+def test_where_all_segments_are_in_use_arrays_go_through_the_socket(
+    client: RemoteClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "MOST_SEGMENTS", 1)
+    buffer = client.buffer_from_host(np.arange(1 << 20, dtype=np.float32), client.devices()[0])
+    found = [buffer.to_host() for _ in range(3)]
+    assert [array[-1] for array in found] == [(1 << 20) - 1] * 3
+    assert client.stats()["segments"] == 1
+
+
 def test_arguments_are_checked_before_the_launch(client: RemoteClient) -> None:
     program, [one, two, *_] = add(client), client.devices()
     x, far = client.buffer_from_host(X, one), client.buffer_from_host(X, two)

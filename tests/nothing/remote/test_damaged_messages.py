@@ -137,3 +137,15 @@ def test_a_segment_that_could_end_the_server_is_refused(
     still_serves(other)
     names = [os.readlink(path) for path in Path("/proc/self/fd").iterdir() if path.exists()]
     assert not [name for name in names if "memfd:test" in name]
+
+
+def test_a_client_that_ends_without_reading_leaves_nothing(
+    address: str, other: RemoteClient
+) -> None:
+    for count in range(5):
+        sock = connect(address)
+        sock.sendall(HELLO + PUT + READ * 500)
+        if count % 2:
+            sock.recv(1 << 10)
+        sock.close()
+    still_serves(other)

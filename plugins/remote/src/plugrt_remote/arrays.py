@@ -135,10 +135,10 @@ class RemoteShards(Sequence[Buffer]):
         nbytes = type.nbytes
         if nbytes >= _LARGE:
             self.wait_for(index)
-        if not connection.shares_memory or nbytes < wire.SEGMENT_FROM:
+        segment = connection.take_segment(nbytes)
+        if segment is None:
             body = wire.READ.pack(0, number, index, 0)[wire.NUMBER.size :]
             return _as_array(connection.ask(Op.READ, body).payload, type)
-        segment = connection.take_segment(nbytes)
         free = connection.free[len(segment[1])]
         body = wire.READ.pack(0, number, index, segment[0])[wire.NUMBER.size :]
         connection.ask(Op.READ, body)

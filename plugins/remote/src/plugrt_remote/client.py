@@ -156,14 +156,13 @@ class RemoteClient(ConnectedClient):
         made.deleted = True  # nothing is on the server before it is sent
         segment = 0
         payload: Any = None
-        if connection.shares_memory and host.nbytes >= wire.SEGMENT_FROM:
-            taken = connection.take_segment(self._require_size(type))
+        taken = connection.take_segment(self._require_size(type))
+        if taken is not None:
             flat = np.frombuffer(taken[1], host.dtype, host.size)
             np.copyto(flat.reshape(host.shape), host)
             connection.lend(taken)
             segment = taken[0]
         elif host.nbytes:
-            self._require_size(type)
             payload = np.ascontiguousarray(host).reshape(-1).view(np.uint8)
         body = wire.PUT.pack(
             number, ours.id, -1 if kind is None else place.id, ELEMENT_TYPES[type.dtype],

@@ -82,7 +82,7 @@ class Connection:
         self._lent: dict[int, tuple[int, mmap.mmap]] = {}
         self._lent_bytes = 0
         self._threads = 0
-        self._since = 0
+        self._since = self._segments = 0
         self._unsent: list[Any] = []
         self._sent: deque[int] = deque()
 
@@ -307,8 +307,14 @@ class Connection:
 
     # --- shared memory ------------------------------------------------------------------------
 
-    def take_segment(self, nbytes: int) -> tuple[int, mmap.mmap]:
-        """Returns the number and the memory of a segment that the server has mapped."""
+    def take_segment(self, nbytes: int) -> tuple[int, mmap.mmap] | None:
+        """Returns the number and the memory of a segment that the server has mapped.
+
+        None for a small array, on a connection to another machine, and where all segments that a
+        client may have are in use: the contents then go through the socket.
+        """
+        if nbytes < wire.SEGMENT_FROM or not self.shares_memory:
+            return None
         size = segment_size(nbytes)
         if not self.free[size] or self._lent_bytes + size > _MOST_LENT:
             self.poll()
@@ -317,7 +323,9 @@ class Connection:
         try:
             return self.free[size].pop()
         except IndexError:
-            pass
+            if self._segments == wire.MOST_SEGMENTS:
+                return None
+        self._segments += 1
         descriptor, memory = make_segment(size)
         number = self.numbers()
         try:

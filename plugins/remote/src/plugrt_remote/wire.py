@@ -31,6 +31,7 @@ HEAD = struct.Struct("<B3xIQ")
 MAX_BODY = 16 << 20
 MAX_PAYLOAD = 1 << 40
 MAX_CODE = 1 << 30
+MOST_SEGMENTS = 1000
 SEGMENT_FROM = 256 << 10
 """Arrays of so many bytes and more are in shared memory, on one machine."""
 CONTENTS_WITH_NOTICE = 4096

@@ -41,7 +41,7 @@ class Outbox:
             if self._bytes > _MOST:
                 self.close()
                 raise ProtocolError(f"the client left {self._bytes} bytes of arrays unread")
-        while self._queue and self._writer is None and self._lock.acquire(blocking=False):
+        while self._queue and not (self._closed or self._writer) and self._lock.acquire(False):
             try:
                 self._drain(socket.MSG_DONTWAIT)
             except BlockingIOError:

@@ -28,7 +28,6 @@ from plugrt_remote.wire import Op, frame
 
 _MOST_ARRAYS = 1 << 20
 _MOST_PROGRAMS = 1 << 14
-_MOST_SEGMENTS = 1 << 10
 
 
 class _Failed:
@@ -152,7 +151,7 @@ class Session:
 
     def _segment(self, body: bytes, _: Any) -> None:
         number, size = wire.SEGMENT.unpack(body)
-        if not self._reader.fds or len(self.segments) >= _MOST_SEGMENTS:
+        if not self._reader.fds or len(self.segments) >= wire.MOST_SEGMENTS:
             raise ProtocolError("no file descriptor came with a segment, or too many segments")
         self.segments[number] = map_segment(self._reader.fds.popleft(), size)
 
