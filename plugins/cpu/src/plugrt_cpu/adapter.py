@@ -1,12 +1,12 @@
-"""The only module that uses jaxlib's private Python API, and the differences of its versions.
+"""The only module that uses jaxlib's private Python API, and handles differences between versions.
 
-jaxlib promises nothing about the names used here. All of them are listed in
+jaxlib does not guarantee the names used here. All of them are listed in
 `plugrt_cpu.jaxlib_private_api`, and a test fails with the missing ones when a jaxlib drops any.
 
-Two rules, because JAX may live in the same process: nothing here sets a state that is global to
-jaxlib (`plugrt_cpu.tracebacks` does, for finalisers, where JAX is not), and nothing on the path of
-an array makes jaxlib import JAX (it does so, where JAX is installed, to describe any one-device
-array that it makes by itself). `split` and `from_dlpack` cannot avoid it.
+Two rules, because JAX may be in the same process: no function here sets a state that is global to
+jaxlib (`plugrt_cpu.tracebacks` does, for finalisers, if JAX is not imported), and no function on
+the path of an array makes jaxlib import JAX (it does so, if JAX is installed, to describe any
+one-device array that it makes by itself). `split` and `from_dlpack` cannot avoid it.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _jax, _hlo = import_jaxlib()
 _SingleDeviceSharding: Any = _jax.SingleDeviceSharding
 _GSPMDSharding: Any = _jax.GSPMDSharding
 _REPLICATED = _hlo.HloSharding.replicate()
-# jaxlib up to 0.11 reads attributes of JAX's avals and shardings in a result handler unless told
-# not to; later versions do not, and lack the argument.
+# jaxlib up to 0.11 reads attributes of JAX's avals and shardings in a result handler unless an
+# argument disables that; later versions do not, and lack the argument.
 _SKIP_CHECKS = (True,) if "_skip_checks" in (_jax.array_result_handler.__doc__ or "") else ()
 # Since 0.10.2.
 _HAS_LAUNCH_ID = "launch_id" in (_jax.LoadedExecutable.execute_sharded.__doc__ or "")
 GIVES_MEMORYVIEWS = jaxlib_minor() >= (0, 10)
-"""Whether Python's buffer protocol works with a sharding that is not JAX's own class."""
+"""Whether Python's buffer protocol works with a sharding of another class than JAX's own."""
 
 
 RawArray: Any = _jax.ArrayImpl
@@ -51,7 +51,7 @@ RawArray: Any = _jax.ArrayImpl
 
 
 class Aval:
-    """What jaxlib reads of an array's type: ``shape``, ``dtype`` and ``weak_type``."""
+    """The part of an array's type that jaxlib reads: ``shape``, ``dtype`` and ``weak_type``."""
 
     __slots__ = ("dtype", "shape", "weak_type")
 
@@ -61,12 +61,12 @@ class Aval:
         self.weak_type = False
 
     def str_short(self) -> str:
-        """What jaxlib names a deleted array by."""
+        """Returns the description of a deleted array in jaxlib's errors."""
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
 
 
 class OneDevice(_SingleDeviceSharding):  # type: ignore[misc]
-    """A sharding for arrays on one device, with the Python side that jaxlib asks of JAX's."""
+    """A sharding for arrays on one device, with the Python attributes that jaxlib reads."""
 
     def __init__(self, device: Any, memory_kind: str) -> None:
         super().__init__(device, memory_kind)
@@ -74,7 +74,7 @@ class OneDevice(_SingleDeviceSharding):  # type: ignore[misc]
         self._kind = memory_kind
 
     # Properties, not attributes: JAX adds properties without a setter to the base class when it is
-    # imported. Each put asks for this one twice, and for the next method once.
+    # imported. Each put reads this one twice, and calls the next method once.
     @property
     def memory_kind(self) -> str:
         return self._kind
@@ -96,11 +96,10 @@ class OneDevice(_SingleDeviceSharding):  # type: ignore[misc]
 
 
 class ManyDevices(_GSPMDSharding):  # type: ignore[misc]
-    """A sharding that states the devices of an array's buffers, and nothing about their content.
+    """A sharding that states the devices of an array's buffers, and no division.
 
-    jaxlib's executables read only the devices of an argument's sharding, never how it is divided.
-    Two members are `OneDevice`'s again: nanobind's classes take one base, so that there is no
-    mixin.
+    jaxlib's executables read only the devices of an argument's sharding, never its division. Two
+    members repeat `OneDevice`'s: nanobind's classes have one base, which excludes a mixin.
     """
 
     def __init__(self, devices: Sequence[Any], memory_kind: str) -> None:
@@ -140,11 +139,11 @@ wait: Callable[[Any], object] = RawArray.block_until_ready
 
 # Process-wide: a fork concerns every client of the process.
 forked_clients: list[Any] = []
-"""Those that a parent process had started: this one has none of their threads."""
+"""The clients that a parent process had started: this process has none of their threads."""
 
 
 def wait_unless_forked(array: Any) -> None:
-    """Waits for an array; raises `FailedPrecondition` where a forked child would wait for ever.
+    """Waits for an array; raises `FailedPrecondition` if a forked child would wait for ever.
 
     Results that were ready at the fork can be read in the child: they are memory of the process.
     """
@@ -161,19 +160,19 @@ def _client_of(array: Any) -> Any:
 
 
 wait_for_all: Callable[[Sequence[Any]], object] = _jax.batched_block_until_ready
-"""Waits for several arrays; raises what one of them is refused for, or failed by."""
+"""Waits for several arrays; raises the refusal or the failure of one of them."""
 wait_for_end: Callable[[Any], object] = _jax.ShardedToken.block_until_ready
-"""Waits until the launch of a token has ended; raises what it failed by."""
+"""Waits until the launch of a token has ended; raises its failure."""
 take_results: Callable[[Any, list[Any], bool], list[Any]] = (
     _jax.ExecuteResults.consume_with_handlers
 )
 """Returns the arrays of a launch's results, made by a `result_handler` each."""
 take_token: Callable[[Any], Any] = _jax.ExecuteResults.consume_token
-"""Returns the token of a launch that was asked for one."""
+"""Returns the token of a launch that was made with one."""
 
 
 def with_launch_id(launch: Callable[..., Any], launch_id: int) -> Callable[..., Any]:
-    """Returns ``execute_sharded`` with a launch id, where jaxlib takes one (since 0.10.2)."""
+    """Returns ``execute_sharded`` with a launch id if jaxlib accepts one (since 0.10.2)."""
     return partial(launch, launch_id=launch_id) if launch_id and _HAS_LAUNCH_ID else launch
 
 
@@ -208,7 +207,7 @@ def assemble(aval: Aval, sharding: Any, arrays: list[Any]) -> Any:
 prepare_several_devices: Callable[[], object] = partial(_jax.set_tracebacks_enabled, True)
 """Turns jaxlib's tracebacks on; call it before compiling or launching for several devices.
 
-jaxlib 0.10 cannot split an array on several devices, as reading it does, if it was made
+To read an array on several devices, jaxlib 0.10 splits it. It cannot split an array that was made
 without a recorded traceback: "Expecting an IFRT `Array` to have a user context".
 """
 
@@ -234,14 +233,14 @@ _ALWAYS_COPY = [_jax.ArrayCopySemantics.ALWAYS_COPY]
 
 
 collect_garbage: Callable[[], None] = _jax.collect_garbage
-"""Gives back what jaxlib keeps of host arrays that it needs no longer, and of launches.
+"""Frees memory that jaxlib retains of host arrays and of launches.
 
 jaxlib 0.10 records in each launch which functions of Python run, and keeps references to their code
-until this is called: 60 to 100 bytes a launch. JAX has Python's garbage collector call it, which in
-a loop of launches, where as many objects end as are made, never runs.
+until this is called: 60 to 100 bytes a launch. JAX registers it with Python's garbage collector,
+which never runs in a loop of launches that deletes as many objects as it makes.
 """
 is_due: Callable[[], bool] = cycle((*repeat(False, 999), True)).__next__
-"""True at each thousandth launch in Python: time for `collect_garbage`."""
+"""Returns True at each thousandth launch in Python, when `collect_garbage` is due."""
 ZERO_COPY = _jax.HostBufferSemantics.ZERO_COPY
 ONLY_DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 UNTIL_TRANSFER_COMPLETES = _jax.HostBufferSemantics.IMMUTABLE_UNTIL_TRANSFER_COMPLETES
@@ -268,10 +267,10 @@ def device_assignment(ids: npt.NDArray[np.int32]) -> Any:
 
 
 def begin_profile(options: Mapping[str, Any]) -> Callable[[], bytes] | None:
-    """Begins to record what jaxlib's clients do; returns what ends it and returns the bytes.
+    """Begins to record jaxlib's clients; returns a function that ends it and returns the bytes.
 
-    None where another recording runs: jaxlib has one profiler a process, and what is begun beside
-    it fails only when it ends.
+    Returns None during another recording: jaxlib has one profiler per process, and a second
+    recording fails only at its end.
     """
     profiler: Any = import_native("jaxlib._profiler")[0]
     if profiler.TraceMe.is_enabled():
@@ -291,7 +290,7 @@ def make_client(**options: Any) -> Any:
 def make_gloo_collectives(distributed_client: Any, host: str | None) -> Any:
     """Returns jaxlib's collectives over Gloo, for CPU devices of several processes.
 
-    Gloo listens at ``host``; None leaves it to jaxlib, which takes this machine's name.
+    Gloo listens at ``host``; with None jaxlib uses this machine's name.
     """
     return _jax.make_gloo_tcp_collectives(distributed_client=distributed_client, hostname=host)
 
@@ -302,7 +301,7 @@ def make_mpi_collectives() -> Any:
 
 
 def make_transfer_factory(distributed_client: Any, **options: Any) -> Any:
-    """Returns what makes a client listen for other processes that copy its arrays.
+    """Returns a factory that makes a client listen for other processes that copy its arrays.
 
     ``options``: ``socket_address``, ``transport_addresses``, ``transfer_size`` in bytes and
     ``cross_host_transfer_timeout_seconds``.
@@ -313,7 +312,7 @@ def make_transfer_factory(distributed_client: Any, **options: Any) -> Any:
 
 
 def make_absent(aval: Aval, sharding: Any) -> Any:
-    """Returns an array on the device of another process, of which nothing is here."""
+    """Returns an array on the device of another process, without local shards."""
     return _jax.batched_device_put(
         aval, sharding, [], [], True, True, ONLY_DURING_CALL, enable_x64=True
     )
@@ -322,7 +321,7 @@ def make_absent(aval: Aval, sharding: Any) -> Any:
 def make_coordination_service(
     address: str, num_processes: int, *, heartbeat_seconds: int, shutdown_seconds: int
 ) -> Any:
-    """Starts jaxlib's coordination service, in which the loss of a process does not end others."""
+    """Starts jaxlib's coordination service so that the loss of one process does not end others."""
     return _jax.get_distributed_runtime_service(
         address,
         num_processes,
@@ -341,9 +340,9 @@ def make_coordination_client(
 ) -> Any:
     """Returns a client of jaxlib's service, whose ``connect`` waits for all processes.
 
-    No callback for missed heartbeats is given: jaxlib 0.10 cannot convert its argument for Python,
-    and ends the process with "terminate called after throwing an instance of 'std::bad_cast'". Nor
-    may ``connect`` reach its time limit, at which jaxlib ends the process too.
+    It has no callback for missed heartbeats: jaxlib 0.10 cannot convert its argument for Python,
+    and ends the process with "terminate called after throwing an instance of 'std::bad_cast'".
+    ``connect`` must not reach its time limit either, at which jaxlib ends the process too.
     """
     return _jax.get_distributed_runtime_client(
         address,
@@ -369,7 +368,7 @@ def program_shape(module_proto: bytes) -> tuple[list[Any], list[Any]]:
 
 
 def output_memory_kinds(executable: Any) -> tuple[str, ...]:
-    """Returns the kind of memory of each result; nothing where jaxlib 0.9.0 does not know it."""
+    """Returns the memory kind of each result; empty if jaxlib 0.9.0 does not know them."""
     try:
         return tuple(executable.get_output_memory_kinds()[0])
     except _jax.JaxRuntimeError as error:
@@ -379,9 +378,9 @@ def output_memory_kinds(executable: Any) -> tuple[str, ...]:
 
 
 def register_custom_call(target: str, handler: object) -> None:
-    """Makes a C function the handler of a custom call, with XLA's typed FFI.
+    """Registers a C function as the handler of a custom call, with XLA's typed FFI.
 
-    The function is a PyCapsule, or its address, or those of its stages.
+    The function is a PyCapsule, its address, or the addresses of its stages.
     """
     if isinstance(handler, interface.HandlerStages):
         stages = {f.name: getattr(handler, f.name) for f in fields(handler)}
@@ -392,7 +391,7 @@ def register_custom_call(target: str, handler: object) -> None:
 
 
 def register_custom_type(name: str, type_id: int, type_info: int | None) -> None:
-    """Makes a type of handlers' states known, by the addresses of its id and its functions."""
+    """Registers a type of handlers' states by the addresses of its id and its functions."""
     addresses = {"type_id": type_id, "type_info": type_info}
     capsules = {key: _capsule(address) for key, address in addresses.items() if address}
     _jax.register_custom_type(name, capsules)
@@ -407,7 +406,7 @@ def _capsule(address: int) -> object:
 
 
 def address_in(capsule: object) -> int:
-    """Returns the address that a PyCapsule of jaxlib's has."""
+    """Returns the address in a PyCapsule of jaxlib's."""
     name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
     name_of.restype, pointer_of.restype = ctypes.c_char_p, ctypes.c_void_p
     name_of.argtypes = (ctypes.py_object,)
@@ -422,7 +421,7 @@ divide_custom_call: Callable[[str], None] = _jax.register_custom_call_as_batch_p
 
 # Process-wide: jaxlib's memory is the process's; a forked child has a lock of its own.
 memory_lock = new_lock()
-"""Held to delete an array, and to take a reference to its memory for the host.
+"""Held while deleting an array, and while taking a reference to its memory for the host.
 
 A data race in XLA, jaxlib 0.10: ``np.asarray(x)`` crashes while another thread calls
 ``x.delete()``, under JAX as well. ``AcquireExternalReference`` reads a buffer's description after
@@ -432,9 +431,9 @@ Reentrant, because making a view may run the garbage collector and with it a use
 
 
 def _attempt(lock: threading.RLock) -> Any:
-    """Returns what acquires a lock if no other thread has it: ``with`` gives whether.
+    """Returns a context manager that tries to acquire a lock; ``with`` returns whether it did.
 
-    All of it is in C, so that no interrupt comes between the lock and the block. Where the lock was
+    All of it is in C, so that no interrupt can come between the lock and the block. If the lock was
     not acquired, the end of the block raises the lock's `RuntimeError`.
     """
     enter = staticmethod(partial(lock.acquire, False))
@@ -456,23 +455,24 @@ def delete(array: Any) -> None:
     """Deletes an array while other threads may read it, wait for it or launch with it.
 
     jaxlib 0.10 has a use after free, under JAX as well: ``delete`` frees the description of the
-    memory while calls that wait without the interpreter's lock still use it, and they crash. So a
-    second array of the same memory is deleted; the first one then reports that it is deleted, and
-    its description is freed with the last reference to it.
+    memory while calls that wait without the interpreter's lock still use it, and they crash. So
+    this deletes a second array of the same memory; the first one then reports that it is deleted,
+    and its description is freed with the last reference to it.
     """
     doomed = _second(array)
     if doomed is not None:
         with memory_lock, _already_deleted:
             doomed.delete()
-        collect_garbage()  # jaxlib keeps the memory of the host that it lay in until then
+        collect_garbage()  # jaxlib keeps the host memory that it aliased until then
 
 
 def delete_between_launches(array: Any, launch_lock: threading.RLock) -> None:
-    """As `delete`, while no program is launched on several devices: those hold ``launch_lock``.
+    """Like `delete`, but not during a launch on several devices: those hold ``launch_lock``.
 
-    Nothing is waited for with that lock: a finaliser that the garbage collector runs in a read,
-    which holds `memory_lock`, may be deleting or launching. And with it no finaliser is run, which
-    might launch and so wait for a thread that waits for it: nothing is made that is collected.
+    No call waits while it holds that lock: a finaliser that the garbage collector runs in a read,
+    which holds `memory_lock`, may be deleting or launching. No finaliser may run with that lock,
+    since it might launch and so wait for a thread that waits for it: no garbage-collected object is
+    made.
     """
     doomed = _second(array)
     if doomed is not None:
@@ -489,7 +489,7 @@ def end_between_launches(doomed: Any, launch_lock: threading.RLock) -> None:
 
 
 def _delete_if_free(array: Any, launch_lock: threading.RLock) -> bool:
-    """Deletes an array unless `memory_lock` is another thread's."""
+    """Deletes an array unless another thread holds `memory_lock`."""
     taken = False
     try:
         with launch_lock, _attempt_memory_lock as taken:
@@ -502,7 +502,7 @@ def _delete_if_free(array: Any, launch_lock: threading.RLock) -> bool:
 
 
 def _second(array: Any) -> Any:
-    """Returns another array of the same memory; None where it is deleted."""
+    """Returns another array of the same memory; None if it is deleted."""
     if collecting:
         stop_recording()
     if not array.is_deleted():
@@ -512,20 +512,20 @@ def _second(array: Any) -> Any:
 
 
 _already_deleted = contextlib.suppress(RuntimeError, ValueError)
-"""What jaxlib raises where another thread has just deleted an array."""
+"""Raised by jaxlib if another thread has just deleted an array."""
 
 
 def address(array: Any) -> int:
-    """Returns where the memory of a one-device array begins."""
+    """Returns the start address of a one-device array's memory."""
     with memory_lock:
         return int(array.unsafe_buffer_pointer())
 
 
 def to_dlpack(array: Any) -> tuple[Any, Any]:
-    """Returns a ``dltensor`` capsule of a one-device array, and what must outlive it.
+    """Returns a ``dltensor`` capsule of a one-device array, and an object that must outlive it.
 
-    jaxlib 0.10 aborts the process if an array is deleted while a capsule of it lives and nothing
-    else refers to its memory; hence the second array.
+    jaxlib 0.10 aborts the process if an array is deleted while a capsule of it lives and no other
+    object refers to its memory; hence the second array.
     """
     if collecting:
         stop_recording()
@@ -535,7 +535,7 @@ def to_dlpack(array: Any) -> tuple[Any, Any]:
 
 
 def from_dlpack(capsule: Any, device: Any) -> Any:
-    """Takes a capsule over. jaxlib imports JAX here if it is installed."""
+    """Takes ownership of a capsule. jaxlib imports JAX here if it is installed."""
     if collecting:
         stop_recording()
     return _jax.dlpack_managed_tensor_to_buffer(capsule, device, None)

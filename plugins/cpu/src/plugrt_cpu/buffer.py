@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class CpuBuffer(Buffer):
     """A jaxlib array on one device: ``raw`` is jaxlib's, ``type`` and ``place`` describe it."""
 
-    # Python clears them in this order, the alphabet's: ``swept`` ends after jaxlib's array.
+    # Python clears them in alphabetical order: ``swept`` ends after jaxlib's array.
     __slots__ = ("place", "raw", "swept", "type")
     swept: object
 
@@ -57,7 +57,7 @@ class CpuBuffer(Buffer):
     def to_host(self) -> npt.NDArray[Any]:
         """Returns a read-only view of the memory.
 
-        A copy for dtypes of less than a byte, and for what is not row-major.
+        Returns a copy for dtypes of less than a byte, and for layouts other than row-major.
         """
         return read(self.raw, self.type)
 
@@ -105,8 +105,8 @@ class CpuBuffer(Buffer):
     def to_dlpack(self, stream: int | None = None) -> Any:
         """Waits, then returns a capsule that shares the memory; a CPU has no streams.
 
-        Raises `Unimplemented` for dtypes of less than a byte, which DLPack packs otherwise, and for
-        what is not row-major.
+        Raises `Unimplemented` for dtypes of less than a byte, which DLPack packs differently, and
+        for layouts other than row-major.
         """
         if self.type.layout is not None:
             raise Unimplemented(f"DLPack of {self.type} is not implemented by plugrt-cpu")
@@ -144,7 +144,7 @@ class CpuBuffer(Buffer):
 
 
 def borrowing_buffer(raw: Any, type: TensorType, place: Place) -> CpuBuffer:
-    """Returns an array that may lie in memory of the host, which has it back when the array ends.
+    """Returns an array that may alias host memory until the array ends.
 
     jaxlib 0.10 keeps its reference to such memory until a later call collects it.
     """
@@ -154,13 +154,13 @@ def borrowing_buffer(raw: Any, type: TensorType, place: Place) -> CpuBuffer:
 
 
 def gives_views(tensor_type: TensorType) -> bool:
-    """Whether jaxlib gives a memoryview of arrays of this type: not if they are not row-major."""
+    """Whether jaxlib returns a memoryview of arrays of this type: only if they are row-major."""
     row_major = tensor_type.layout is None
     return row_major and tensor_type.dtype in BUFFER_PROTOCOL_DTYPES and adapter.GIVES_MEMORYVIEWS
 
 
 def read(raw: Any, tensor_type: TensorType) -> npt.NDArray[Any]:
-    """Returns the contents of jaxlib's array on one device, as `CpuBuffer.to_host` does."""
+    """Returns the contents of jaxlib's array on one device, like `CpuBuffer.to_host`."""
     dtype = tensor_type.dtype
     try:
         if gives_views(tensor_type):
@@ -168,7 +168,7 @@ def read(raw: Any, tensor_type: TensorType) -> npt.NDArray[Any]:
                 stop_recording()
             if not raw.is_ready():  # wait before taking the lock
                 adapter.wait_unless_forked(raw)
-            with adapter.memory_lock:  # not acquire() and try, between which an interrupt may come
+            with adapter.memory_lock:  # not acquire() and try: an interrupt may come between them
                 return np.asarray(memoryview(raw))
         if is_sub_byte(dtype) or tensor_type.layout is not None:
             if collecting:
@@ -188,24 +188,25 @@ def read(raw: Any, tensor_type: TensorType) -> npt.NDArray[Any]:
 def _copy_large(raw: Any, tensor_type: TensorType, place: Place) -> Any | None:
     """Returns jaxlib's array of a copy that NumPy made, on this thread; None to let jaxlib copy.
 
-    jaxlib copies to new memory of small pages, which takes longer than the copy (see
-    `LARGE_BYTES`). What is smaller its threads copy as fast, and two parts at a time; and they can
-    wait for contents that are not there yet. A launch that takes the copy as a donation copies it
-    again, as it does what was put.
+    jaxlib copies to new memory of small pages, which is slower than the copy itself (see
+    `LARGE_BYTES`). jaxlib's threads copy smaller arrays as fast, two parts at a time; and they can
+    wait for contents that are not ready yet. A launch that donates the copy copies it again, like
+    any array that was put.
     """
     dtype = tensor_type.dtype
     if tensor_type.nbytes < LARGE_BYTES:
         return None
     if tensor_type.layout is not None or is_sub_byte(dtype):
-        return None  # whose contents jaxlib converts when they are read
+        return None  # jaxlib converts their contents at each read
     if not raw.is_ready() or not place.devices[0].is_addressable:
         return None
     try:
         contents = read(raw, tensor_type).reshape(-1).view(np.uint8)
     except PjrtError:
-        return None  # what made it has failed, which jaxlib's copy says where it is read
-    # Arrays that have ended give their memory back in the put, not before: the C library returns
-    # what lies free to the system, which would have to clear it again for each copy.
+        # the computation of the array failed; jaxlib's copy reports that when it is read
+        return None
+    # Arrays that have ended free their memory during the put, not before: the C library returns
+    # memory that stays free to the system, which would have to clear it again for each copy.
     host = copy_aligned(contents).view(dtype).reshape(tensor_type.shape)
     _, aval = array_type(tensor_type.shape, dtype)
     return adapter.put(host, aval, place.sharding, place.devices[0].raw, adapter.ZERO_COPY)

@@ -1,9 +1,9 @@
 """`this_thread`: whether a launch's Python functions were called within the call that makes it.
 
-Nothing else tells that a launch without results has ended: jaxlib's token can only be waited for,
-which takes longer than a small program. XLA runs a program on the thread that launches it or on
-another, the whole of it, and in the first case to its end (``execute_inline`` in
-``xla/pjrt/cpu/cpu_client.cc``).
+jaxlib has no other sign that a launch without results has ended: its token can only be waited for,
+which costs more than a small program. XLA runs a whole program either on the thread that launches
+it or on another; in the first case the program has ended when the call returns (``execute_inline``
+in ``xla/pjrt/cpu/cpu_client.cc``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 
 class _ThisThread(threading.local):
     launch: object = None
-    """The launch that the thread made last."""
+    """The last launch that the thread made."""
     called: object = None
     """The launch whose function the thread called last."""
 

@@ -23,9 +23,12 @@ def _version(text: str) -> tuple[int, int, int]:
 
 
 _BLOCKING_LAUNCHES = 8
-"""XLA's queues have 32 places a device, and one launch at a time fills them all with collectives
-just as fast: measured on 2, 4 and 8 devices, a bound of 2 costs as little as one of 24, and 1 up
-to twice as much. The rest of the places is left to launches on one device."""
+"""The bound on launches with collectives.
+
+XLA's queues have 32 places a device, and one launch at a time fills them all with collectives just
+as fast: measured on 2, 4 and 8 devices, a bound of 2 costs as little as one of 24, and 1 up to
+twice as much. The other places are for launches on one device.
+"""
 _BLOCKING_LAUNCHES_ACROSS_PROCESSES = 4
 
 

@@ -44,7 +44,7 @@ class CpuClient(PuttingClient):
     process_index = 0
 
     def __init__(self, raw: Any, asynchronous: bool, copies: ProcessCopies | None = None) -> None:
-        """``copies``: how arrays get to devices of other processes, where that is set up."""
+        """``copies`` are the copies to devices of other processes, None if they are not set up."""
         super().__init__(raw)
         self._copies = copies
         self._asynchronous = asynchronous
@@ -59,10 +59,10 @@ class CpuClient(PuttingClient):
         self._processes = self.process_count
 
     def begin_profile(self, options: Mapping[str, Any]) -> Callable[[], bytes]:
-        """Begins jaxlib's recording; what it returns ends it and returns the ``XSpace``.
+        """Starts jaxlib's profiler; the returned function stops it and returns the ``XSpace``.
 
-        ``options`` are attributes of jaxlib's ``ProfileOptions``. Raises `FailedPrecondition` while
-        another recording of jaxlib's runs.
+        ``options`` are attributes of jaxlib's ``ProfileOptions``. Raises `FailedPrecondition`
+        during another recording of jaxlib's.
         """
         try:
             stop = adapter.begin_profile(options)
@@ -88,12 +88,12 @@ class CpuClient(PuttingClient):
 
     @cached_property
     def capabilities(self) -> Capabilities:
-        # Not before: it imports StableHLO's bindings.
+        # Imported here, since it imports StableHLO's bindings.
         from plugrt_cpu.capabilities import capabilities
 
         return capabilities(self._asynchronous, self._processes, self._copies is not None)
 
-    # Kept, since each compilation reads it: where a signal handler raises AttributeError within a
+    # Kept, since each compilation reads it: if a signal handler raises AttributeError within a
     # property, Python calls `__getattr__`, whose error replaces it.
     @cached_property
     def attributes(self) -> Mapping[str, OptionValue]:
@@ -119,16 +119,16 @@ class CpuClient(PuttingClient):
     def deserialize_executable(
         self, serialized: bytes, options: CompileOptions | None = None
     ) -> CpuLoadedExecutable:
-        """Loads what `CpuExecutable.serialize` gave; ``options`` may name other devices."""
+        """Loads the bytes of `CpuExecutable.serialize`; ``options`` may name other devices."""
         from plugrt_cpu.compiling import load_serialized
 
         return load_serialized(self, serialized, options)
 
     @with_argument_errors
     def register_handler(self, target: str, handler: Handler | int | HandlerStages) -> None:
-        """Registers a handler with jaxlib: for all its CPU clients, JAX's among them.
+        """Registers a handler with jaxlib: for all its CPU clients, including JAX's.
 
-        The handler of `HOST_CALLBACK`, with Python functions of another host, stays the client's:
+        The handler of `HOST_CALLBACK`, with Python functions of another host, stays in the client:
         jaxlib calls them by functions of its own, and each host has its own handler.
         """
         self.require_open()
@@ -140,7 +140,7 @@ class CpuClient(PuttingClient):
             )
             return
         if not isinstance(handler, int | interface.HandlerStages):
-            # Not before: cffi is imported for it.
+            # Imported here, since it imports cffi.
             from plugrt.capi.extensions.ffi import address_of, make_c_handler
 
             handler = address_of(make_c_handler(target, handler))
@@ -160,7 +160,7 @@ class CpuClient(PuttingClient):
 
     @with_argument_errors
     def shards(self, buffers: Sequence[Buffer]) -> CpuShards:
-        """Returns the buffers of one array as launches take them fastest."""
+        """Returns the buffers of one array in the form that launches accept fastest."""
         if len(buffers) == 1 and type(only := buffers[0]) is CpuBuffer:
             return CpuShards(only.raw, only.type, only.place)
         # jaxlib 0.10.2 ends the process on a GSPMDSharding over no device, with "Check failed:
@@ -178,7 +178,7 @@ class CpuClient(PuttingClient):
         buffers: Sequence[Buffer],
         memory_kind: str | None = None,
     ) -> list[CpuBuffer]:
-        """Copies by jaxlib's transfer server, which listens where the setting says."""
+        """Copies by jaxlib's transfer server, which listens at the address of the setting."""
         self.require_open()
         if self._copies is None:
             raise not_set_up(type, copies)
@@ -200,7 +200,7 @@ class CpuClient(PuttingClient):
         tensor_type, place = type_in_layout(type.shape, type.dtype, type.layout), memory.place
 
         def open_raw(raw: Any) -> CpuShards:
-            shards = _new(CpuShards)  # as calling the class, without the call of its __init__
+            shards = _new(CpuShards)  # like calling the class, without a call of its __init__
             shards.raw = raw
             shards.type = tensor_type
             shards.place = place
@@ -217,17 +217,17 @@ class CpuClient(PuttingClient):
         )
 
     def await_shards(self, shards: Sequence[Any]) -> bool:
-        """Waits for several arrays, in one call; False where one has to be looked at by itself."""
+        """Waits for several arrays in one call; returns False if one must be checked by itself."""
         return not in_child and await_all(shards)
 
     @property
     def waiter(self) -> Any:
-        """What the compiled core waits by for one array, a ``core.ShardsWait``."""
+        """A ``core.ShardsWait``, by which the compiled core waits for one array."""
         return await_all
 
     @with_argument_errors
     def default_layout(self, type: TensorType) -> Layout:
-        """Returns row-major order, as all of XLA's CPU arrays have it."""
+        """Returns row-major order, the order of all of XLA's CPU arrays."""
         return Layout.row_major(len(type.shape))
 
     def close(self) -> None:

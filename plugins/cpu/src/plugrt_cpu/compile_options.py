@@ -15,7 +15,7 @@ from plugrt_cpu import adapter
 
 
 def to_jaxlib(options: CompileOptions, assignment: DeviceAssignment) -> Any:
-    """Returns jaxlib's options for a program that runs on these devices; raises as `place`."""
+    """Returns jaxlib's options for a program that runs on these devices; raises like `place`."""
     if options.encoded is not None:
         raw = parse(options.encoded)
     else:
@@ -52,7 +52,7 @@ def place(raw: Any, assignment: DeviceAssignment) -> Any:
 def parse(encoded: bytes) -> Any:
     """Returns jaxlib's options for a serialised ``CompileOptionsProto``.
 
-    jaxlib 0.10 reads bytes that are no protobuf as empty options; they are refused here.
+    jaxlib 0.10 reads invalid protobuf bytes as empty options; this raises an error.
     """
     try:
         for _ in fields(encoded):

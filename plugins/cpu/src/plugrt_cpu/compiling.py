@@ -1,4 +1,4 @@
-"""Compiles programs by jaxlib, and loads what it gave for compiled ones."""
+"""Compiles programs by jaxlib, and loads compiled ones."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def compile_program(
         code: Any = read_stablehlo(program)
         functions: dict[str, Any] = {}
         if callbacks is not None:
-            # Not before: it imports StableHLO's bindings.
+            # Imported here, since it imports StableHLO's bindings.
             from plugrt_cpu.host_callbacks import bind_callbacks
 
             code, called = bind_callbacks(code, program.name, callbacks)
@@ -69,8 +69,8 @@ def _callbacks_of(
 ) -> Mapping[int, HostCallback] | Handler | None:
     """Returns the Python functions that a program calls, or the handler that calls them.
 
-    Raises `Unimplemented` for calls of JAX's, by an index of functions that its own client has:
-    without them jaxlib ends the process.
+    Raises `Unimplemented` for JAX's calls by an index into its own client's functions: without them
+    jaxlib ends the process.
     """
     if _OF_JAX in program.code:
         raise Unimplemented(
@@ -86,9 +86,9 @@ def _callbacks_of(
 def load_serialized(
     client: ClientBase, serialized: bytes, options: CompileOptions | None = None
 ) -> CpuLoadedExecutable:
-    """Loads what `CpuExecutable.serialize` gave; ``options`` may name other devices."""
+    """Loads the bytes of `CpuExecutable.serialize`; ``options`` may name other devices."""
     raw_client = client.require_open()
-    # Not bytes() of anything: of an integer they are as many zeros.
+    # Not bytes() of any object: bytes() of an integer is as many zeros.
     packed = serialization.unpack(bytes(memoryview(serialized)))
     assignment = packed.assignment
     if options is not None and options.device_assignment is not None:
@@ -142,7 +142,7 @@ def _load(
     calls_python: bool = False,
 ) -> CpuLoadedExecutable:
     executable_class = CpuLoadedExecutable if len(devices) == 1 else ManyDeviceExecutable
-    try:  # jaxlib reads the program's types in it, which a damaged one may not have
+    try:  # jaxlib reads the program's types from it, which a damaged one may lack
         executable = CpuExecutable(
             raw,
             program.name,

@@ -25,11 +25,11 @@ COLLECTIVES = ("gloo", "mpi", "none")
 def start(options: Mapping[str, OptionValue], distributed: Connection | None = None) -> CpuClient:
     """Returns a started client.
 
-    ``options``: ``num_devices`` (int; absent: what XLA_FLAGS say, else 1), ``asynchronous`` (bool,
-    default True), ``collectives`` (``gloo``, ``mpi`` or ``none``; only with ``distributed``;
+    ``options``: ``num_devices`` (int; absent: the number in XLA_FLAGS, else 1), ``asynchronous``
+    (bool, default True), ``collectives`` (``gloo``, ``mpi`` or ``none``; only with ``distributed``;
     ``mpi`` for one device, launched synchronously). ``transfer_address`` (host:port; only with
-    ``distributed``) is where other processes can copy arrays from, and the options of
-    `process_copies` go with it. ``distributed`` is None in a single process, else a
+    ``distributed``) is the address for other processes that copy arrays, together with the
+    options of `process_copies`. ``distributed`` is None in a single process, else a
     `plugrt.plugins.coordination.Connection` whose ``client`` is jaxlib's. Raises `InvalidArgument`
     for an unknown option or a wrong value, `FailedPrecondition` for ``mpi`` without its library.
     """
@@ -53,7 +53,7 @@ def start(options: Mapping[str, OptionValue], distributed: Connection | None = N
     num_devices = arguments.get("num_devices") or forced_cpu_devices(os.environ) or 1
     if distributed is not None and collectives == "mpi":
         require_mpi(num_devices)
-        arguments["asynchronous"] = asynchronous = False  # else other threads call MPI
+        arguments["asynchronous"] = asynchronous = False  # otherwise other threads call MPI
     try:
         if distributed is not None:
             _require_first(distributed)
@@ -74,7 +74,7 @@ def start(options: Mapping[str, OptionValue], distributed: Connection | None = N
 
 
 def _require_first(distributed: Connection) -> None:
-    """Refuses a second client in one run: jaxlib's first has told the others of its devices."""
+    """Refuses a second client in one run: jaxlib's first has sent its devices to the others."""
     try:
         distributed.put(f"plugrt/cpu/{distributed.process_id}", b"started")
     except AlreadyExists as error:
@@ -86,7 +86,7 @@ def _require_first(distributed: Connection) -> None:
 
 
 def _make_collectives(implementation: str, distributed: Connection) -> Any:
-    """Returns jaxlib's collectives, Gloo's on the loopback interface where the coordinator is."""
+    """Returns jaxlib's collectives; Gloo uses the loopback interface if the coordinator does."""
     if implementation == "mpi":
         return start_mpi()
     if implementation == "none":

@@ -1,6 +1,6 @@
 """`CpuDevice`, `CpuMemory`, and `Place`: the devices of an array, with jaxlib's sharding.
 
-And `ClientBase`: what all that belongs to a client uses of it.
+`ClientBase` has the members of the client that its devices, buffers and programs use.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class Place:
-    """Devices in order, the kind of memory on each, and jaxlib's sharding for them.
+    """Devices in order, the memory kind on each, and jaxlib's sharding for them.
 
-    ``devices`` are those of this process; the sharding and ``raw_devices`` (jaxlib's list) name
-    also those of other processes, ``single`` is whether there is only one, and ``shared`` whether
-    some are of other processes.
+    ``devices`` belong to this process; the sharding and ``raw_devices`` (jaxlib's list) also name
+    devices of other processes. ``single`` is whether there is only one, and ``shared`` whether some
+    belong to other processes.
     """
 
     __slots__ = ("devices", "memory_kind", "raw_devices", "sharding", "shared", "single")
@@ -49,7 +49,7 @@ class CpuMemory(Memory):
     def __init__(self, device: CpuDevice, kind: str, memory_id: int) -> None:
         self.client = device.client
         self.device = device
-        """The device that it belongs to."""
+        """The device of this memory."""
         self.id = memory_id
         self.kind = kind
         self.place = Place((device,), kind)
@@ -104,7 +104,7 @@ class CpuDevice(Device):
         here = self._memories if isinstance(kind, str) else ()
         found = next((m for m in here if m.kind == kind), None)
         if found is None:
-            super().memory(kind)  # raises, and lists what there is
+            super().memory(kind)  # raises an error with the names of all memories
             raise AssertionError("unreachable")
         return found
 
@@ -120,17 +120,17 @@ def require_device(client: Client, device: Device) -> CpuDevice:
 
 
 class ClientBase(Client):
-    """What the devices, buffers and programs of a client use of it."""
+    """The members of a client that its devices, buffers and programs use."""
 
     by_id: dict[int, CpuDevice]
     """The devices of all processes."""
     callback_handler: Handler | None = None
-    """By which another host, that the client was exported to, calls its Python functions."""
+    """Calls the Python functions of another host that the client was exported to."""
 
     def __init__(self, raw: Any) -> None:
         self._raw = raw
         self.is_forked = False
-        """Whether this process is a child of the one that started it."""
+        """Whether this process was forked from the one that started the client."""
         self._places: dict[tuple[tuple[CpuDevice, ...], str], Place] = {}
         self.launch_lock = threading.RLock()  # a finaliser may delete an array meanwhile
         """Serializes argument checks and launches of multi-device programs."""
@@ -147,7 +147,7 @@ class ClientBase(Client):
         return self._raw
 
     def place(self, devices: tuple[CpuDevice, ...], memory_kind: str | None = None) -> Place:
-        """Returns the place of these devices and that kind of memory, the same object always."""
+        """Returns the place of these devices and that memory kind, the same object each time."""
         default = devices[0].place
         if memory_kind is None:
             memory_kind = default.memory_kind

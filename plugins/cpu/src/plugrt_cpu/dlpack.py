@@ -73,9 +73,9 @@ class _DLTensor(ctypes.Structure):
 class _Memory:
     """An object with NumPy's array interface that keeps a capsule and its array alive."""
 
-    # Python clears them in this order, the alphabet's: the capsule ends before its keeper.
-    # jaxlib 0.10.2 ends the process (SIGABRT) when an array that was deleted is freed while a
-    # capsule of its own refers to it; no public report of it was found.
+    # Python clears them in alphabetical order: the capsule ends before its keeper. jaxlib 0.10.2
+    # ends the process (SIGABRT) when an array that was deleted is freed while a capsule of its own
+    # refers to it; no public report of it was found.
     __slots__ = ("__array_interface__", "_capsule", "_keeper")
 
     def __init__(self, interface: dict[str, Any], capsule: Any, keeper: Any) -> None:
@@ -107,7 +107,7 @@ def export(array: npt.NDArray[Any]) -> Any:
     NumPy makes it, because jaxlib 0.10 aborts the process when an array that it has exported is
     deleted. NumPy exports integers of the same size, and the true type is written into the capsule
     afterwards. Consumers must not write to the memory: unversioned DLPack has no read-only flag,
-    and NumPy would refuse to export a read-only array.
+    and NumPy refuses to export a read-only array.
     """
     code, bits = _codes()[array.dtype]
     pointer: int = array.__array_interface__["data"][0]

@@ -17,25 +17,25 @@ _CALLBACK = (
     r"(?sm)CpuCallback error calling callback: (?:Traceback .*?^)?(?:plugrt\.errors\.)?"
     r"Internal: INTERNAL: "
 )
-"""What jaxlib puts before the error of a Python function that a program called."""
+"""The prefix of jaxlib before the error of a Python function that a program called."""
 
 _INTERRUPTED = r"(?sm)CpuCallback error calling callback: Traceback .*^KeyboardInterrupt\b"
 """Without the core: Ctrl-C came at the entry of the function of
 `plugrt.native.native_core.catching`."""
 
 _EXCHANGE = "Gloo "
-"""What names jaxlib's exchange with other processes in the errors of programs."""
+"""A part of programs' errors that shows jaxlib's exchange with other processes."""
 
 JAXLIB_ERRORS = (RuntimeError, ValueError, TypeError, BufferError, MemoryError)
-"""What jaxlib's bindings raise; the buffer protocol wraps a status in a BufferError."""
+"""The exceptions of jaxlib's bindings; the buffer protocol wraps a status in a BufferError."""
 
 
 def translate(error: BaseException, default: type[PjrtError] = Internal) -> PlugrtError:
     """Returns plugrt's exception for one of jaxlib's.
 
     A status gives the class of its code, the use of a deleted array `DeletedBuffer`, and a text
-    without a status ``default``. An exchange with another process that broke off gives the
-    `ProcessLost` that says which, once that is known.
+    without a status ``default``. A failed exchange with another process gives the `ProcessLost`
+    that names it, once that is known.
     """
     if isinstance(error, PlugrtError):
         return error
@@ -52,14 +52,14 @@ def translate(error: BaseException, default: type[PjrtError] = Internal) -> Plug
     if re.search(_DELETED, message):
         return DeletedBuffer(message)
     if _EXCHANGE in message:
-        from plugrt.distributed import blame  # not before: few programs are of several processes
+        from plugrt.distributed import blame  # imported here: few programs span several processes
 
         return blame(cls(message))
     return cls(message)
 
 
 def translate_use(error: BaseException, what: object) -> PlugrtError:
-    """As `translate`; jaxlib does not say that it is ``what`` that was deleted."""
+    """Like `translate`; ``what`` names the deleted object, which jaxlib's text does not."""
     found = translate(error)
     if isinstance(found, DeletedBuffer) and found is not error:
         return DeletedBuffer(f"{what} was deleted or donated")

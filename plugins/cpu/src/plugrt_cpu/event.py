@@ -1,4 +1,4 @@
-"""`CpuEvent`: when the contents of jaxlib arrays are there."""
+"""`CpuEvent`: when the contents of jaxlib arrays are ready."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _waiter = ProcessWaiter("plugrt-cpu-events")
 class CpuEvent(Event):
     """Completion of the computation of an array.
 
-    jaxlib has no such object in Python: the event asks the array. An array that was deleted or
-    donated meanwhile counts as ready, as nothing is left to wait for.
+    jaxlib has no such object in Python: the event queries the array. An array that was deleted or
+    donated meanwhile counts as ready, since there is nothing to wait for.
     """
 
     __slots__ = ("_raw",)
@@ -58,7 +58,7 @@ class CpuEvent(Event):
 
 
 class _Callback:
-    """An event, and who is told of it."""
+    """An event, and the callback for its completion."""
 
     __slots__ = ("_callback", "_event")
 

@@ -25,7 +25,7 @@ from plugrt_cpu.types import layout_of, type_in_layout
 class CpuExecutable(Executable):
     """A compiled program; ``raw`` is jaxlib's loaded executable.
 
-    ``memory_kind`` is that of its devices by default, where its results are if jaxlib does not say.
+    ``memory_kind`` is the default one of its devices, and of its results if jaxlib reports none.
     """
 
     __slots__ = (
@@ -86,7 +86,7 @@ class CpuExecutable(Executable):
 
     def output_shardings(self) -> Sequence[bytes]:
         found = self._shardings("output_shardings", self.raw.get_output_shardings)
-        return found if self.output_types else ()  # XLA states the empty tuple's
+        return found if self.output_types else ()  # XLA reports the layout of the empty tuple
 
     def parameter_shardings(self) -> Sequence[bytes]:
         return self._shardings("parameter_shardings", self.raw.get_parameter_shardings)
@@ -127,8 +127,9 @@ class CpuExecutable(Executable):
         if self.calls_python:
             self._unimplemented(f"serialize() of {self.name!r}, which calls Python functions,")
         # jaxlib 0.10.2 serialises an executable that was itself deserialised without its functions,
-        # so that what is loaded of that cannot be launched ("NOT_FOUND: Function … not found (type
-        # id: 1)"): the bytes that it came from are kept. No public report of it was found.
+        # so that an executable loaded from these bytes cannot be launched ("NOT_FOUND: Function …
+        # not found (type id: 1)"). So the original bytes are kept. No public report of it was
+        # found.
         payload = self._payload or self._ask(self.raw.serialize)
         return serialization.pack(payload, self.name, self.assignment, self.options)
 

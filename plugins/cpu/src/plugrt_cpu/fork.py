@@ -36,11 +36,11 @@ def refuse_after_fork(executable: _Launching) -> None:
 
 @call_in_child
 def _keep_clients_after_fork() -> None:
-    """Keeps jaxlib's clients alive until a forked child process ends, where nobody has their locks.
+    """Keeps jaxlib's clients alive until a forked child ends, while no thread holds their locks.
 
     Destroying one there waits for threads that only the parent has, and crashes (jaxlib 0.10, under
-    JAX as well, which warns of forks: https://github.com/jax-ml/jax/pull/18989). A thread of the
-    parent's that launches over devices has the lock that deletions take.
+    JAX as well, which warns of forks: https://github.com/jax-ml/jax/pull/18989). A parent's thread
+    that launches over devices holds the lock that deletions need.
     """
     for client in _clients.alive():
         client.launch_lock = threading.RLock()

@@ -1,4 +1,4 @@
-"""Programs that call Python, as jaxlib takes them: its own custom call, and the functions."""
+"""Prepares programs that call Python for jaxlib: its own custom call, and the functions."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from plugrt_cpu.calls_within import this_thread
 
 _TARGET = "xla_ffi_python_cpu_callback"
 _PARTITIONED = "xla_ffi_partitioned_python_cpu_callback"
-"""Which XLA's partitioner leaves on each device, with the parts that are there."""
+"""XLA's partitioner keeps this call on each device, with the local parts."""
 
 
 def bind_callbacks(
     code: bytes, name: str, callbacks: Mapping[int, HostCallback] | Handler
 ) -> tuple[ir.Module, list[Callable[..., Any]]]:
-    """Returns a program for ``compile_and_load``, and the ``host_callbacks`` that go with it.
+    """Returns a program for ``compile_and_load``, and its ``host_callbacks``.
 
-    ``callbacks`` are the program's functions, or another host's handler, which calls them.
-    jaxlib numbers the functions by their place in that list, which its executable keeps. It takes
-    them with a module that is an object, and leaves them out with one that is text.
+    ``callbacks`` are the program's functions, or another host's handler, which calls them. jaxlib
+    numbers the functions by their position in that list, which its executable keeps. It accepts
+    them with a module object, and ignores them with a module as text.
     """
     module = parse(code, name)
     called: list[HostCallback] = []
@@ -51,7 +51,7 @@ def bind_callbacks(
 
 
 def _calling(handler: Handler, number: int, call: ir.Operation) -> HostCallback:
-    """Returns the function of a number as a handler calls it, with the results' memory."""
+    """Returns a function that calls the handler with a number and the results' memory."""
     types = [
         ir_type_to_tensor_type(result.type)
         for result in call.results
@@ -68,13 +68,13 @@ def _calling(handler: Handler, number: int, call: ir.Operation) -> HostCallback:
 
 
 def _without_token(callback: HostCallback) -> Callable[..., tuple[Any, ...]]:
-    """Returns the function as jaxlib calls it: the token of an ordered call is a None.
+    """Returns the function for jaxlib: the token of an ordered call is a None.
 
-    jaxlib makes a text of its exception; for an interrupt in plugrt's own functions, too.
+    jaxlib converts its exception to text, also for an interrupt in plugrt's own functions.
     """
 
     def call(*arguments: npt.NDArray[Any] | None) -> tuple[Any, ...]:
-        launch = this_thread.launch  # not that of the function
+        launch = this_thread.launch  # unlike the function's exception
         if arguments and arguments[0] is None:
             results = (None, *callback(arguments[1:]))  # type: ignore[arg-type]
         else:

@@ -90,9 +90,9 @@ class PuttingClient(ClientBase):
     def compile_function_put(
         self, shape: tuple[int, ...], dtype: np.dtype[Any], device: Device
     ) -> Callable[[npt.NDArray[Any]], Any] | None:
-        """Returns what puts arrays of one type for the compiled core, which jaxlib's array is of.
+        """Returns a function that puts arrays of one type for the compiled core as jaxlib's arrays.
 
-        It raises TypeError for another array. None for types that `_put` has more to do with.
+        It raises TypeError for another array. Returns None for types that `_put` has to convert.
         """
         target = require_device(self, device)
         tensor_type, aval = array_type(shape, dtype)
@@ -121,11 +121,11 @@ class PuttingClient(ClientBase):
         memory_kind: str | None = None,
         semantics: HostBufferSemantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
     ) -> CpuShards:
-        """Puts the parts of an array: one of jaxlib's arrays for each, joined when it is needed.
+        """Puts the parts of an array as separate arrays of jaxlib, joined when needed.
 
-        jaxlib 0.10 can put all of them as one array, which takes a fifth of the time for small
-        ones. But to read or to launch on one device after the other that array has to be split,
-        which takes the time again, and imports JAX where it is installed (see `adapter.split`).
+        jaxlib 0.10 can put all of them as one array, in a fifth of the time for small ones. But
+        reads and launches on one device after the other would have to split that array, which costs
+        the time again, and imports JAX if it is installed (see `adapter.split`).
         """
         check_parts(arrays, devices)
         targets = tuple([require_device(self, device) for device in devices])
@@ -148,9 +148,9 @@ class PuttingClient(ClientBase):
     ) -> tuple[Any, TensorType]:
         """Returns jaxlib's array of a host array on one device, and its type.
 
-        What is large is copied by NumPy, which is faster (see `LARGE_BYTES`), and jaxlib borrows
-        the copy. jaxlib never writes to what it borrows: a launch that takes it as a donation
-        copies it, and leaves it to whoever still looks at it.
+        Large arrays are copied by NumPy, which is faster (see `LARGE_BYTES`), and jaxlib borrows
+        the copy. jaxlib never writes to borrowed memory: a launch that donates it copies it, and
+        leaves it to other users.
         """
         if type(array) is not np.ndarray or not is_dtype(array.dtype):
             array = to_plain_array(array)
@@ -160,9 +160,10 @@ class PuttingClient(ClientBase):
         if (
             array.nbytes >= LARGE_BYTES
             and semantics is adapter.ONLY_DURING_CALL
-            and not is_sub_byte(array.dtype)  # these jaxlib packs
+            and not is_sub_byte(array.dtype)  # jaxlib packs these
         ):
-            adapter.collect_garbage()  # the memory of arrays that have ended, before more is taken
+            # frees the memory of arrays that have ended, before allocating more
+            adapter.collect_garbage()
             array, semantics = copy_aligned(array), adapter.ZERO_COPY
         try:
             raw = adapter.put(array, aval, place.sharding, raw_device, semantics)

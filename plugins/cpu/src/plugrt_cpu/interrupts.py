@@ -32,13 +32,13 @@ def is_alone() -> bool:
 
 @after_checks
 def run_uninterrupted(work: Callable[[], T]) -> T:
-    """Returns what ``work()`` gives. Ctrl-C raises at once, and the work ends in the background.
+    """Returns ``work()``. Ctrl-C raises at once, and the work ends in the background.
 
     jaxlib 0.10 compiles in a thread of its own and checks for signals while it waits: an interrupt
     frees the program that the thread is still reading, and the process crashes. Python's signal
     handlers run in the main thread only, so another thread waits for jaxlib.
     """
-    # A collection meanwhile, in whichever thread, could run finalisers; see `tracebacks`.
+    # A collection meanwhile, in any thread, could run finalisers; see `tracebacks`.
     pausing = gc.isenabled() and is_alone()
     if threading.get_ident() != threading.main_thread().ident:
         return _run(work)
@@ -62,9 +62,9 @@ def run_uninterrupted(work: Callable[[], T]) -> T:
 
 
 def _run(work: Callable[[], T]) -> T:
-    """Returns what the work gives, which is noted as under way by the thread that does it.
+    """Returns the result of the work; the thread that does it records it as under way.
 
-    No interrupt comes between the two, as it might in the main thread, which would leave the note.
+    An interrupt in the main thread could come between recording and work, and leave the record.
     """
     done = threading.Event()
     try:
@@ -76,10 +76,10 @@ def _run(work: Callable[[], T]) -> T:
 
 
 def _await_all() -> None:
-    """Waits, when the interpreter ends, for the compilations that are under way.
+    """Waits at interpreter exit for the compilations that are under way.
 
-    A thread that returns from jaxlib into an interpreter that has ended aborts the process
-    (SIGABRT). One more Ctrl-C then ends the process by the signal itself.
+    A thread that returns from jaxlib into a finalised interpreter aborts the process (SIGABRT). One
+    more Ctrl-C then ends the process by the signal itself.
     """
     while _under_way:
         try:

@@ -15,7 +15,7 @@ from plugrt.plugins.packages import distributions
 MINIMUM_JAXLIB = (0, 9)
 
 
-@cache  # each program asks: to look through sys.path takes as long as to trace ten operations
+@cache  # each program calls this: searching sys.path costs as much as tracing ten operations
 def jaxlib_version() -> str:
     """Returns the version of the installed jaxlib; ``none`` when there is none."""
     return distributions.version("jaxlib") or "none"
@@ -37,7 +37,7 @@ def import_jaxlib(version: str | None = None) -> tuple[Any, Any]:
     it, it is 1 (no INFO lines, as in JAX) during the import only.
 
     Raises `PluginIncompatible` when jaxlib is absent, too old, or lacks one of the modules, and
-    `FailedPrecondition` where it would end the process.
+    `FailedPrecondition` if it would end the process.
     """
     version = version or jaxlib_version()
     if version != "none" and jaxlib_minor(version) < MINIMUM_JAXLIB:

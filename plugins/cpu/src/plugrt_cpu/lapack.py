@@ -1,7 +1,7 @@
-"""LAPACK as JAX's programs call it: jaxlib's handlers of the custom calls ``lapack_…``.
+"""Registers the LAPACK of JAX's programs: jaxlib's handlers of the custom calls ``lapack_…``.
 
 jaxlib has them in its library but registers them only for clients that it makes itself. They call
-the LAPACK that SciPy, which jaxlib depends on, brings.
+the LAPACK of SciPy, which jaxlib depends on.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _PREFIX = b"lapack_"
 
 
 def register_if_called(code: bytes) -> None:
-    """Registers the handlers if a program, or what was compiled of one, may call any of them.
+    """Registers the handlers if a program or an executable may call any of them.
 
-    The names of targets stand as they are in text, in bytecode and in serialised executables.
+    The names of targets appear verbatim in text, in bytecode and in serialised executables.
     """
     if _PREFIX in code:
         _register()
@@ -37,7 +37,7 @@ def _registrations() -> list[tuple[str, object]]:
     return [(target, capsule) for target, capsule, _ in lapack.registrations()["cpu"]]
 
 
-@functools.cache  # jaxlib, which keeps handlers as long as the process, takes each once or anew
+@functools.cache  # jaxlib keeps handlers until the process ends, and accepts repeated registrations
 def _register() -> None:
     for target, capsule in _registrations():
         adapter.register_custom_call(target, capsule)

@@ -1,8 +1,8 @@
 """`LOWERINGS`: plugrt's linear algebra as calls of the LAPACK that jaxlib drives.
 
 The calls are those of JAX on CPUs (``jax._src.lax.linalg``), with its conventions: matrices in
-column-major order, and NaN where LAPACK says in ``info`` that it failed. A matrix without elements
-is left to plugrt's definitions.
+column-major order, and NaN if LAPACK's ``info`` reports a failure. plugrt's definitions compute
+matrices without elements.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _info(x: Any) -> TensorType:
 
 
 def _nan_unless(worked: Any, x: Any) -> Any:
-    """Returns ``x``, with NaN for the members of the stack for which a routine did not work."""
+    """Returns ``x``, with NaN for the members of the stack for which a routine failed."""
     return xp.where(xp.reshape(worked, (*worked.shape, *[1] * (x.ndim - worked.ndim))), x, np.nan)
 
 

@@ -95,13 +95,13 @@ class CpuLoadedExecutable(LoadedExecutable):
     def execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> Sequence[Shards]:
-        """Launches; faster on `CpuShards` (what a launch gives, and `CpuClient.shards`)."""
+        """Launches; faster on `CpuShards` (the results of a launch and of `CpuClient.shards`)."""
         launch = self._launch
         if options is not None:
             arguments, launch = self._prepare(arguments, options)
-        # The usual case: each argument is ours, and its type is what the program expects (types
-        # are interned, so that comparing them is comparing identities). jaxlib itself compares
-        # sizes only. Any other arguments are checked one by one.
+        # The usual case: each argument is ours, and its type is the expected one (types are
+        # interned, so that comparing them is comparing identities). jaxlib itself compares sizes
+        # only. Any other arguments are checked one by one.
         try:
             fit = [*map(_get_type, arguments)] == self._parameter_types
             raws = [*map(_get_raw, arguments)]
@@ -138,16 +138,16 @@ class CpuLoadedExecutable(LoadedExecutable):
         return made, partial(wait_for_token, tokens[0])
 
     def _open(self, arguments: Sequence[Any]) -> Sequence[Shards]:
-        """Returns arguments, some of them jaxlib's arrays, as `launcher` takes them, as shards."""
+        """Returns arguments, some of them jaxlib's arrays, as shards for `launcher`."""
         if len(arguments) != len(self._parameter_types):
-            return arguments  # which is refused
+            return arguments  # raises an error
         return [
             CpuShards(x, kind, self._sources) if type(x) is adapter.RawArray else x
             for x, kind in zip(arguments, self._parameter_types, strict=True)
         ]
 
     def _run(self, raws: list[Any], launch: Callable[..., Any]) -> list[CpuShards]:
-        """Launches with jaxlib's arrays, and deletes those that are donated."""
+        """Launches with jaxlib's arrays, and deletes the donated ones."""
         try:
             if collecting:
                 stop_recording()
@@ -157,9 +157,10 @@ class CpuLoadedExecutable(LoadedExecutable):
         except JAXLIB_ERRORS as error:
             raise self._launch_error(error, raws) from error
         for index in self._donated:
-            if not raws[index].is_deleted():  # as in `_launch_donating`
+            if not raws[index].is_deleted():  # like `_launch_donating`
                 adapter.delete(raws[index])
-        made = [*map(_new, repeat(CpuShards, len(results)))]  # as calling the class, at half
+        # like calling the class, at half the cost
+        made = [*map(_new, repeat(CpuShards, len(results)))]
         for shards, raw, (result_type, place) in zip(made, results, self._result_pairs):  # noqa: B905  # hot
             shards.raw = raw
             shards.type = result_type
@@ -177,7 +178,7 @@ class CpuLoadedExecutable(LoadedExecutable):
 
     @property
     def launch_steps(self) -> LaunchSteps | None:
-        """As `_launch_raw`, between a launch in jaxlib and its results."""
+        """Like `_launch_raw`, with separate functions for the launch in jaxlib and its results."""
         return LaunchSteps(
             launch=self._launch,
             take=adapter.take_results,
@@ -218,7 +219,7 @@ class CpuLoadedExecutable(LoadedExecutable):
                 self._handlers, False
             )
         except JAXLIB_ERRORS as error:
-            # Among them may be `Shards`, or None in the place of what was deleted.
+            # They may include `Shards`, or None in place of deleted arrays.
             raws = self._raws(arguments)
             if type(error) is TypeError and [*map(id, raws)] != [*map(id, arguments)]:
                 return self._launch_raw(raws)
@@ -280,7 +281,7 @@ class CpuLoadedExecutable(LoadedExecutable):
         return CpuShards.from_buffers(copies, shards.place)
 
     def _check(self, arguments: list[CpuShards]) -> None:
-        """Raises `InvalidArgument` if number or types do not fit."""
+        """Raises `InvalidArgument` for a wrong number or types."""
         expected, name = self._parameter_types, self.executable.name
         if len(arguments) != len(expected):
             raise InvalidArgument(

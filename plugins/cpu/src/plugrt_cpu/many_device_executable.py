@@ -39,14 +39,14 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
         self, client: ClientBase, executable: CpuExecutable, devices: tuple[CpuDevice, ...]
     ) -> None:
         super().__init__(client, executable, devices)
-        # Of a program that calls Python there is one executable: it cannot be serialised.
+        # A program that calls Python has one executable: it cannot be serialised.
         self._fresh = not executable.calls_python
         self._replicas: Replicas | None = None
         self._launches_at_once = False
 
     @property
     def launcher(self) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
-        """`execute`, or the compiled core's counterpart of it."""
+        """`execute`, or the compiled core's equivalent."""
         if core is None or len(self.addressable_devices) == 1 or self._deleted:
             return self.execute
         self._settle()
@@ -76,7 +76,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
         return launcher
 
     def _settle(self) -> None:
-        """Finds out how it is launched, before the first time."""
+        """Chooses the way to launch, before the first launch."""
         if self._fresh:
             self._fresh = False
             self._replicas = Replicas.load(self.client, self.executable, self.addressable_devices)
@@ -87,7 +87,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
         return None
 
     def host_launcher(self, parts: Mapping[int, Sequence[Index]]) -> HostLauncher | None:
-        """Is None where launches are on all devices at once, which end after they have returned."""
+        """None if launches run on all devices at once, which end after they have returned."""
         self._settle()
         if self._replicas is None or self._donated or not self._result_types:
             return None
@@ -115,7 +115,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
     def _execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None, *, with_token: bool
     ) -> tuple[list[CpuShards], Any | None]:
-        """Returns the results, and jaxlib's token of the launch if asked for and if there is one.
+        """Returns the results, and jaxlib's token of the launch if requested and available.
 
         Separate launches on each device have none: they need no shared threads that could run out.
         """
@@ -145,10 +145,10 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
     def _execute_usual(
         self, arguments: Sequence[Any], with_token: bool
     ) -> tuple[list[CpuShards], Any | None] | None:
-        """As `_execute` of arrays that lie where the program takes them; None for any others.
+        """Like `_execute`, for arrays on the program's devices; returns None for others.
 
-        In one piece: between launches the processor has forgotten what it ran before, so that each
-        call of a function takes ten times what it takes in a loop.
+        In one piece: between launches the caches of the processor are cold, so that each call of a
+        function costs ten times as much as in a loop.
         """
         sources, raws = self._sources, []
         with self.client.launch_lock:
@@ -174,7 +174,8 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
                 made = results.consume_with_handlers(self._handlers, False)
             except JAXLIB_ERRORS as error:
                 raise translate(error) from error
-        shards = [*map(_new, repeat(CpuShards, len(made)))]  # as calling the class, at half
+        # like calling the class, at half the cost
+        shards = [*map(_new, repeat(CpuShards, len(made)))]
         for each, raw, (result_type, place) in zip(shards, made, self._result_pairs):  # noqa: B905  # hot
             each.raw = raw
             each.type = result_type
@@ -183,7 +184,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
         return shards, token
 
     def _fitting(self, arguments: Sequence[Shards]) -> Sequence[CpuShards]:
-        """Returns the arguments as `CpuShards`, of the number and the types that are expected."""
+        """Returns the arguments as `CpuShards`, of the expected number and types."""
         # The usual case, as in `CpuLoadedExecutable.execute`.
         if [*map(type, arguments)].count(CpuShards) == len(arguments):
             ours: Sequence[CpuShards] = arguments  # type: ignore[assignment]
@@ -194,10 +195,10 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
         return adopted
 
     def _begin_donation(self, adopted: Sequence[CpuShards]) -> Callable[[], None]:
-        """Returns what deletes the donated arguments after the launch.
+        """Returns a function that deletes the donated arguments after the launch.
 
         jaxlib 0.10.2 leaves a donated array alive (is_deleted() is False) while a host array views
-        it, and is_deleted() of an array on several devices is its first buffer's.
+        it, and is_deleted() of an array on several devices returns the state of its first buffer.
         """
         self._require_distinct(adopted)
         donated = [adopted[i] for i in self._donated]
@@ -205,7 +206,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
             shards.prepare_deletion()
         doomed = [shards.raw.clone() for shards in donated if not shards.is_split]
 
-        def end() -> None:  # another launch may look at these, and crashes where they are deleted
+        def end() -> None:  # another launch may read these, and crashes if they are deleted
             lock = self.client.launch_lock
             for raw in doomed:
                 adapter.end_between_launches(raw, lock)
@@ -255,7 +256,7 @@ def _delete_part(launch_lock: threading.RLock, array: Any) -> None:
 
 
 def _give_nothing(token: None) -> Callable[[], None]:
-    """Returns what waits for a launch without a token."""
+    """Returns a function that waits for a launch without a token."""
     return do_nothing
 
 

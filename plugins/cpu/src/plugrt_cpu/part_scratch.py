@@ -1,9 +1,9 @@
 """Copies small host arrays, in parts, to memory that is kept for launches on each device.
 
-As `plugrt_cpu.scratch` on one device: jaxlib takes longer to put two arrays in four parts each than
-to launch a small program on each of the four devices. Such launches run on the caller's thread, so
-that their results are ready when they return, and the memory was read. Where they are not, the
-memory is never written again; if that happens repeatedly, arguments are put for a while.
+Like `plugrt_cpu.scratch` on one device: jaxlib needs more time to put two arrays in four parts each
+than to launch a small program on each of the four devices. Such launches run on the caller's
+thread, so that their results are ready when they return, and the memory was read. If they are not
+ready, the memory is never written again; if that happens repeatedly, arguments are put for a while.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from plugrt_cpu.scratch import Scratch, fits_scratch
 from plugrt_cpu.shards import CpuShards
 
 _MAX_KEPT = 4
-"""Of one program: as many threads launch it at once at no more cost than one."""
+"""For one program: as many threads launch it at once at no more cost than one."""
 _MAX_LOST = 8
-"""In a row; a program whose results are hardly ever ready at once is no better off this way."""
+"""Consecutive losses; a program whose results are rarely ready at once gains nothing."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 32, 4096
-"""Launches without scratch memory after that, before it is tried again; doubled each time in vain.
+"""Launches without scratch memory after that, before the next try; doubled after each failed try.
 
 The machine may have been busy for a moment. A try costs less than to put the arguments twice.
 """
@@ -37,7 +37,7 @@ def do_nothing() -> None:
 
 
 class PartScratch:
-    """An argument of a launch, ``shards``, and of its parts the memory and where in the whole."""
+    """An argument of a launch, ``shards``, and for each part its memory and position."""
 
     __slots__ = ("is_aliased", "parts", "shards")
 
@@ -50,11 +50,11 @@ class PartScratch:
 
 
 class Rows:
-    """Memory for some arguments of one program, by their numbers, a row a launch.
+    """Memory for some arguments of one program, by their numbers, one row per launch.
 
-    ``kept`` are the rows that no launch has now, the first one to begin with: none where jaxlib
-    copies the memory instead of aliasing it. ``lost`` is the number of launches in a row that were
-    not done when they returned.
+    ``kept`` are the rows that no launch uses, initially the first one: none if jaxlib copies the
+    memory instead of aliasing it. ``lost`` is the number of consecutive launches that were not done
+    when they returned.
     """
 
     __slots__ = ("_make", "_pause", "_waiting", "kept", "lost")
@@ -78,7 +78,7 @@ class Rows:
             self.kept.append(row)
 
     def new_if_worth_it(self) -> list[tuple[int, PartScratch]] | None:
-        """Returns a row for a launch that finds none kept; None where it shall have none."""
+        """Returns a row for a launch that finds none kept; None if it should not use one."""
         if self._waiting > 0:
             self._waiting -= 1
             return None
@@ -88,7 +88,7 @@ class Rows:
         return row
 
     def lose(self) -> None:
-        """Notes that a row is left to its launch, which is not done."""
+        """Records that a row is left to its launch, which is not done."""
         if self.lost == 0:
             self._pause = _FIRST_PAUSE
         self.lost += 1
@@ -104,12 +104,12 @@ def make_host_launcher(
 ) -> HostLauncher | None:
     """Returns ``launch``, which launches on each device of ``place``, for some whole host arrays.
 
-    Beside the results it gives a wait that does nothing: launches on each device need no shared
+    Besides the results it returns a wait that does nothing: launches on each device need no shared
     threads that could run out.
 
-    ``wanted`` are their numbers among the arguments, and of each the type of a part and which part
-    a device has. They are of the dtype of the parts. Returns None where they are too large, or
-    where NumPy and XLA lay such arrays out differently.
+    ``wanted`` maps their numbers among the arguments to the type of a part and the part of each
+    device. They have the dtype of the parts. Returns None if they are too large, or if NumPy and
+    XLA lay such arrays out differently.
     """
     if not fits_scratch([wanted_type for _, wanted_type, _ in wanted for _ in place.devices]):
         return None

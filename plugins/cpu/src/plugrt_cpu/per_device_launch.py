@@ -1,9 +1,9 @@
 """Launches small programs without collectives on one device after the other.
 
-A launch on several devices takes jaxlib 0.10 50 to 80 µs for four of them, however small the
-program: each device's part runs on its own thread, and all are joined. Four launches on one device
-each take 18 µs together. They run one after the other on the caller's thread, so this is for
-programs that take less time than starting the threads.
+A launch on four devices costs jaxlib 0.10 50 to 80 µs, however small the program: each device's
+part runs on its own thread, and all are joined. Four launches on one device each cost 18 µs
+together. They run one after the other on the caller's thread, so this is for programs that are
+shorter than starting the threads.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Replicas:
     ) -> Replicas | None:
         """Returns the program loaded again for each device, None if that does not apply.
 
-        That is where the parts exchange data or have much to do, where there are other processes,
-        or where jaxlib does not load its own bytes.
+        It does not apply if the parts exchange data or have much work, if there are other
+        processes, or if jaxlib does not load its own bytes.
         """
         if compiled.num_replicas * compiled.num_partitions != len(devices):
             return None
@@ -83,7 +83,7 @@ class Replicas:
 
     @property
     def launches(self) -> tuple[tuple[Callable[..., Any], Callable[..., Any], list[Any]], ...]:
-        """For each device jaxlib's function, that with a token, and the results' handlers."""
+        """For each device jaxlib's function, its form with a token, and the results' handlers."""
         return tuple(zip(self._launches, self._launches_with_tokens, self._handlers, strict=True))
 
     def launch(self, columns: Sequence[Sequence[Any]]) -> list[CpuShards]:

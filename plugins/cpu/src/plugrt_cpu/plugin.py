@@ -23,7 +23,7 @@ class CpuPlugin(Plugin):
     conformance_options: Mapping[str, OptionValue] = MappingProxyType({"num_devices": 4})
 
     def client_options(self, config: Config) -> dict[str, OptionValue]:
-        """Returns the create options that `plugrt_cpu.create_client.start` takes."""
+        """Returns the create options of `plugrt_cpu.create_client.start`."""
         options: dict[str, OptionValue] = {
             "asynchronous": config.cpu_enable_async_dispatch,
             "collectives": config.cpu_collectives_implementation,
@@ -43,12 +43,12 @@ class CpuPlugin(Plugin):
         self, options: Mapping[str, OptionValue], distributed: Connection | None = None
     ) -> Client:
         """Starts a client; raises `PluginIncompatible` when jaxlib does not fit."""
-        from plugrt_cpu.create_client import start  # jaxlib is imported here and not before
+        from plugrt_cpu.create_client import start  # imports jaxlib
 
         return start(options, distributed)
 
     def lowerings(self) -> Mapping[str, LoweringRule]:
-        """Returns those of `plugrt.array_api.linalg`: calls of LAPACK."""
+        """Returns the lowerings of `plugrt.array_api.linalg`: calls of LAPACK."""
         from plugrt_cpu.lapack_lowerings import LOWERINGS
 
         return LOWERINGS

@@ -1,4 +1,4 @@
-"""Programs as jaxlib takes them: StableHLO, and no shardings that it cannot describe."""
+"""Converts programs for jaxlib: to StableHLO, and without shardings that it cannot describe."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read_stablehlo(program: Program) -> bytes:
 
 
 def require_one_dimension(program: Program, assignment: DeviceAssignment) -> None:
-    """Refuses programs for which jaxlib 0.10 aborts while it describes the results' shardings.
+    """Refuses programs that abort jaxlib 0.10 while it describes the results' shardings.
 
     The attribute names appear verbatim in MLIR's text and in its bytecode.
     """

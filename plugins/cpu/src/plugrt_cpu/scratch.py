@@ -1,9 +1,9 @@
 """Copies small arguments of a launch to memory that is kept for the next launch.
 
-Putting a small array takes jaxlib 0.10 about as long as launching a program: it makes an array,
-calls methods of the sharding, and allocates. Copying into memory that an array of jaxlib's already
-aliases takes a tenth of that. The memory may be overwritten once the launch has read it, that is,
-once its results are ready. The compiled core does this for launches on one device, and
+A put of a small array costs jaxlib 0.10 about as much as a launch: it makes an array, calls methods
+of the sharding, and allocates. Copying into memory that an array of jaxlib's already aliases costs
+a tenth of that. The memory may be overwritten once the launch has read it, that is, once its
+results are ready. The compiled core does this for launches on one device, and
 `plugrt_cpu.part_scratch` for launches on several.
 """
 
@@ -24,7 +24,7 @@ from plugrt_cpu.device import CpuDevice
 from plugrt_cpu.types import array_type, is_sub_byte
 
 _MAX_BYTES = 1 << 18
-"""Of one launch: a program keeps four times that at most, 1 MB; in the core, of late ones, 2 MB."""
+"""For one launch: a program keeps four times that at most, 1 MB; the core's late ones 2 MB."""
 
 
 class Scratch:
@@ -37,14 +37,14 @@ class Scratch:
         tensor_type, aval = array_type(wanted_type.shape, wanted_type.dtype)
         sharding = device.place.sharding
         self.raw = adapter.put(self.view, aval, sharding, device.raw, adapter.ZERO_COPY)
-        # Seen in a view: jaxlib imports JAX to say where an array's memory is.
+        # Checked through a view: jaxlib imports JAX to return the address of an array's memory.
         seen = read(self.raw, tensor_type).__array_interface__["data"][0]
         self.is_aliased: bool = seen == self.view.__array_interface__["data"][0]
-        """Whether jaxlib's array aliases the memory of the view, and holds no copy of it."""
+        """Whether jaxlib's array aliases the memory of the view, and is not a copy of it."""
 
 
 def make_scratch(device: CpuDevice, wanted: Sequence[TensorType]) -> list[MakeScratch] | None:
-    """Returns what makes memory for each of these arguments of a launch; None if they are put."""
+    """Returns a function that makes memory for these arguments of a launch, or None."""
     if not fits_scratch(wanted):
         return None
     return [partial(_make_scratch, wanted_type, device) for wanted_type in wanted]
@@ -58,7 +58,7 @@ def _make_scratch(wanted_type: TensorType, device: CpuDevice) -> tuple[Any, Any]
 
 
 def fits_scratch(wanted: Sequence[TensorType]) -> bool:
-    """Whether arguments of these types are few bytes, laid out alike by NumPy and XLA."""
+    """Whether arguments of these types are small, and laid out alike by NumPy and XLA."""
     plain = all(
         not is_sub_byte(wanted_type.dtype)
         and wanted_type.layout is None

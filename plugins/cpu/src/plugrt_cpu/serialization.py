@@ -33,7 +33,7 @@ SEALED = SealedFormat(b"PLUGRTCPU", 2, _Header, "executable of plugrt's cpu plug
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """What an envelope holds: jaxlib's bytes, and what is needed to load them."""
+    """The contents of an envelope: jaxlib's bytes, and the data needed to load them."""
 
     payload: bytes
     name: str
@@ -54,9 +54,9 @@ def pack(payload: bytes, name: str, assignment: DeviceAssignment, options: bytes
 
 
 def unpack(data: bytes) -> Packed:
-    """Returns what `pack` was given.
+    """Returns the arguments of `pack`.
 
-    Raises `InvalidArgument` for foreign bytes, `DataLoss` for those that are cut or altered, and
+    Raises `InvalidArgument` for foreign bytes, `DataLoss` for truncated or altered ones, and
     `FailedPrecondition` for bytes of another jaxlib, another kind of CPU, or another format.
     """
     header, payload = SEALED.read(data)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class CpuShards(Sequence[Buffer]):
     """One jaxlib array over the devices of ``place``, and a sequence of its buffers.
 
-    Launches on all devices at once return and take jaxlib's one array; it is split when a buffer of
-    it is read. Arrays made on one device at a time are joined when such a launch takes them.
+    Launches on all devices at once return and accept jaxlib's one array; it is split when one of
+    its buffers is read. Arrays made on one device at a time are joined for such a launch.
     """
 
     __slots__ = ("__weakref__", "_buffers", "_ends", "_parts", "place", "raw", "type")
@@ -39,11 +39,11 @@ class CpuShards(Sequence[Buffer]):
         self.raw = raw
         self.type = type
         self.place = place
-        self._parts = None  # asked for at each launch on several devices
+        self._parts = None  # each launch on several devices calls this
 
     @classmethod
     def from_buffers(cls, buffers: Sequence[Buffer], place: Place) -> CpuShards:
-        """Returns the shards made of one buffer on each device of ``place``, in that order."""
+        """Returns the shards of one buffer on each device of ``place``, in that order."""
         if len(buffers) == 1 and place.single and isinstance(buffers[0], CpuBuffer):
             return cls(buffers[0].raw, buffers[0].type, buffers[0].place)
         if len(buffers) != len(place.devices):
@@ -61,12 +61,12 @@ class CpuShards(Sequence[Buffer]):
 
     @classmethod
     def from_parts(cls, parts: Sequence[Any], type: TensorType, place: Place) -> CpuShards:
-        """Returns the shards made of jaxlib's array on each device of ``place``."""
+        """Returns the shards of jaxlib's array on each device of ``place``."""
         shards = cls.__new__(cls)
         shards.type = type
         shards.place = place
         shards._parts = parts
-        shards._ends = None  # as `_parts`, asked for in each wait
+        shards._ends = None  # as `_parts`, read in each wait
         return shards
 
     def __getattr__(self, name: str) -> Any:
@@ -79,7 +79,7 @@ class CpuShards(Sequence[Buffer]):
         return self.raw
 
     def require_alive(self) -> None:
-        """Raises `DeletedBuffer` if a buffer of it was deleted or donated.
+        """Raises `DeletedBuffer` if one of its buffers was deleted or donated.
 
         jaxlib 0.10 crashes when a launch on several devices gets a deleted array.
         """
@@ -91,7 +91,7 @@ class CpuShards(Sequence[Buffer]):
         return f"an array {self.type} on {list(self.place.devices)}"
 
     def block_until_ready(self) -> None:
-        """Waits until the contents of all buffers are there."""
+        """Waits until the contents of all buffers are ready."""
         try:
             if self.place.single:
                 adapter.wait_unless_forked(self.raw)
@@ -106,17 +106,17 @@ class CpuShards(Sequence[Buffer]):
             raise translate_use(error, self._title()) from error
 
     def to_host(self) -> npt.NDArray[Any]:
-        """Returns the contents of the first buffer, as its `CpuBuffer.to_host` does."""
+        """Returns the contents of the first buffer, like its `CpuBuffer.to_host`."""
         return read(self.raw, self.type) if self.place.single else self.buffers()[0].to_host()
 
     @property
     def held(self) -> Any:
-        """What arrays hold of it: on one device jaxlib's array, which launches take as it is."""
+        """The object that arrays hold: on one device jaxlib's array, an argument of launches."""
         return self.raw if self.place.single else self
 
     @property
     def is_split(self) -> bool:
-        """Whether jaxlib's array of each device is known, so that nothing has to be split."""
+        """Whether jaxlib's array of each device is known, so that no split is needed."""
         return self._parts is not None
 
     def delete(self) -> None:
@@ -130,8 +130,8 @@ class CpuShards(Sequence[Buffer]):
     def prepare_deletion(self) -> None:
         """Splits an array with parts in other processes.
 
-        jaxlib 0.10 makes no second array of one ("Cannot copy array to non-addressable device"),
-        by which `adapter.delete` deletes it; it does of each part.
+        `adapter.delete` deletes an array through a second one, which jaxlib 0.10 cannot make of
+        such an array ("Cannot copy array to non-addressable device"), but can make of each part.
         """
         if self.place.shared and self._parts is None and not self.raw.is_deleted():
             self.parts()
@@ -151,7 +151,8 @@ class CpuShards(Sequence[Buffer]):
 
     def part_is_deleted(self, index: int) -> bool:
         """Whether the buffer at the index was deleted."""
-        # In jaxlib 0.10.2 is_deleted() of an array on several devices is its first buffer's.
+        # In jaxlib 0.10.2 is_deleted() of an array on several devices returns its first buffer's
+        # state.
         raw = self.raw if self._parts is None else self._parts[index]
         return bool(raw.is_deleted())
 
@@ -161,7 +162,7 @@ class CpuShards(Sequence[Buffer]):
             return self._buffers
         if self.place.single:
             self._buffers = [CpuBuffer(self.raw, self.type, self.place)]
-        elif self._parts is not None:  # each by itself, so that one does not keep all of them
+        elif self._parts is not None:  # separate objects, so that one does not keep all of them
             kind, of = self.place.memory_kind, zip(self._parts, self.place.devices, strict=True)
             self._buffers = [CpuBuffer(raw, self.type, d.memory(kind).place) for raw, d in of]
         else:
@@ -220,7 +221,7 @@ class _Shard(CpuBuffer):
 
 
 await_all = wait_for_class(CpuShards)
-"""Waits for what several arrays hold; False where one has to be looked at by itself."""
+"""Waits for the held objects of several arrays; False if one must be checked by itself."""
 
 
 def _require_fit(buffers: list[CpuBuffer], place: Place) -> None:

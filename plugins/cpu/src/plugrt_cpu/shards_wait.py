@@ -1,4 +1,4 @@
-"""One wait for what several arrays hold: jaxlib's arrays, and shards of a class."""
+"""One wait for several arrays: jaxlib's arrays, and shards of a class."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from plugrt_cpu.errors import JAXLIB_ERRORS
 
 
 def wait_for_class(cls: type) -> Callable[[Sequence[Any]], bool]:
-    """Returns what waits for shards of that class and jaxlib's arrays, in C where there is a core.
+    """Returns a wait for shards of that class and jaxlib's arrays, in C if there is a core.
 
-    It returns False where one was deleted, or making it failed: the wait for that one raises the
-    error. Of shards that launches on each device made, ``_ends`` are the tokens of these; they are
-    waited for: each part's own end tells the same at more cost.
+    It returns False if one was deleted or its computation failed: the wait for that one raises the
+    error. For shards that launches on each device made, ``_ends`` are the tokens of these; the wait
+    is for them, since waiting for each part costs more.
     """
     if core is None:
         return partial(_wait, cls)

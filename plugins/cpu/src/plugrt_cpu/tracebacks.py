@@ -16,10 +16,9 @@ __all__ = ["collecting", "stop_recording"]
 
 
 class _AtEnd:
-    """Has a function called at the end of each collection.
+    """Calls a function at the end of each collection.
 
-    It must be written in C, as all else that happens there: see
-    `plugrt.native.finalizers`.
+    It must be written in C, like all code that runs there: see `plugrt.native.finalizers`.
     """
 
     call: Callable[[], object] = int  # does nothing
@@ -35,13 +34,13 @@ _forget.call = partial(setattr, _resume, "call", int)
 
 
 def stop_recording() -> None:
-    """Stops jaxlib from recording Python frames until the collection that runs has ended.
+    """Stops jaxlib from recording Python frames until the current collection has ended.
 
-    To be called if `collecting`, before a call into jaxlib that makes or reads arrays. jaxlib 0.10
+    Call it if `collecting`, before a call into jaxlib that makes or reads arrays. jaxlib 0.10
     records frames in each. If the garbage collector is closing a generator whose ``finally``
     launches a program, that corrupts the interpreter's memory: 200 such generators end JAX by
-    SIGSEGV. Recording stays on where other threads run or compile, because jaxlib reads the state
-    several times in a call ("Expecting an IFRT `Array` to have a user context"), and where JAX is
+    SIGSEGV. Recording stays on if other threads run or compile, because jaxlib reads the state
+    several times in a call ("Expecting an IFRT `Array` to have a user context"), and if JAX is
     imported.
     """
     if "jax" not in sys.modules and is_alone() and _jaxlib.tracebacks_enabled():

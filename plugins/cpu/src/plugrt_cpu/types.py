@@ -28,9 +28,9 @@ _WHOLE_BYTES = (
 _SUB_BYTE = ("int2", "int4", "uint2", "uint4", "float4_e2m1fn")
 
 BUFFER_PROTOCOL_DTYPES = frozenset(map(np.dtype, _BUFFER_PROTOCOL))
-"""dtypes that jaxlib gives through Python's buffer protocol; NumPy has them all."""
+"""Dtypes of Python's buffer protocol in jaxlib; NumPy has them all."""
 _NUMPY_NUMBERS = 256
-"""Those of NumPy's own dtypes are below."""
+"""NumPy's own dtypes have smaller numbers."""
 
 
 @cache
@@ -67,13 +67,13 @@ def type_in_layout(
     shape: tuple[int, ...], dtype: np.dtype[Any], layout: Layout | None
 ) -> TensorType:
     """Returns the type in a layout, None for row-major: then the object that `array_type` gives."""
-    if layout is None:  # not an argument of `array_type`: what is cached counts how it is passed
+    if layout is None:  # not an argument of `array_type`: a cache key depends on how it is passed
         return array_type(shape, dtype)[0]
     return TensorType(shape, dtype, layout)
 
 
 def layout_of(tensor_type: TensorType) -> Layout:
-    """Returns how an array of that type lies in memory: row-major unless it says otherwise."""
+    """Returns the layout of an array of that type: row-major by default."""
     return tensor_type.layout or Layout.row_major(len(tensor_type.shape))
 
 

@@ -63,21 +63,22 @@ class DriverCopies:
             )
 
     def wait(self, stream: int) -> None:
-        """Waits for a stream; raises the error of any work on it, a program's kernel's too."""
+        """Calls a function; raises `Internal` with the driver's text for any status but 0."""
         what = "waiting for the program, or for a copy of its arrays, on a GPU's stream"
         with self._context_of(stream, what):
             self._call(what, "cuStreamSynchronize", stream)
 
     @contextmanager
     def _context_of(self, stream: int, what: str) -> Iterator[None]:
-        """Makes a stream's context the thread's within the block: another may be, or none."""
+        """Makes a stream's context current in the thread within the block."""
         context = _POINTER()
         self._call(what, "cuStreamGetCtx", stream, ctypes.byref(context))
         self._call(what, "cuCtxPushCurrent_v2", context)
         try:
             yield
         except BaseException:  # Ctrl-C in the wait, too: the thread's context is the caller's
-            self._driver.cuCtxPopCurrent_v2(ctypes.byref(_POINTER()))  # what failed says more
+            # the first failure has more information
+            self._driver.cuCtxPopCurrent_v2(ctypes.byref(_POINTER()))
             raise
         self._call(what, "cuCtxPopCurrent_v2", ctypes.byref(_POINTER()))
 
@@ -88,7 +89,7 @@ class DriverCopies:
             raise Internal(f"the CUDA driver failed at {what}: {name} returned {self._say(status)}")
 
     def _say(self, status: int) -> str:
-        """Returns a status as a text: its number, and its name and meaning where it has them."""
+        """Returns a status as a text: its number, and the driver's name and meaning for it."""
         said = [str(status)]
         for name in ("cuGetErrorName", "cuGetErrorString"):
             text = ctypes.c_char_p()

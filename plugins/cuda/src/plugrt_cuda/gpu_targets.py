@@ -1,9 +1,9 @@
-"""Descriptions of GPUs to compile for, in the form that a PJRT library for CUDA takes.
+"""Descriptions of GPUs to compile for, in the form that a PJRT library for CUDA reads.
 
-The facts are those that NVIDIA publishes: data sheets and white papers of each GPU, and the table
-of limits per compute capability in the CUDA C++ Programming Guide. The library takes them as the
-text form of XLA's ``GpuTargetConfigProto``; a description that leaves out what the compiler
-divides by ends the process, so that every field it reads is there.
+The facts are published by NVIDIA: data sheets and white papers of each GPU, and the table of limits
+per compute capability in the CUDA C++ Programming Guide. The library reads the text form of XLA's
+``GpuTargetConfigProto``. If a field that the compiler divides by is missing, it ends the process,
+so every field that it reads is present.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BLACKWELL = Architecture(10, 0, 128, 228, 2048)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A GPU: ``bandwidth`` is that of its memory in GB/s, ``clock`` its boost clock in GHz."""
+    """A GPU: ``bandwidth`` of its memory in GB/s, ``clock`` its boost clock in GHz."""
 
     title: str
     architecture: Architecture

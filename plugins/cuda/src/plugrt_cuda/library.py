@@ -29,7 +29,7 @@ WHEELS = (
     Wheel("xla-cuda13-pjrt", 13),
     Wheel("xla-cuda12-pjrt", 12),
 )
-"""In order of preference: those of JAX are released with each jaxlib, those of XLA seldom."""
+"""In order of preference: JAX's wheels are released with each jaxlib, XLA's rarely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def installed(root: str | Path = "/") -> list[Found]:
 def find_library(root: str | Path = "/") -> Found:
     """Returns the library of PLUGRT_CUDA_LIBRARY_PATH, else the preferred one that is installed.
 
-    Raises `PluginBroken` when what was named is no file, and when there is none.
+    Raises `PluginBroken` if the path is no file, and without any library.
     """
     named = named_library("cuda_library_path")
     if named:

@@ -1,4 +1,4 @@
-"""Loads NVIDIA's libraries from their wheels before a PJRT library asks for them by name."""
+"""Loads NVIDIA's libraries from their wheels before a PJRT library opens them by name."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def wheel_folders() -> list[Path]:
 def preload(cuda: int, roots: Sequence[Path] | None = None) -> dict[str, Loaded]:
     """Loads NVIDIA's libraries for a CUDA version; returns name to result.
 
-    Those in wheels come before those that the system's loader finds, as in JAX. A library that asks
-    for one by name later gets the loaded one, so symbols need not be global.
+    Libraries in wheels come before those that the system's loader finds, as in JAX. A library that
+    later opens one by name gets the loaded one, so symbols need not be global.
     """
     folders = wheel_folders() if roots is None else roots
     found = {c.name: _load(c, cuda, folders) for c in COMPONENTS}

@@ -139,7 +139,7 @@ class CudaPlugin(LibraryPlugin):
     def create_topology(self, name: str, options: Options) -> Topology:
         """Returns GPUs to compile for; needs none. `plugrt_cuda.topologies.GRAMMAR` has the names.
 
-        Raises `InvalidArgument` for a name or a description that the library does not take.
+        Raises `InvalidArgument` for a name or a description that the library refuses.
         """
         from plugrt_cuda import topologies
 

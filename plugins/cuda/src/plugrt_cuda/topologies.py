@@ -1,4 +1,4 @@
-"""The names of GPU topologies, and the options that a PJRT library for CUDA takes for them."""
+"""The names of GPU topologies, and their options for a PJRT library for CUDA."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ NEEDED = (
 
 
 def library_options(name: str, options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
-    """Returns the options ``target_config`` and ``topology`` for a name, and those given.
+    """Returns the options ``target_config`` and ``topology`` for a name, and the given ones.
 
-    Raises `InvalidArgument` with the grammar for a name that is none, and for a description that
-    leaves out what the compiler needs.
+    Raises `InvalidArgument` with the grammar for an invalid name, and for a description without
+    fields that the compiler needs.
     """
     found = _NAME.fullmatch(name.strip().lower())
     if found is None:

@@ -1,6 +1,6 @@
 """Checks that the versions of NVIDIA's libraries fit the PJRT library.
 
-The rules are those of JAX's plugin for CUDA. All faults are reported in one error, with the
+The rules are the same as in JAX's plugin for CUDA. All faults are reported in one error, with the
 packages to install.
 """
 
@@ -65,7 +65,7 @@ def check(loaded: Mapping[str, Loaded], cuda: int, capabilities: Sequence[int]) 
 
 
 def require(loaded: Mapping[str, Loaded], cuda: int, who: str, capabilities: Sequence[int]) -> None:
-    """Raises `PluginIncompatible` with all that `check` finds wrong; logs what it warns of."""
+    """Raises `PluginIncompatible` with all faults that `check` finds; logs its warnings."""
     report = check(loaded, cuda, capabilities)
     for warning in report.warnings:
         logger.warning("cuda: %s", warning)
@@ -95,7 +95,7 @@ def _check_one(rule: Rule, loaded: Loaded, cuda: int, report: Report) -> list[st
 
 
 def read_version(rule: Rule, library: ctypes.CDLL) -> int:
-    """Returns the version that a library states, in the library's own way of counting.
+    """Returns the version that a library reports, in the library's own numbering.
 
     Raises `OSError` with the library's status when it refuses, `AttributeError` without such a
     function.

@@ -41,9 +41,9 @@ _MOST_DEVICES = 1 << 16
 class NumpyBackend(SavesPrograms):
     """Any number of devices in the memory of the process; handles are read-only NumPy arrays.
 
-    The keyword arguments are create options: ``num_devices``, also in digits, as JAX hands over
-    what JAX_PJRT_CLIENT_CREATE_OPTIONS says, and ``check_types``, which compares the result of each
-    operation with the type that MLIR inferred (for tests; it takes time).
+    The keyword arguments are create options: ``num_devices``, also as digits, since JAX passes the
+    text of JAX_PJRT_CLIENT_CREATE_OPTIONS, and ``check_types``, which compares the result of each
+    operation with the type that MLIR inferred (for tests; it is slow).
     """
 
     platform = "numpy"
@@ -110,7 +110,7 @@ class NumpyBackend(SavesPrograms):
         def launch_owned(
             arguments: Sequence[Sequence[Array]], consumed: Collection[int] = ()
         ) -> list[list[Array]]:
-            """Launches. What is donated is freed afterwards, for NumPy's next arrays."""
+            """Launches, and then frees donated arrays for NumPy's next arrays."""
             taken = {id(owner) for shards in arguments for a in shards for owner in (a, a.base)}
             results = [[_own(a, taken) for a in shards] for shards in launch(arguments)]
             for i, layout in enumerate(layouts):
@@ -159,7 +159,7 @@ class NumpyBackend(SavesPrograms):
     def topologies(
         self, name: str, options: Mapping[str, OptionValue]
     ) -> Sequence[DeviceDescription]:
-        """Returns as many devices as the name says in digits; without one, those of the backend."""
+        """Returns as many devices as the digits of the name; for an empty one, the backend's."""
         if options:
             raise InvalidArgument(
                 f"topologies of the NumPy backend have no options; found {sorted(options)}"
@@ -181,8 +181,11 @@ class NumpyBackend(SavesPrograms):
 
 
 def check_names(overrides: Iterable[str]) -> None:
-    """Refuses compile options that nobody has; XLA's, which programs are run with anywhere, say
-    how it optimises and are of no account here."""
+    """Refuses unknown compile options.
+
+    XLA's options, which programs for any platform may have, control its optimisations and are
+    ignored.
+    """
     for name in overrides:
         if not name.startswith("xla_") and name not in EFFORTS:
             raise InvalidArgument(
@@ -194,7 +197,7 @@ def check_names(overrides: Iterable[str]) -> None:
 def usable_donations(
     aliases: Mapping[int, int | None], inputs: Sequence[TensorType], results: Sequence[TensorType]
 ) -> list[int]:
-    """Returns the donated parameters whose memory a result can have, as XLA pairs them.
+    """Returns the donated parameters whose memory a result can use, paired as XLA does.
 
     A parameter without a result in ``aliases`` (see `read_aliases`) gets one with parts of the same
     size. The types are one device's.
@@ -212,7 +215,7 @@ def usable_donations(
 
 
 def in_layout(array: Array, layout: Layout) -> Array:
-    """Returns a copy of an array whose elements lie in memory in the order of a layout."""
+    """Returns a copy of an array with its elements in the memory order of a layout."""
     order = layout.major_to_minor
     return array.transpose(order).copy().transpose(np.argsort(order))
 
@@ -228,10 +231,12 @@ def _read_count(given: int | str, what: str = "num_devices") -> int:
 
 
 def _own(result: Array, taken: set[int]) -> Array:
-    """Returns a result as a row-major array with memory of its own, as XLA's are: hosts hand it on
-    through DLPack, to be written to. It may be an argument or a constant, another result, or a
-    piece of a larger array, which it would keep in memory. ``taken`` are the ids of the arrays
-    whose memory has another use."""
+    """Returns a result as a row-major array with memory of its own, like XLA's.
+
+    Hosts pass it on through DLPack, to be written to. It may be an argument or a constant, another
+    result, or a part of a larger array, which it would keep in memory. ``taken`` are the ids of the
+    arrays whose memory has another use.
+    """
     flags, base = result.flags, result.base
     shared = id(result if base is None else base) in taken or (
         base is not None and getattr(base, "nbytes", 0) != result.nbytes

@@ -15,7 +15,7 @@ from plugrt_numpy.table import TERMINATORS
 
 
 class ModuleView(operations.ModuleView, Protocol):
-    """What a block needs of the module around it."""
+    """The module's members that a block needs."""
 
     def constant(self, value: ir.Value) -> Array | None:
         """Returns the value of a constant; None if it is none."""

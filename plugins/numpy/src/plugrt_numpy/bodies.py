@@ -1,4 +1,4 @@
-"""`RegionBody`: a compiled region, and what can be read off it."""
+"""`RegionBody`: a compiled region and its properties."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class RegionBody:
     def __init__(self, block: ir.Block, call: Function, elementwise: bool) -> None:
         self.block = block
         self.call = call
-        """Runs it: takes the block's arguments, then the captured values; returns a tuple."""
+        """Runs it: the block's arguments, then the captured values; returns a tuple."""
         self.elementwise = elementwise
-        """Whether it has elementwise operations only: then it takes arrays of any one shape."""
+        """Whether it has elementwise operations only: then it accepts arrays of any one shape."""
 
 
 def free_values(region: ir.Region) -> list[ir.Value]:

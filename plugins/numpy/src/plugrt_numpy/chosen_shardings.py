@@ -21,10 +21,10 @@ _MOST_KEPT = 1 << 20
 
 
 def choose_shardings(program: Program, options: CompileOptions) -> Program:
-    """Returns a program whose parameters and results state how they are divided.
+    """Returns a program whose parameters and results have shardings.
 
-    Shardy's propagation divides those without a sharding, and open dimensions, where the options
-    allow it. Whatever it leaves open stays whole, as does everything in GSPMD's form.
+    Shardy's propagation divides those without a sharding, and open dimensions, if the options allow
+    it. Anything that it leaves open stays whole, as does everything in GSPMD's form.
     """
     if options.use_auto_spmd_partitioning:
         program = _divide_over_mesh(program, options)
@@ -41,7 +41,7 @@ def choose_shardings(program: Program, options: CompileOptions) -> Program:
 
 @lru_cache(maxsize=1)  # one compilation asks three times or more
 def _settle(code: bytes, of_parameters: tuple[bool, ...], of_results: tuple[bool, ...]) -> bytes:
-    """Returns a program with propagated shardings, where they may be; itself if nothing is left."""
+    """Returns a program with propagated shardings where allowed; itself if nothing is open."""
     module = read_module(Program(code))
     main = read_symbols(module)["main"]
     kind = main.attributes["function_type"].value

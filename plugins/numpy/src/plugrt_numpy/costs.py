@@ -1,4 +1,4 @@
-"""`program_costs`: what a launch computes and moves, in the figures of XLA's cost analysis."""
+"""`program_costs`: the computation and bytes of a launch, as XLA's cost analysis counts them."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ _FREE = TERMINATORS | {
     "stablehlo.get_tuple_element", "stablehlo.custom_call", "stablehlo.optimization_barrier",
 }  # fmt: skip
 _FMA = 2
-"""The operations of a multiplication whose product is added."""
+"""A multiply-add: two operations per element of the product."""
 
 
 def program_costs(compiler: ModuleCompiler, partitions: int) -> Mapping[str, float]:
-    """Returns what a launch costs on each device, before any optimisation.
+    """Returns the costs of a launch on each device, before any optimisation.
 
     By the rules of XLA's ``HloCostAnalysis``: an operation on elements is one ``flop`` for each, or
-    one of the ``transcendentals``; loops are run once; of branches the dearest counts. The figures
-    of a program that is written for whole arrays are divided by its ``partitions``.
+    one of the ``transcendentals``; loops are run once; of branches the most expensive counts. The
+    figures of a program that is written for whole arrays are divided by its ``partitions``.
     """
     parts = 1 if compiler.is_written_for_parts else partitions
     found = _Counter(compiler, parts).function("main")
@@ -102,7 +102,7 @@ def _times(costs: Costs, count: float, names: Sequence[str] = ()) -> Costs:
 
 
 def _work(op: Operation, regions: Sequence[Costs]) -> Costs:
-    """Returns the operations on elements that an operation takes."""
+    """Returns the number of element operations of an operation."""
     if op.name in _TRANSCENDENTAL:
         return Counter({TRANSCENDENTALS: sum(map(_size, op.result_types))})
     if op.name in _ARITHMETIC:
@@ -188,7 +188,7 @@ def _bytes(operands: Sequence[int], results: int) -> Costs:
 
 
 def _everything(op: Operation) -> tuple[list[int], int]:
-    """Returns the bytes of each operand and those of the results."""
+    """Returns the bytes of each operand and of the results."""
     return list(map(_nbytes, op.operand_types)), sum(map(_nbytes, op.result_types))
 
 
@@ -197,7 +197,7 @@ def _nbytes(kind: Any) -> int:
 
 
 def _part(op: Operation) -> tuple[list[int], int]:
-    """Returns the bytes of an operation that reads as much of its first operand as it gives.
+    """Returns the bytes of an operation that reads as much of its first operand as its result has.
 
     Of several indices the first counts.
     """
@@ -212,7 +212,7 @@ def _update(op: Operation) -> tuple[list[int], int]:
 
 
 def _triangle(op: Operation) -> tuple[list[int], int]:
-    """Returns the bytes of an operation of which one triangle of the first operand counts."""
+    """Returns the bytes of an operation that uses one triangle of the first operand."""
     (matrix, *others), result = _everything(op)
     return [matrix // 2, *others], result if others else result // 2
 
@@ -233,4 +233,4 @@ _MOVED: Mapping[str, Callable[[Operation], tuple[list[int], int]]] = {
     "stablehlo.slice": _part,
     "stablehlo.triangular_solve": _triangle,
 }
-"""The bytes that operations access which do not read their operands whole."""
+"""The accessed bytes of operations that do not read their operands whole."""

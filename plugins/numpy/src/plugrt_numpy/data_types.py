@@ -1,4 +1,4 @@
-"""Kinds of dtypes, and the dtypes in which NumPy computes those that it is slow or wrong with."""
+"""Kinds of dtypes, and the dtypes to compute in where NumPy is slow or wrong with one."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def integer_info(dtype: Dtype) -> IntegerInfo:
 
 @cache
 def bit_width(dtype: Dtype) -> int:
-    """Returns the bits of an element: 4 for int4, which takes a byte on the host."""
+    """Returns the bits of an element: 4 for int4, which has a byte on the host."""
     if dtype == BOOL:
         return 1
     if is_integer(dtype):
@@ -95,7 +95,7 @@ def wide_dtype(dtype: Dtype) -> Dtype:
 def compute_wide(function: Function, dtype: Dtype, result: Dtype | None = None) -> Function:
     """Returns a function of arrays of ``dtype`` that computes in `wide_dtype`.
 
-    The results are of the dtype ``result``, by default that of the arguments.
+    The results have the dtype ``result``, by default the arguments' dtype.
     """
     wide, narrow = wide_dtype(dtype), result or dtype
     if wide == dtype:
@@ -115,8 +115,8 @@ def bits_to_order(array: Array) -> Array:
     if not has_leading_sign(array.dtype):
         array = array.astype(FLOAT32)
     bits = array.view(np.dtype(f"i{array.dtype.itemsize}"))
-    # A negative float's magnitude is turned round, its sign kept. (By its sign's bits: np.where
-    # takes ten times as long.)
+    # A negative float's magnitude is inverted, its sign kept. (By its sign's bits: np.where needs
+    # ten times as long.)
     info = np.iinfo(bits.dtype)
     ordered: Array = bits ^ ((bits >> (info.bits - 1)) & info.max)
     return ordered

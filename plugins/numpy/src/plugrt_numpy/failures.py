@@ -1,4 +1,4 @@
-"""Python's errors in an operation: errors of plugrt's tree, which name it and its line."""
+"""Converts Python's errors in an operation to plugrt's, which name it and its line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plugrt_sdk import Launch
 
 
 def lower(lowering: Lowering, op: Operation) -> Function:
-    """Returns what a lowering makes of an operation; raises `Internal` where it fails."""
+    """Returns the function of an operation from its lowering; raises `Internal` if that fails."""
     try:
         return lowering(op)
     except PYTHON_ERRORS as error:

@@ -1,4 +1,4 @@
-"""What JAX finds under the entry point ``jax_plugins``: the NumPy backend as platform ``numpy``."""
+"""The entry point ``jax_plugins`` for JAX: the NumPy backend as platform ``numpy``."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ if TYPE_CHECKING:
 
 
 def initialize() -> None:
-    """Registers the platform where JAX's setting ``jax_platforms`` names it.
+    """Registers the platform if JAX's setting ``jax_platforms`` names it.
 
-    JAX calls it in every process that asks for devices: where it is not named, nothing else is
-    imported.
+    JAX calls it in every process that uses devices: otherwise nothing else is imported.
     """
     from plugrt_sdk.export import register_with_jax
 
@@ -22,7 +21,7 @@ def initialize() -> None:
 
 
 def _lower_as_on_cpus() -> None:
-    """Has JAX write eigenvalues and the like as for its CPU: by LAPACK's custom calls.
+    """Makes JAX lower eigenvalues and the like as for its CPU: by LAPACK's custom calls.
 
     It has no rule for eigenvalues and singular values on platforms that it does not know, and a
     loop over columns for LU decompositions. The NumPy backend runs the calls.

@@ -39,9 +39,9 @@ _MOST_FOLDED = 1 << 16
 class ModuleCompiler:
     """Makes Python functions of a module's functions and regions.
 
-    There are two forms. One is for a single device: it takes and returns arrays. The joint form,
-    of what holds collectives, runs several devices in step: it takes the devices, then for each
-    value the list of the devices' arrays. Each returns a tuple of results.
+    There are two forms. The single form, for one device, has arrays as arguments and results. The
+    joint form, for collectives, runs several devices in step: its arguments are the devices, then
+    for each value the list of the devices' arrays. Each returns a tuple of results.
     """
 
     def __init__(
@@ -84,12 +84,12 @@ class ModuleCompiler:
 
     @property
     def is_written_for_parts(self) -> bool:
-        """Whether ``main`` takes what one device holds, and not whole arrays to be divided."""
+        """Whether ``main`` is written for one device's parts, and not for whole arrays."""
         return self.function_is_joint("main") and not (self.grid.partitions > 1 and self._divides)
 
     @cached_property
     def _divides(self) -> bool:
-        """Whether a manual computation divides what the rest of the module has whole."""
+        """Whether a manual computation divides values that are whole in the rest of the module."""
         return any(_holds(symbol, MANUAL_COMPUTATION) for symbol in self.symbols.values())
 
     @cached_property

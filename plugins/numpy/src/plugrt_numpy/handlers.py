@@ -16,8 +16,11 @@ from plugrt_sdk import instantiate
 
 _TYPED_FFI, _ORIGINAL = 4, 1
 OF_JAX = "mhlo.backend_config"
-"""Where JAX writes the attributes of its typed calls, whose api_version is 1 then, and XLA reads
-them (``custom_call`` in ``jax._src.interpreters.mlir`` says why)."""
+"""The attribute that contains the attributes of JAX's typed calls.
+
+Their api_version is 1 then, and XLA reads them (``custom_call`` in ``jax._src.interpreters.mlir``
+has the reason).
+"""
 _ARRAYS: dict[Any, Any] = {
     ir.DenseBoolArrayAttr: np.bool_,
     ir.DenseI8ArrayAttr: np.int8,
@@ -33,8 +36,8 @@ _ARRAYS: dict[Any, Any] = {
 def lower_call(op: Operation, handler: Handler) -> Function:
     """Returns the function of a custom call that a registered handler runs.
 
-    Tokens are not handed over; one that is asked for as a result is None. As in XLA, an array in a
-    layout that the call names has its shape, and its elements in the order of the memory.
+    Tokens are not passed; a token as a result is None. As in XLA, an array in a layout that the
+    call names has its shape, and its elements in the order of the memory.
     """
     version = op.integer("api_version", _ORIGINAL)
     name = "backend_config" if version == _TYPED_FFI else OF_JAX

@@ -80,7 +80,7 @@ def _joint_launch(main: Any, grid: Grid) -> Launch:
 
 
 Run = Callable[[Sequence[Sequence[Any]]], Sequence[Sequence[Any]]]
-"""From the whole arrays of each parameter, a replica's each, to those of each result."""
+"""A function from the whole arrays of each parameter, one per replica, to those of each result."""
 
 
 def _replicas_in_turn(compiler: ModuleCompiler, grid: Grid) -> Run:
@@ -91,7 +91,7 @@ def _replicas_in_turn(compiler: ModuleCompiler, grid: Grid) -> Run:
 
 
 def _replicas_together(compiler: ModuleCompiler, grid: Grid) -> Run:
-    """Runs the replicas in step, each as its first device: what they exchange is in the parts."""
+    """Runs the replicas in step, each as its first device; collectives are in the parts."""
     main = compiler.joint_function("main")
     firsts = tuple(range(0, grid.replicas * grid.partitions, grid.partitions))
     return lambda whole: main(firsts, *whole)

@@ -1,4 +1,4 @@
-"""`Operation`: an operation of a module, as a lowering reads it."""
+"""`Operation`: an operation of a module for lowerings to read."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ from plugrt_numpy.data_types import Dtype, Function
 from plugrt_numpy.devices import Grid
 
 Lowering = Callable[["Operation"], Function]
-"""Makes the function of an operation: it takes the operands and returns the result, or a tuple if
-there is not exactly one. Everything that is in attributes and types is settled beforehand."""
+"""Makes the function of an operation.
+
+It returns the result for the operands, or a tuple if there is not exactly one. All attributes and
+types are evaluated beforehand.
+"""
 
 _MOST_DIMENSIONS = 64
 _LAST_WORD = re.compile(r"(\w+)>*$")
@@ -30,18 +33,18 @@ class Body(Protocol):
 
     block: Any
     elementwise: bool
-    """Whether it has elementwise operations only: then it takes arrays of any one shape."""
+    """Whether it has elementwise operations only: then it accepts arrays of any one shape."""
 
     def call(self, *arguments: Any) -> tuple[Any, ...]:
         """Runs it on values of one device; captured values follow the block's arguments."""
 
 
 class ModuleView(Protocol):
-    """What a lowering needs of the module around an operation."""
+    """The module's members that a lowering needs."""
 
     grid: Grid
     handlers: Mapping[str, Handler]
-    """What a host registered for custom calls, by target."""
+    """The handlers that a host registered for custom calls, by target."""
 
     def function(self, name: str) -> Function:
         """Returns a function of the module, for one device; it returns a tuple."""
@@ -50,10 +53,10 @@ class ModuleView(Protocol):
         """Returns a compiled region, for one device."""
 
     def joint_function(self, name: str) -> Function:
-        """Returns a function over several devices: it takes these, and lists of values."""
+        """Returns a function over several devices; its arguments are these and lists of values."""
 
     def joint_body(self, region: ir.Region) -> Function:
-        """Returns a region as `joint_function` returns a function."""
+        """Returns a region in the form of `joint_function`."""
 
     def lower(self, op: Operation) -> Function:
         """Returns the function of an operation, for one device."""
@@ -69,8 +72,8 @@ class ModuleView(Protocol):
 class Operation:
     """An operation: its types, its attributes in Python's types, and its regions.
 
-    It is read while a program is compiled and not afterwards: what a lowering returns holds neither
-    it nor another object of the bindings, so that the module is freed.
+    It is read while a program is compiled and not afterwards: the functions that lowerings return
+    hold neither it nor another object of the bindings, so that the module is freed.
     """
 
     def __init__(self, operation: ir.Operation, module: ModuleView) -> None:
@@ -174,9 +177,9 @@ class Operation:
         return self._bodies[index]
 
     def captured_places(self) -> list[list[int]]:
-        """Returns for each region which of the captured values it takes.
+        """Returns for each region which of the captured values it uses.
 
-        They follow the operands: what the regions use from around them, each value once.
+        They follow the operands: the values from outside of the regions, each once.
         """
         captures = [self.module.captures(region) for region in self.ir.regions]
         order: dict[ir.Value, int] = {}

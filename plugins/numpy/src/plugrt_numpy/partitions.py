@@ -1,8 +1,8 @@
-"""Programs over partitions: whole arrays are put together, computed with, and divided again.
+"""Programs over partitions: whole arrays are assembled, computed with, and divided again.
 
-A partitioned program is written for whole arrays, and shardings say which part of its arguments and
-results each partition holds. What is within an ``sdy.manual_computation`` is written for the parts:
-there the partitions run in step, as replicas do.
+A partitioned program is written for whole arrays, and shardings state the part of its arguments and
+results that each partition holds. An ``sdy.manual_computation`` is written for the parts: in it the
+partitions run in step, like replicas.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Part(NamedTuple):
 
 
 Parts = list[Part]
-"""For each partition what it holds of an array."""
+"""The parts of an array that each partition holds."""
 
 
 def read_symbols(module: ir.Module) -> dict[str, Any]:
@@ -110,19 +110,20 @@ def _sharding(attributes: Any, symbols: dict[str, Any], partitions: int) -> Tens
 
 
 def as_handle(value: Any) -> Array:
-    """Returns a value of a program as an array; that of a token, which is None, is an empty one."""
+    """Returns a value of a program as an array; a token, which is None, becomes an empty one."""
     return np.zeros(0, np.bool_) if value is None else np.asarray(value)
 
 
 def assemble(shards: Sequence[Array], parts: Parts, kind: TensorType) -> Array:
-    """Returns the whole array of which partitions hold parts; one of them where it is a token."""
+    """Returns the whole array from the parts of partitions; a token from one of them."""
     summed = any(part.term for part in parts)
     if kind.is_token or (np.shape(shards[0]) == kind.shape and not summed):
         return shards[0]
     if summed:
         return _sum_terms(shards, parts, kind)
     whole = np.empty(kind.shape, kind.dtype)
-    for shard, part in reversed([*zip(shards, parts, strict=True)]):  # the first of a part counts
+    # the first copy of a part counts
+    for shard, part in reversed([*zip(shards, parts, strict=True)]):
         whole[part.slices] = shard
     return whole
 
@@ -142,7 +143,7 @@ def divide(whole: Array, parts: Parts) -> list[Array]:
     whole = as_handle(whole)
     found = []
     for part in parts:
-        index: tuple[Any, ...] = (*part.slices, ...)  # with ..., no scalar is made of an array
+        index: tuple[Any, ...] = (*part.slices, ...)  # with ..., an array does not become a scalar
         found.append(np.zeros_like(whole[index]) if part.term else whole[index])
     return found
 

@@ -101,7 +101,7 @@ def _concatenate(op: Operation) -> Function:
 def pad(
     x: Array, value: Any, low: Sequence[int], high: Sequence[int], interior: Sequence[int]
 ) -> Array:
-    """Returns an array with elements before, after and between its own; negative ones remove."""
+    """Returns an array with padding before, after and between its elements; negative removes."""
     inner = [n + max(n - 1, 0) * i for n, i in zip(x.shape, interior, strict=True)]
     shape = [n + a + b for n, a, b in zip(inner, low, high, strict=True)]
     out = np.full(shape, value, x.dtype)

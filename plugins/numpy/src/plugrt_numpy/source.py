@@ -23,11 +23,11 @@ _numbers = itertools.count()
 class FunctionSource:
     """The source of one function: straight-line calls of other functions.
 
-    A line a call is the cheapest that Python has: a loop over steps costs as much as a small
-    NumPy operation does. The line's comment names the operation, in tracebacks as well.
+    A line a call is the cheapest that Python has: a loop over steps costs as much as a small NumPy
+    operation does. The line's comment names the operation, in tracebacks as well.
 
-    Nothing of a program gets into the code: functions, variables and constants have names that are
-    made up here, and what programs call themselves stands in comments, which cannot end early.
+    No text of a program gets into the code: functions, variables and constants have generated
+    names, and the program's own names are only in comments, which cannot end early.
     """
 
     def __init__(self, name: str, parameters: Sequence[str]) -> None:

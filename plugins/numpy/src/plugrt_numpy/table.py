@@ -1,4 +1,4 @@
-"""Which module has the lowering of each operation, and which operations are refused and why."""
+"""The module with the lowering of each operation, and the refused operations with reasons."""
 
 from __future__ import annotations
 

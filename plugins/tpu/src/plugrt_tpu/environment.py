@@ -16,7 +16,7 @@ from plugrt_tpu.hardware import Hardware
 
 ON_TPU_MACHINES: Mapping[str, str] = {"GRPC_VERBOSITY": "ERROR"}
 ELSEWHERE: Mapping[str, str] = START_VARIABLES["libtpu.so"].variables
-"""Declared in the runtime, which needs them for libtpu named in PJRT_NAMES_AND_LIBRARY_PATHS."""
+"""Declared in the runtime, which needs them for libtpu in PJRT_NAMES_AND_LIBRARY_PATHS."""
 
 
 def variables_for(seen: Hardware) -> Mapping[str, str]:
@@ -25,5 +25,5 @@ def variables_for(seen: Hardware) -> Mapping[str, str]:
 
 
 def set_libtpu_variables(seen: Hardware) -> AbstractContextManager[None]:
-    """Sets those of `variables_for` that the user has not, while the library starts."""
+    """Sets `variables_for` while the library starts, except variables that the user has set."""
     return xla_environment.set_variables(variables_for(seen))

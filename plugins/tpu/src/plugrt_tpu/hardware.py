@@ -11,7 +11,7 @@ from plugrt.plugins.vendors import GOOGLE, TPU_CHIPS, pci_devices, read_word
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """What was seen: chips on the PCI bus by generation, device files, and whose machine it is."""
+    """The detected hardware: chips on the PCI bus by generation, device files, product name."""
 
     chips: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
@@ -21,8 +21,8 @@ class Hardware:
     def is_tpu_machine(self) -> bool:
         """Whether there is a TPU: a chip, or accelerator files on a machine of Google's.
 
-        ``/dev/vfio`` and ``/dev/accel0`` alone prove nothing: any device can be handed to a
-        process through the one, and other vendors' accelerators have the other.
+        ``/dev/vfio`` and ``/dev/accel0`` alone prove nothing: the first passes any device to a
+        process, and other vendors' accelerators have the second.
         """
         return bool(self.chips) or (self.google_machine and bool(self.files))
 
@@ -37,7 +37,7 @@ class Hardware:
 
 
 def detect(root: str | Path = "/") -> Hardware:
-    """Returns what ``/sys`` and ``/dev`` show; opens no device and asks no network."""
+    """Returns the hardware in ``/sys`` and ``/dev``; opens no device and uses no network."""
     top = Path(root)
     return Hardware(
         chips=tuple(

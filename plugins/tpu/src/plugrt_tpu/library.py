@@ -18,8 +18,8 @@ _LOCK = "lockfile"
 def find_library() -> str:
     """Returns the path of the library: TPU_LIBRARY_PATH, else the one of the package libtpu.
 
-    The package is not imported. Raises `PluginBroken` when what was named is no file (JAX falls
-    back with a warning), and when there is none.
+    The package is not imported. Raises `PluginBroken` if the path is no file (JAX falls back with a
+    warning), and without the package.
     """
     named = named_library("tpu_library_path")
     if named:
@@ -37,7 +37,7 @@ def find_library() -> str:
 
 
 def explain(error: PjrtError, root: str | Path = "/") -> Exception:
-    """Returns a start-up error of libtpu in words for its user, and any other error unchanged."""
+    """Returns a start-up error of libtpu with an explanation, and any other error unchanged."""
     if isinstance(error, NotFound) and hardware.detect(root).is_tpu_machine:
         return PluginBroken(
             f"this machine has TPU chips but libtpu finds none ({error.message}): they belong to "
@@ -58,7 +58,7 @@ def explain(error: PjrtError, root: str | Path = "/") -> Exception:
 def processes_with_libtpu(proc: Path) -> list[str]:
     """Returns "process 12 (its command)" for other processes that map the library.
 
-    Those of other users cannot be looked into, and are left out.
+    Other users' processes cannot be read, and are omitted.
     """
     found = []
     for folder in sorted(proc.glob("[0-9]*"), key=lambda f: int(f.name)):

@@ -26,16 +26,16 @@ _GENERATIONS = {
 _SQUARE = {
     1: "1x1", 4: "2x2", 8: "2x4", 16: "4x4", 32: "4x8", 64: "8x8", 128: "8x16", 256: "16x16",
 }  # fmt: skip
-"""Chips to shape, where the chips of a slice lie in a plane with one core each."""
+"""Chips to shape, for generations whose slices are planes of chips with one core each."""
 _PLANAR = ("v5e", "v6e")
 _NAME = re.compile(r"(?P<generation>[a-z0-9]+)(?P<mark>[:=_-])(?P<size>[0-9x]+)(?P<rest>\w*)")
 
 
 def library_name(name: str) -> str:
-    """Returns the name as libtpu takes it; `InvalidArgument` with the grammar if it is none.
+    """Returns libtpu's name of a topology; `InvalidArgument` with the grammar for an invalid one.
 
-    Case, a leading ``TPU`` and the other names of a generation are free, and so is the number of
-    chips in the place of the shape of v5e and v6e.
+    Case, a leading ``TPU`` and the other names of a generation are free; for v5e and v6e the number
+    of chips may replace the shape.
     """
     found = _NAME.fullmatch(name.strip().lower().removeprefix("tpu ").strip())
     if found is None:
@@ -53,7 +53,7 @@ def library_name(name: str) -> str:
 
 
 def library_options(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
-    """Returns the options with bounds and wrap as the three numbers that libtpu takes.
+    """Returns the options with bounds and wrap as three numbers, the form that libtpu accepts.
 
     A list may have fewer numbers (the rest is 1, for wrap 0), or be text such as ``2x2``.
     """
@@ -76,7 +76,7 @@ def library_options(options: Mapping[str, OptionValue]) -> dict[str, OptionValue
 def explain_refusal(
     name: str, options: Mapping[str, OptionValue], error: InvalidArgument
 ) -> Exception:
-    """Returns libtpu's refusal with what the user asked for and what can be asked for."""
+    """Returns libtpu's refusal with the requested name and the possible ones."""
     hint = GRAMMAR
     if "chips_per_host_bounds" in error.message and "chips_per_host_bounds" not in options:
         shape = [int(n) for n in re.findall(r"\d+", name.partition(":")[2])]

@@ -1,1 +1,1 @@
-"""The devices of several processes: who is whom, the coordinator, and the exchange of data."""
+"""The devices of several processes: indices, the coordinator, and the exchange of data."""

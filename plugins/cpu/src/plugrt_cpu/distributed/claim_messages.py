@@ -20,7 +20,7 @@ LONGEST = 4096
 LONGEST_NAME = 300
 """Characters of a process's name; JSON needs up to twelve bytes for one."""
 PATIENCE = 10.0
-"""Seconds that a connection has to get an index, and a coordinator to answer."""
+"""Seconds that a connection may need to get an index, and a coordinator to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """The coordinator's answer to it; ``proof`` is "" where it has no secret."""
+    """The coordinator's answer to it; ``proof`` is "" if it has no secret."""
 
     challenge: str
     proof: str
@@ -50,7 +50,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Asks who has an index."""
+    """Asks which process has an index."""
 
     about: Count
     proof: str = ""
@@ -58,13 +58,13 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The coordinator's answer to either question; ``fault`` says why it refuses."""
+    """The coordinator's answer to either question; ``fault`` is the reason of a refusal."""
 
     fault: str = ""
     service: Count = 0
-    """The port of jaxlib's service, where a claim is granted."""
+    """The port of jaxlib's service if the claim is granted."""
     holder: str = ""
-    """Who has the index that was asked about; "" if nobody has."""
+    """The process that has the index; "" if no process has it."""
 
 
 Question = Claim | About
@@ -86,7 +86,7 @@ def make_nonce() -> str:
 
 
 def prove(secret: str | None, role: str, nonces: tuple[str, str], what: object = None) -> str:
-    """Returns the proof that a party knows the secret; "" where there is none."""
+    """Returns the proof that a party knows the secret; "" if there is none."""
     if not secret:
         return ""
     said = json.dumps([role, *nonces, encode(what)], sort_keys=True).encode()

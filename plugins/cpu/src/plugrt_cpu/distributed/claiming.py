@@ -27,10 +27,10 @@ from plugrt_cpu.distributed.claim_messages import (
 
 _INTERVAL = 1.0
 _SHARE = 0.3
-"""How much of the time without heartbeats a coordinator may be silent: jaxlib ends at half."""
+"""The share of the heartbeat time that a coordinator may be silent: jaxlib ends at half."""
 _PAUSE = 0.2
 _TRIES = 5
-"""How often a process connects anew where the coordinator dropped it for later connections."""
+"""The number of new connections after the coordinator dropped one for later connections."""
 
 
 class _Dropped(DistributedError):
@@ -40,10 +40,10 @@ class _Dropped(DistributedError):
 def claim(membership: Membership) -> tuple[socket.socket, str]:
     """Returns the connection that keeps a process's index, and the address of jaxlib's service.
 
-    Raises `DistributedError` where another process has the index, where the coordinator has another
-    number of processes or another secret, and where something else listens at the address.
+    Raises `DistributedError` if another process has the index, if the coordinator has another
+    number of processes or another secret, and if another program listens at the address.
     """
-    # The bytes of a path that are not text are surrogates, which no message may hold.
+    # Bytes of a path that are not text become surrogates, which messages must not contain.
     name = membership.name[:LONGEST_NAME].encode("utf-8", "replace").decode()
     question = Claim(membership.process_id, membership.num_processes, name)
     for tries_left in reversed(range(_TRIES)):
@@ -60,7 +60,7 @@ def claim(membership: Membership) -> tuple[socket.socket, str]:
 
 
 def await_loss(connection: socket.socket, heartbeat: float) -> str:
-    """Asks the coordinator again and again by a claim's connection; returns why it does not answer.
+    """Asks the coordinator repeatedly by a claim's connection; returns the reason once it fails.
 
     That is before jaxlib's client ends the process, half of ``heartbeat`` seconds after the loss.
     """
@@ -79,9 +79,9 @@ def await_loss(connection: socket.socket, heartbeat: float) -> str:
 
 
 def find_holder(membership: Membership) -> str | None:
-    """Returns who has this process's index at a coordinator of plugrt's; None if there is none.
+    """Returns the process that has this process's index at plugrt's coordinator; None without one.
 
-    Empty as long as nobody has it.
+    Returns an empty text if no process has it.
     """
     try:
         with _connect(membership, PATIENCE) as connection:
@@ -97,9 +97,9 @@ def _connect(membership: Membership, seconds: float) -> socket.socket:
 
 
 def _ask(connection: socket.socket, membership: Membership, question: Question) -> Answer:
-    """Returns what the coordinator answers, once both have proven that they know the secret.
+    """Returns the coordinator's answer, once both have proven that they know the secret.
 
-    Raises `DistributedError` where it refuses.
+    Raises `DistributedError` for a refusal.
     """
     address, secret, nonce = membership.address, membership.secret, make_nonce()
     challenge: Challenge = _exchange(connection, address, Hello(nonce), Challenge)
@@ -121,7 +121,7 @@ def _ask(connection: socket.socket, membership: Membership, question: Question) 
 
 
 def _exchange(connection: socket.socket, address: str, said: object, kind: Any) -> Any:
-    """Says a message and returns the answer, of a kind of messages."""
+    """Sends a message and returns the answer, a message of class ``kind``."""
     received = b""
     try:
         connection.sendall(write(said))

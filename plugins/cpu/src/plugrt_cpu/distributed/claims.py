@@ -1,8 +1,8 @@
-"""`Claims`: the coordinator settles which process has which index, before jaxlib connects.
+"""`Claims`: the coordinator assigns indices to processes, before jaxlib connects.
 
-In jaxlib's service the second process of an index takes the place of the first, whose run it ends.
-So the coordinator listens at its address itself: a process says there which index it wants, and
-hears the port of jaxlib's service, or who has the index. Later bytes are echoed, as long as the
+In jaxlib's service a second process with an index replaces the first, whose run it ends. So the
+coordinator itself listens at its address: a process requests an index there, and gets the port of
+jaxlib's service, or the name of the process with the index. Later bytes are echoed, as long as the
 coordinator lives.
 """
 
@@ -35,19 +35,19 @@ from plugrt_cpu.distributed.claim_messages import (
 )
 
 _PAUSE = 0.2
-"""How long nothing is accepted where no more files can be opened and no stranger can be dropped."""
+"""Seconds without accepting if no more files can be opened and no stranger can be dropped."""
 _STRANGERS = 64
-"""How many connections that have no index are kept beside one for each process."""
+"""The number of connections without an index that are kept beside one for each process."""
 _OUT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 @dataclass(eq=False)
 class _Caller:
-    """A connection, with the bytes and the nonces that came by it."""
+    """A connection, with its received bytes and the nonces."""
 
     connection: socket.socket
     until: float
-    """When it is dropped, if it has no index by then."""
+    """The time at which it is dropped if it has no index by then."""
     received: bytes = b""
     nonces: tuple[str, str] | None = None
     index: int | None = None
@@ -55,11 +55,11 @@ class _Caller:
 
 
 class Claims:
-    """The coordinator's side: who has which index.
+    """The coordinator's side: the process of each index.
 
-    A connection stays open as long as its process lives. An index is free again when its process
-    has ended before all had come, and nobody's afterwards. A connection without an index has a few
-    seconds to get one, and is dropped earlier where there are too many.
+    A connection stays open as long as its process lives. An index is free again if its process
+    ended before all had joined, and is not given again afterwards. A connection without an index
+    has a few seconds to get one, and is dropped earlier if there are too many.
     """
 
     def __init__(
@@ -75,14 +75,14 @@ class Claims:
         self._selector = selectors.DefaultSelector()
         self._holders: dict[int, str] = {}
         self._strangers: dict[_Caller, None] = {}
-        """Who has no index, the one that came first in front."""
+        """The connections without an index, the oldest first."""
         # jaxlib's service is in this process, and needs files as well.
         most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         self._most_strangers = max(4, min(num_processes + _STRANGERS, most_files // 4))
         self._accept_at: float | None = None
 
     def serve(self) -> None:
-        """Answers for as long as the process lives."""
+        """Answers until the process ends."""
         self._listener.setblocking(False)
         self._selector.register(self._listener, selectors.EVENT_READ)
         while True:
@@ -101,7 +101,7 @@ class Claims:
                 self._selector.register(self._listener, selectors.EVENT_READ)
 
     def _seconds_left(self) -> float | None:
-        """Returns how long nothing need be done unless somebody says something."""
+        """Returns the seconds until the next action if no message arrives."""
         times = [caller.until for caller in itertools.islice(self._strangers, 1)]
         if self._accept_at is not None:
             times.append(self._accept_at)
@@ -114,7 +114,7 @@ class Claims:
             if error.errno in _OUT_OF_FILES and not self._drop_first():
                 self._accept_at = time.monotonic() + _PAUSE
                 self._selector.unregister(self._listener)
-            return  # otherwise whoever called has gone again
+            return  # otherwise the caller has left
         connection.setblocking(False)
         caller = _Caller(connection, time.monotonic() + self._patience)
         self._strangers[caller] = None
@@ -123,7 +123,7 @@ class Claims:
             self._drop_first()
 
     def _drop_first(self) -> bool:
-        """Drops the connection that has been without an index for longest, if there is one."""
+        """Drops the oldest connection without an index, if there is one."""
         first = next(iter(self._strangers), None)
         if first is not None:
             self._forget(first)
@@ -132,7 +132,7 @@ class Claims:
     def _hear(self, caller: _Caller) -> None:
         try:
             received = caller.connection.recv(LONGEST)
-            if caller.index is not None:  # its process asks whether the coordinator lives
+            if caller.index is not None:  # its process checks that the coordinator lives
                 caller.connection.sendall(received)
                 goes_on = bool(received)
             else:

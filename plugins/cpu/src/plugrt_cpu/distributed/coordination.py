@@ -81,23 +81,24 @@ def _translated(call: Callable[[], T]) -> T:
 
 
 class ChildCoordinator(Coordinator):
-    """jaxlib's service in a process of its own, which goes on for the others if this one ends.
+    """jaxlib's service in a process of its own, which serves the others if this one ends.
 
-    It ends when it is told to, or when this process is gone and nobody is connected any longer.
+    It ends by a signal, or when this process is gone and no process is connected any longer.
     """
 
     def __init__(self, bind_address: str, membership: Membership) -> None:
         self._child = subprocess.Popen(
             [sys.executable, "-P", "-m", "plugrt_cpu.distributed.coordinator_process"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            start_new_session=True,  # Ctrl-C and the end of a terminal are for the other
+            start_new_session=True,  # Ctrl-C and the end of a terminal are for the parent
         )  # fmt: skip
         request = {
             "address": bind_address,
             "num_processes": membership.num_processes,
             "heartbeat_timeout": max(1, int(membership.heartbeat_timeout)),
             "shutdown_timeout": max(1, int(membership.shutdown_timeout)),
-            "secret": membership.secret,  # not an argument, which every user of the machine sees
+            # not an argument, which every user of the machine can read
+            "secret": membership.secret,
         }
         if self._child.stdin is None or self._child.stdout is None:
             raise AssertionError("they are pipes")
@@ -122,7 +123,8 @@ class ChildCoordinator(Coordinator):
             )
 
     def close(self) -> None:
-        # jaxlib ends a process that is connected when the service goes: so it waits for the last.
+        # jaxlib ends a connected process when the service ends: so the service waits for the last
+        # one.
         if self._child.stdin is not None:
             self._child.stdin.close()
 
@@ -133,7 +135,7 @@ class ChildCoordinator(Coordinator):
 
 
 class JaxlibCoordination(Coordination):
-    """jaxlib's coordination service, in the mode in which one lost process does not end others."""
+    """jaxlib's coordination service, in the mode that keeps other processes after a loss."""
 
     def serve(self, bind_address: str, membership: Membership) -> Coordinator:
         return ChildCoordinator(bind_address, membership)

@@ -1,7 +1,7 @@
 """The process that runs jaxlib's coordination service for `ChildCoordinator`.
 
-Its first line of standard input says what to serve. It ends by SIGTERM; when its parent is gone, it
-goes on until no process is connected.
+Its first line of standard input has the settings. It ends by SIGTERM; without its parent, it
+continues until no process is connected.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import time
 from typing import Any
 
 _LAST_SECONDS = 60.0
-"""How long it goes on without its parent beyond the time that heartbeats may take."""
+"""Seconds that it continues without its parent beyond the limit of heartbeats."""
 _ESTABLISHED = "01"
 
 
 def main() -> None:
-    """Serves what standard input asks for."""
+    """Serves with the settings from standard input."""
     request = json.loads(sys.stdin.readline() or "null")
     if request is None:
-        return  # the parent ended before it asked
+        return  # the parent ended before it sent them
     host, _, port = request["address"].rpartition(":")
     try:
         listener = _listen(host.strip("[]"), int(port))
@@ -34,7 +34,7 @@ def main() -> None:
     except OSError as error:
         print(f"{error.strerror or error}", flush=True)
         return
-    # Of the mode in which a lost process does not end the others it warns each time.
+    # It warns each time about the mode that keeps other processes after a loss.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from plugrt_cpu import adapter
     from plugrt_cpu.distributed.claims import Claims
@@ -50,16 +50,16 @@ def main() -> None:
     claims = Claims(listener, count, service_port, request["secret"])
     threading.Thread(target=claims.serve, name="claims", daemon=True).start()
     print("ready", flush=True)
-    sys.stdin.read()  # until the parent closes it, or is gone
+    sys.stdin.read()  # until the parent closes it or ends
     _await_last_connection(service_port, request["heartbeat_timeout"] + _LAST_SECONDS)
     del service
-    os._exit(0)  # what is still connected would have its requests answered first
+    os._exit(0)  # otherwise it would first answer requests of open connections
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Returns a socket that listens there; raises `OSError` where nothing can.
+    """Returns a socket that listens there; raises `OSError` if that is impossible.
 
-    jaxlib's service would not say so: it shares a port that another one has.
+    jaxlib's service would not report it: it shares a port that another one has.
     """
     [family, _, _, _, place], *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     both = family == socket.AF_INET6 and place[0] == "::" and socket.has_dualstack_ipv6()
@@ -67,10 +67,10 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _raise_descriptor_limit() -> None:
-    """Allows as many open files as this user may have: each process of the run needs two."""
+    """Raises the limit of open files to this user's maximum: each process of the run needs two."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
-        with contextlib.suppress(ValueError, OSError):  # macOS: less than it states
+        with contextlib.suppress(ValueError, OSError):  # macOS: less than the stated limit
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 

@@ -1,4 +1,4 @@
-"""`start_mpi`: jaxlib's collectives over MPI, and what it takes to have them."""
+"""`start_mpi`: jaxlib's collectives over MPI, and their requirements."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SETTING = "the setting JAX_CPU_COLLECTIVES_IMPLEMENTATION=mpi"
 
 
 def require_mpi(num_devices: int) -> None:
-    """Raises `FailedPrecondition`, naming the variable, where jaxlib has no MPI library.
+    """Raises `FailedPrecondition`, naming the variable, if jaxlib has no MPI library.
 
     jaxlib would end the process. Raises `InvalidArgument` for several devices: its collectives over
-    MPI serve one a process.
+    MPI support one device per process.
     """
     if num_devices != 1:
         raise InvalidArgument(
@@ -37,9 +37,9 @@ def require_mpi(num_devices: int) -> None:
 
 
 def _is_loaded(path: str) -> bool:
-    """Whether jaxlib loaded the library, as it does while it is imported."""
+    """Whether jaxlib loaded the library during its import."""
     if os.environ.get("MPITRAMPOLINE_DLOPEN_MODE", "dlopen") != "dlopen":
-        return True  # among libraries of its own, where it is not seen
+        return True  # among libraries of its own, not visible here
     try:
         ctypes.CDLL(path, mode=os.RTLD_NOLOAD)
     except OSError:
@@ -52,8 +52,8 @@ def start_mpi() -> Any:
     """Initialises MPI in this process, once, and returns jaxlib's collectives.
 
     All launches that exchange data must be made by the thread that called this, which jaxlib
-    checks. MPI is finalised at exit; not where an exception ends the program, since that waits for
-    the other processes, which ``mpirun`` ends instead.
+    checks. MPI is finalised at exit, except after an exception that ends the program: finalising
+    waits for the other processes, which ``mpirun`` ends instead.
     """
     collectives = adapter.make_mpi_collectives()
     collectives.Init()

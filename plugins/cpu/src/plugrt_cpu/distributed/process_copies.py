@@ -29,8 +29,8 @@ _LISTENS = "plugrt/cpu/transfers/{}"
 class ProcessCopies:
     """This process's part in copies from device to device between processes.
 
-    ``factory`` is what jaxlib's client gets for it. Raises `InvalidArgument` for an address that is
-    not ``host:port`` or at which nothing can listen here.
+    ``factory`` is an argument of jaxlib's client. Raises `InvalidArgument` for an address that is
+    not ``host:port`` or cannot be listened at.
     """
 
     def __init__(self, options: Mapping[str, OptionValue], distributed: Connection) -> None:
@@ -48,7 +48,7 @@ class ProcessCopies:
         )
         distributed.put(_LISTENS.format(distributed.process_id), address.encode())
         self._listening = {distributed.process_id}
-        # jaxlib numbers copies, each process by itself: all have to begin them in one order.
+        # jaxlib numbers copies in each process: all processes must begin them in one order.
         self._lock = threading.Lock()
 
     def copy(
@@ -58,7 +58,7 @@ class ProcessCopies:
         buffers: Sequence[CpuBuffer],
         memory_kind: str | None,
     ) -> list[CpuBuffer]:
-        """Does what `plugrt.interface.Client.copy_between_processes` says."""
+        """Implements `plugrt.interface.Client.copy_between_processes`."""
         if is_sub_byte(tensor_type.dtype):
             raise Unimplemented(
                 f"copies of {tensor_type} between processes: jaxlib's transfer server hangs with "
@@ -89,7 +89,7 @@ class ProcessCopies:
         return made
 
     def _put_empty(self, type: TensorType, aval: Any, target: CpuDevice, place: Place) -> Any:
-        """Returns an array without elements, for which jaxlib 0.10 closes the connection."""
+        """Returns an array without elements; jaxlib 0.10 closes the connection for such a copy."""
         if not target.is_addressable:
             return None
         empty = np.empty(type.shape, type.dtype)
@@ -106,7 +106,7 @@ class ProcessCopies:
 
 
 def not_set_up(type: TensorType, copies: Sequence[tuple[Device, Device]]) -> FailedPrecondition:
-    """Returns the error of copies where the setting was not there when the client started."""
+    """Returns the error of copies if the setting was missing when the client started."""
     return FailedPrecondition(
         f"copies of {type} from device to device between processes, "
         f"{', '.join(f'{a!r} to {b!r}' for a, b in copies)}, need a server in each: set {SETTING} "
@@ -123,9 +123,9 @@ def _copy(raw: Any, place: Place) -> Any:
 
 
 def _find_port(address: str) -> str:
-    """Returns an address with a port: jaxlib tells the others 0 where 0 is given, and waits.
+    """Returns an address with a port: jaxlib would send port 0 to the other processes, and wait.
 
-    Raises where nothing can listen there, of which jaxlib says nothing to the others either.
+    Raises if nothing can listen there, which jaxlib does not report to the other processes either.
     """
     import socket  # not needed in a single process
 

@@ -1,9 +1,9 @@
 """`ServiceRelay`: a process between jaxlib's client and the coordination service.
 
-jaxlib ends the process whose connection to the service breaks off ("Terminating process"), and
-takes no callback for that in Python. So its client is connected to a child of the process, which
-keeps that connection open when the one to the service is gone, and ends with its parent. Run as a
-program this module is that child; it then imports nothing but the standard library.
+jaxlib ends a process whose connection to the service breaks ("Terminating process"), and accepts no
+Python callback for that. So its client connects to a child of the process, which keeps that
+connection open when the one to the service is gone, and ends with its parent. Run as a program this
+module is that child; it then imports only the standard library.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ _CHUNK = 1 << 16
 
 
 class ServiceRelay:
-    """The child, as its parent sees it."""
+    """The child, for its parent."""
 
     def __init__(self, service: str) -> None:
         """``service`` is the host:port of the service. Raises `OSError` if there is no child."""
-        # Not a port: gRPC would ask a proxy of the environment for it, and others could connect.
+        # Not a port: gRPC would request it from a proxy of the environment, and others could
+        # connect.
         self._folder = tempfile.TemporaryDirectory(prefix="plugrt-")
         path = os.path.join(self._folder.name, "relay")
         # -I and -S: neither site-packages nor variables, so that it starts in milliseconds.
@@ -44,7 +45,7 @@ class ServiceRelay:
                 f"with status {self._child.returncode} before it listened at {path}"
             )
         self.address = f"unix:{path}"
-        """Where jaxlib's client connects instead."""
+        """The address that jaxlib's client connects to."""
 
     def close(self) -> None:
         """Ends the child; jaxlib's client must be disconnected before."""
@@ -55,7 +56,7 @@ class ServiceRelay:
 
 
 def main(path: str, service: str) -> None:
-    """Relays connections from a path to a service for as long as standard input is open."""
+    """Relays connections from a path to a service until standard input closes."""
     host, _, port = service.rpartition(":")
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
@@ -63,7 +64,7 @@ def main(path: str, service: str) -> None:
     place = (host.strip("[]"), int(port))
     threading.Thread(target=_accept, args=(listener, place), daemon=True).start()
     print("ready", flush=True)
-    sys.stdin.read()  # until the parent closes it, or is gone
+    sys.stdin.read()  # until the parent closes it or ends
     shutil.rmtree(os.path.dirname(path), ignore_errors=True)
     os._exit(0)  # the threads wait in native code
 
@@ -75,13 +76,13 @@ def _accept(listener: socket.socket, service: tuple[str, int]) -> None:
 
 
 def _relay(client: socket.socket, service: tuple[str, int]) -> None:
-    """Carries what a client says and hears, until it closes the connection."""
+    """Relays both directions of a client until it closes the connection."""
     server = None
     try:
         server = socket.create_connection(service)
         server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         threading.Thread(target=_answer, args=(server, client), daemon=True).start()
-    except OSError:  # it is gone: then the client hears nothing
+    except OSError:  # the service is gone: then the client gets no data
         pass
     while said := _receive(client):
         try:
@@ -95,7 +96,7 @@ def _relay(client: socket.socket, service: tuple[str, int]) -> None:
 
 
 def _answer(server: socket.socket, client: socket.socket) -> None:
-    """Carries what the service says; where that ends, the client's connection stays open."""
+    """Relays the service's data; after their end, the client's connection stays open."""
     while said := _receive(server):
         try:
             client.sendall(said)

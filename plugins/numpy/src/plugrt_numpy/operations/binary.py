@@ -102,8 +102,8 @@ def minimum(dtype: Dtype) -> Function:
     return np.minimum
 
 
-# Of two zeros NumPy takes either, whatever their signs. A look for a zero that may be the wrong one
-# costs a fraction of the operation; where there is one, the sign is made of the operands' signs.
+# Of two zeros NumPy returns either, whatever their signs. A check for a zero that may be the wrong
+# one costs a fraction of the operation; if there is one, the sign is made of the operands' signs.
 
 
 def _maximum_of_floats(x: Array, y: Array) -> Array:
@@ -135,7 +135,7 @@ def _has_negative_zero(x: Array) -> bool:
 
 
 def _bits(x: Array) -> Array:
-    """Returns a view of floats as signed integers, of which -0 is the least."""
+    """Returns a view of floats as signed integers; -0 is the smallest."""
     array: Array = np.asarray(x)
     return array.view(f"i{array.itemsize}")
 
@@ -204,7 +204,7 @@ def _select(op: Operation) -> Function:
         return chosen
 
     def select_bits(condition: Array, yes: Array, no: Array) -> Array:
-        """Selects by masks of bits: np.where branches, and takes four times as long at random."""
+        """Selects by masks of bits: np.where branches, and is four times as slow at random."""
         if not np.shape(condition) == np.shape(yes) == np.shape(no) or np.size(no) < _FEW:
             return select(condition, yes, no)
         mask = np.negative(condition.astype(integers))

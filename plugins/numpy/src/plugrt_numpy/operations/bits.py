@@ -39,7 +39,7 @@ def count_leading_zeros(dtype: Dtype) -> Function:
     steps = [s for s in (32, 16, 8, 4, 2, 1) if s < width]
 
     def count(x: Array) -> Array:
-        # With every bit below the highest one set, the ones are what is not a leading zero.
+        # With every bit below the highest one set, the ones are all but the leading zeros.
         bits = _to_unsigned(x, dtype)
         for step in steps:
             bits = bits | (bits >> bits.dtype.type(step))
@@ -59,9 +59,9 @@ def _to_signed(array: Array, dtype: Dtype) -> Array:
 
 
 def _shift(ufunc: Any, bits: Callable[[Array, Dtype], Array], kinds: str) -> Lowering:
-    """Returns the lowering of a shift of ``bits``, which dtypes of ``kinds`` are as they stand.
+    """Returns the lowering of a shift of ``bits``, which dtypes of ``kinds`` are already.
 
-    As NumPy has it, a count at or above the width, or below 0, leaves nothing but the sign.
+    As in NumPy, a count at or above the width, or below 0, leaves only the sign.
     """
 
     def lower(op: Operation) -> Function:

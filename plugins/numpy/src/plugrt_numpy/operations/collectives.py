@@ -53,7 +53,7 @@ def _groups_of_either(op: Operation, rows: Sequence[Sequence[int]]) -> list[list
 def _positions(what: str, groups: Sequence[Sequence[int]], active: Active) -> list[list[int]]:
     """Returns the groups of the active devices, as positions among these.
 
-    Raises `FailedPrecondition` for a group of which a part is elsewhere in the program, where real
+    Raises `FailedPrecondition` for a group with a device elsewhere in the program, where real
     devices would wait for ever.
     """
     place = {device: i for i, device in enumerate(active)}
@@ -76,7 +76,7 @@ def _describe(op: Operation) -> str:
 
 
 def _make_reduction(op: Operation) -> Function:
-    """Returns a function that combines the arrays of one operand, given with what is captured."""
+    """Returns a function that combines the arrays of one operand, with the captured values."""
     combine, places = combiner(op, 1)
 
     def reduce(arrays: Sequence[Array], captured: Sequence[Any]) -> Array:

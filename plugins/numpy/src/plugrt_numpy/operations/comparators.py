@@ -1,4 +1,4 @@
-"""`sort_keys`: what a comparator compares, if it is a comparison of keys in lexical order."""
+"""`sort_keys`: the keys of a comparator that compares keys in lexical order."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from plugrt_numpy.operation import Operation
 from plugrt_numpy.operations.constants import constant_value
 
 Expression = tuple[Any, ...]
-"""An operation's name, its attributes, and its operands' expressions; ``("key", i)`` stands for the
-element of operand i, on whichever side of the comparison."""
+"""An operation's name, its attributes, and its operands' expressions.
+
+``("key", i)`` is the element of operand i, on either side of the comparison.
+"""
 
 
 @dataclass(frozen=True)
@@ -33,10 +35,10 @@ class SortKey:
 
 
 def sort_keys(op: Operation) -> list[SortKey]:
-    """Returns the keys that a comparator orders by, the first one first; [] where it does not.
+    """Returns the keys that a comparator orders by, the first one first; [] if it has no keys.
 
     Recognised are ``a < b`` and ``a > b`` of one key, such a one ``or (a == a and b != b)``, which
-    puts NaNs last (or first, the other way round), and the chains of these that JAX and plugrt
+    puts NaNs last (or first, with swapped sides), and the chains of these that JAX and plugrt
     write: ``a0 < b0 or (a0 == b0 and ...)`` and ``select(a0 == b0, ..., a0 < b0)``, where each key
     is any function of elements that is the same on both sides.
     """
@@ -125,7 +127,7 @@ class _Reader:
     def _self_compare(
         self, value: ir.Value, direction: str
     ) -> tuple[int | None, Expression] | None:
-        """Returns what is compared with itself, which tells NaNs from numbers."""
+        """Returns the value that is compared with itself, which distinguishes NaNs from numbers."""
         compare = _operation(value)
         if compare is None or compare.name != "stablehlo.compare":
             return None
@@ -190,7 +192,7 @@ def _operation(value: ir.Value) -> ir.Operation | None:
 
 
 def _attributes(operation: ir.Operation) -> str:
-    """Returns what tells an operation from others of its name: its text without values' names."""
+    """Returns the text of an operation without values' names, which includes its attributes."""
     if operation.name == "stablehlo.constant":
         return str(operation.get_asm()).partition(" = ")[2]
     names = attribute_names(operation)

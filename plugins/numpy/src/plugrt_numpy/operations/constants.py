@@ -24,7 +24,7 @@ _TOKEN = re.compile(r"0x[0-9A-Fa-f]+|true|false|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?
 
 
 def constant_value(op: Operation) -> Array:
-    """Returns a read-only array; one of equal elements takes the memory of one."""
+    """Returns a read-only array; one with equal elements has the memory of one element."""
     kind, operation = op.result_types[0], op.ir
     if kind.dtype.kind in "biuf" and kind.dtype.isbuiltin == 1:
         attribute = operation.attributes["value"]
@@ -43,7 +43,7 @@ def constant_value(op: Operation) -> Array:
 
 
 def _parse(literal: str, kind: TensorType) -> Array:
-    """Reads a ``dense<...>``: the bindings give no buffer of small or complex elements."""
+    """Parses a ``dense<...>``: the bindings provide no buffer of small or complex elements."""
     size = math.prod(kind.shape)
     if literal.startswith('"0x'):
         array = np.frombuffer(bytes.fromhex(literal[3:-1]), kind.dtype)
@@ -52,7 +52,7 @@ def _parse(literal: str, kind: TensorType) -> Array:
     if array.size == size:
         array = array.reshape(kind.shape)
     else:
-        # An array without elements may have a literal all the same, of one value.
+        # An array without elements may still have a literal, of one value.
         array = np.broadcast_to(array[0], kind.shape) if size else np.empty(kind.shape, kind.dtype)
     array.flags.writeable = False
     return array

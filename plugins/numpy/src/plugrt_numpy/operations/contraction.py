@@ -34,7 +34,7 @@ _PRECISIONS = {
     "f8E5M2FNUZ": np.dtype(ml_dtypes.float8_e5m2fnuz),
     "f8E4M3FNUZ": np.dtype(ml_dtypes.float8_e4m3fnuz),
 }
-"""The types that an algorithm rounds operands to. TF32 is not among them: float32 is as good."""
+"""The dtypes that an algorithm rounds operands to. TF32 is not among them: float32 is as good."""
 
 
 def product_dtype(left: Dtype, right: Dtype, result: Dtype, terms: int) -> Dtype:
@@ -104,7 +104,7 @@ class _Dimensions:
 
 
 class Arrangement:
-    """A transposition and a reshape; neither is done where it changes nothing."""
+    """A transposition and a reshape; each is skipped if it changes nothing."""
 
     def __init__(self, shape: Sequence[int], order: Sequence[int], target: Sequence[int]) -> None:
         self._order = None if list(order) == sorted(order) else tuple(order)

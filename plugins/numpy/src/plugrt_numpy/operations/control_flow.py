@@ -12,7 +12,7 @@ from plugrt_numpy.operation import Lowering, Operation
 
 
 def unpack_single(op: Operation, function: Function) -> Function:
-    """Returns a function that gives the one result of an operation itself, several as a tuple."""
+    """Returns a function that returns the one result of an operation itself, several as a tuple."""
     if len(op.ir.results) != 1:
         return function
     return lambda *arguments: function(*arguments)[0]
@@ -34,10 +34,10 @@ def _while(op: Operation) -> Function:
 
 
 def _select_captured(op: Operation, count: int) -> Callable[[Sequence[Any], int], Sequence[Any]]:
-    """Returns what gives a region the captured values that are its own.
+    """Returns a function that selects a region's own captured values.
 
-    An operation takes its operands, of which there are ``count``, then what all of its regions
-    capture, each value once.
+    An operation's arguments are its ``count`` operands, then the captured values of all of its
+    regions, each once.
     """
     places = op.captured_places()
     return lambda values, region: [values[count + i] for i in places[region]]
@@ -111,7 +111,7 @@ Lists = Sequence[Sequence[Any]]
 
 
 def _pick(devices: Sequence[int], lists: Lists) -> list[list[Any]]:
-    """Returns what the lists hold at some positions."""
+    """Returns the items of the lists at some positions."""
     return [[values[i] for i in devices] for values in lists]
 
 
@@ -179,4 +179,4 @@ JOINT_CONTROL: dict[str, Lowering] = {
     "stablehlo.if": _joint_case,
     "stablehlo.while": _joint_while,
 }
-"""The joint forms: devices that leave a loop or take another branch sit out what others do."""
+"""The joint forms: devices that leave a loop or run another branch skip the others' operations."""

@@ -23,8 +23,8 @@ from plugrt_numpy.operation import Lowering, Operation
 def converter(source: Dtype, target: Dtype) -> Function:
     """Returns the conversion between two dtypes.
 
-    Of a float out of an integer's range the nearest bound is taken, and 0 of a NaN, as XLA does;
-    of a complex number the real part; integers keep their low bits.
+    A float out of an integer's range becomes the nearest bound, and NaN 0, as in XLA; a complex
+    number its real part; integers keep their low bits.
     """
     if source == target:
         return lambda x: x
@@ -81,7 +81,7 @@ def _bitcast_convert(op: Operation) -> Function:
 
 
 def _sub_byte_cast(source: Dtype, target: Dtype, shape: tuple[int, ...]) -> Function:
-    """Returns a cast of elements that take less than a byte, which NumPy keeps one in a byte."""
+    """Returns a cast of elements of less than a byte, which NumPy stores one per byte."""
     narrow, wide = bit_width(source), bit_width(target)
 
     def cast(x: Array) -> Array:

@@ -18,9 +18,9 @@ _ORDERED = frozenset(
 def find_extreme(op: Operation, axes: tuple[int, ...]) -> Function | None:
     """Returns the function of ``reduce`` of an array and its ``iota`` along one axis, or None.
 
-    It takes the array and the places and returns the chosen value and its place, for each line
-    along the axis. Bodies are recognised by what they do: one that only compares its arguments and
-    selects among them depends on nothing but their order, which a few pairs of values go through.
+    It has the array and the positions as arguments and returns the chosen value and its position,
+    for each line along the axis. A body that only compares its arguments and selects among them
+    depends only on their order, so a few pairs of values determine what it computes.
     """
     if len(axes) != 1 or len(op.ir.operands) != 4 or not _only_compares(op):
         return None
@@ -64,9 +64,9 @@ def _is_iota(value: ir.Value, axis: int) -> bool:
 
 
 def _try_choices(op: Operation, dtype: Dtype) -> Any:
-    """Returns ``np.argmax`` or ``np.argmin`` if a body chooses of two elements as it does.
+    """Returns ``np.argmax`` or ``np.argmin`` if a body chooses the same of two elements.
 
-    Both take a NaN before all else, and the first of equal elements; the left argument is first.
+    Both return a NaN before all else, and the first of equal elements; the left argument is first.
     """
     samples = [0, 1, np.nan] if is_float(dtype) else [0, 1]
     left, right = (np.array(v).astype(dtype) for v in zip(*_pairs(samples), strict=True))
@@ -81,7 +81,7 @@ def _try_choices(op: Operation, dtype: Dtype) -> Any:
 
 
 def _same(a: Array, b: Array) -> bool:
-    return bool(np.all((a == b) | ((a != a) & (b != b))))  # NaNs, which integers have not
+    return bool(np.all((a == b) | ((a != a) & (b != b))))  # NaNs, which integers do not have
 
 
 def _pairs(samples: list[Any]) -> list[tuple[Any, Any]]:

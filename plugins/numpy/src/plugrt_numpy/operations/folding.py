@@ -12,7 +12,7 @@ from plugrt_numpy.data_types import Array
 from plugrt_numpy.operation import Body, Operation
 
 Combine = Callable[..., Sequence[Any]]
-"""Takes the left values, then the right values, of one shape; returns the values."""
+"""A function of the left values, then the right values, of one shape; returns the values."""
 
 _UFUNCS: dict[str, Any] = {
     "stablehlo.add": np.add,
@@ -26,15 +26,15 @@ _UFUNCS: dict[str, Any] = {
 
 
 def known_ufunc(body: Body) -> Any:
-    """Returns the ufunc that a body is, or None. Floats and integers have the same."""
+    """Returns the ufunc of a body, or None. Floats and integers have the same."""
     return _UFUNCS.get(single_operation(body.block))
 
 
 def combiner(op: Operation, count: int, index: int = 0) -> tuple[Combine, list[int]]:
     """Returns the function of a body of ``2 * count`` arguments, vectorised, and its captures.
 
-    The captures are positions among what an operation takes after its operands; the function takes
-    their values last. A body that is not elementwise is run element by element.
+    The captures are positions among the values after an operation's operands; they are the
+    function's last arguments. A body that is not elementwise is run element by element.
     """
     body = op.body(index)
     captured = op.captured_places()[index]
@@ -61,7 +61,7 @@ def fold_first_axis(
 ) -> list[Array]:
     """Folds the first axis of arrays (at least 1 long), in order, in a tree of pairs.
 
-    The specification lets an implementation choose any tree; one of pairs takes log2(n) calls.
+    The specification lets an implementation choose any tree; one of pairs needs log2(n) calls.
     """
     while (size := len(arrays[0])) > 1:
         even = size & ~1

@@ -44,7 +44,7 @@ def batch_index(batch: Sequence[int], batching_dims: Sequence[int], vector_dim: 
 
 
 def window_index(start: Array, size: int, axis: int, windows: int) -> Array:
-    """Returns the positions of slices: those of the batch, then ``windows`` axes, ``axis`` long."""
+    """Returns the positions of slices: the batch's, then ``windows`` axes, ``axis`` long."""
     offsets = np.arange(size).reshape([-1 if d == axis else 1 for d in range(windows)])
     return np.asarray(start).reshape(np.shape(start) + (1,) * windows) + offsets
 
@@ -90,7 +90,7 @@ def _gather_of(numbers: _GatherNumbers, shape: Sequence[int], sizes: Sequence[in
     )
     index_map, vector_dim, offset_dims = numbers.index_map, numbers.vector_dim, numbers.offset_dims
     rank = len(shape)
-    # Dimensions that are taken whole stay as they are; the others come first and are indexed.
+    # Dimensions that are read whole stay; the others come first and are indexed.
     indexed = [d for d in range(rank) if d in index_map or d in batching or sizes[d] != shape[d]]
     whole = [d for d in range(rank) if d not in indexed]
     gone = [d for d in indexed if d in collapsed or d in batching]
@@ -113,7 +113,7 @@ def _gather_of(numbers: _GatherNumbers, shape: Sequence[int], sizes: Sequence[in
                 places.append(start.reshape(start.shape + (1,) * len(windowed)))
         moved = np.asarray(x).transpose(order)
         if places:
-            # Without starts along any axis, the batch is not in the shape of the places.
+            # Without starts along any axis, the batch is not in the shape of the positions.
             places[0] = np.broadcast_to(
                 places[0], np.broadcast_shapes(places[0].shape, (*batch, *[1] * len(windowed)))
             )
@@ -163,7 +163,7 @@ def _scatter(op: Operation) -> Function:
         inputs, indices, updates = values[:count], values[count], values[count + 1 : 2 * count + 1]
         starts, batch = split_starts(indices, vector_dim, index_map)
         starts.update(zip(batching, batch_index(batch, index_batching, vector_dim), strict=True))
-        # The flat place of each update; a window that does not fit is left out as a whole.
+        # The flat position of each update; a window that does not fit is omitted as a whole.
         flat: Any = np.zeros((*batch, *[1] * len(kept)), INT64)
         inside: Any = np.ones(batch, np.bool_)
         for d in range(len(shape)):
@@ -188,7 +188,7 @@ def _scatter(op: Operation) -> Function:
 
 
 def _writer(op: Operation, count: int) -> Any:
-    """Returns what combines updates into flat arrays at places."""
+    """Returns a function that combines updates into flat arrays at positions."""
     unique = op.flag("unique_indices")
     if count == 1:
         body = op.body()

@@ -21,7 +21,7 @@ def _letter(op: Operation, name: str) -> str:
 
 
 def _of_each_matrix(op: Operation, compute: Callable[[Array], Sequence[Array]]) -> Function:
-    """Returns the function of a batch of matrices whose last result says where it failed.
+    """Returns the function of a batch of matrices whose last result reports failures.
 
     A matrix for which the iteration does not converge (one with NaNs, for instance) has 1 there,
     and NaNs for results; the others have 0.
@@ -95,7 +95,7 @@ def _eig(op: Operation) -> Function:
 
 
 def _left_vectors(x: Array, values: Array) -> Array:
-    """Returns the left eigenvectors, which are the adjoint's, in the order of the eigenvalues."""
+    """Returns the left eigenvectors: the adjoint's, in the order of the eigenvalues."""
     conjugates, vectors = np.linalg.eig(x.conj().swapaxes(-1, -2))
     for place in np.ndindex(x.shape[:-2]):
         distances = np.abs(values[place][:, None] - conjugates[place].conj())

@@ -27,7 +27,7 @@ def cholesky(x: Array) -> Array:
 def _cholesky(op: Operation) -> Function:
     if op.flag("lower"):
         return compute_wide(cholesky, op.dtype)
-    # The factor is of the upper triangle, whose adjoint NumPy reads.
+    # The factor is computed from the upper triangle, whose adjoint NumPy reads.
     return compute_wide(lambda x: _adjoint(cholesky(_adjoint(np.triu(x)))), op.dtype)
 
 
@@ -37,7 +37,7 @@ _BLOCK = 16
 def solve_lower(a: Array, b: Array, *, unit: bool) -> Array:
     """Returns ``x`` with ``a @ x == b``, of lower triangular ``a``, by halves and then by rows.
 
-    A zero on the diagonal gives infinities and NaNs. What is above the diagonal is not read.
+    A zero on the diagonal gives infinities and NaNs. Elements above the diagonal are not read.
     """
     size = a.shape[-1]
     if size > _BLOCK:
@@ -64,7 +64,7 @@ def _triangular_solve(op: Operation) -> Function:
             a = np.conj(a)
         if not left:  # x @ a == b is a^T @ x^T == b^T
             a, b, is_lower = np.swapaxes(a, -1, -2), np.swapaxes(b, -1, -2), not is_lower
-        if not is_lower:  # an upper triangle, turned round, is a lower one
+        if not is_lower:  # an upper triangle, reversed, is a lower one
             a, b = a[..., ::-1, ::-1], b[..., ::-1, :]
         x = solve_lower(a, b, unit=unit)
         x = x if is_lower else x[..., ::-1, :]

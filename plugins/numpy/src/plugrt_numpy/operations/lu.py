@@ -13,11 +13,11 @@ _PANEL = 32
 
 
 def factor_lu(x: Array) -> tuple[Array, Array, Array]:
-    """Returns LAPACK's ``getrf`` of matrices: L and U in one, pivots, and what failed.
+    """Returns LAPACK's ``getrf`` of matrices: L and U in one, pivots, and the failures.
 
     ``x`` has the shape (..., m, n). The pivots, (..., min(m, n)) of int32, are the rows, from 1 on,
-    that each row was exchanged with; the last, (...) of int32, is the first place on U's diagonal
-    that is 0, from 1 on, or 0. Batches are factored together, column by column.
+    that each row was exchanged with; the last, (...) of int32, is the first position on U's
+    diagonal that is 0, from 1 on, or 0. Batches are factored together, column by column.
     """
     *batch, rows, columns = x.shape
     a = np.array(x).reshape(math.prod(batch), rows, columns)
@@ -40,7 +40,7 @@ def factor_lu(x: Array) -> tuple[Array, Array, Array]:
 
 
 def permutation_of(pivots: Array, rows: int) -> Array:
-    """Returns the order, (..., rows) of int32, in which exchanges leave rows, from 0 on.
+    """Returns the row order, (..., rows) of int32, after the exchanges, from 0 on.
 
     ``pivots`` are the row that each one was exchanged with, from 0 on.
     """
@@ -56,7 +56,7 @@ def permutation_of(pivots: Array, rows: int) -> Array:
 
 
 def _eliminate(a: Array, pivots: Array, column: int, stop: int) -> None:
-    """Brings the largest element of a column to the diagonal, and takes it out of the panel."""
+    """Moves the largest element of a column to the diagonal, and eliminates it from the panel."""
     below = a[:, column:, column]
     sizes = abs(below.real) + abs(below.imag) if is_complex(a.dtype) else abs(below)
     chosen = column + sizes.argmax(-1)

@@ -12,7 +12,7 @@ from plugrt_numpy.operation import Lowering, Operation
 
 
 class _Features:
-    """Statistics of an operand over all dimensions but that of the features."""
+    """Statistics of an operand over all dimensions except the features."""
 
     def __init__(self, op: Operation) -> None:
         shape = op.operand_types[0].shape

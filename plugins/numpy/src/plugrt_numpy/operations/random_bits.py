@@ -1,7 +1,7 @@
-"""Random numbers: ``rng_bit_generator``, bit for bit as XLA, and ``rng``.
+"""Random numbers: ``rng_bit_generator``, bit for bit as in XLA, and ``rng``.
 
-The generators are those of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011); how
-counters are numbered and words are put together is XLA's (``xla/hlo/builder/lib/prng.cc``).
+The generators are from Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011);
+counters are numbered and words combined as in XLA (``xla/hlo/builder/lib/prng.cc``).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _threefry_bits(state: Array, shape: Sequence[int], bits: int) -> tuple[Array
         counters = state[1] + np.arange(size, dtype=np.uint64)
         values = _join(*threefry(counters, state[0])).reshape(shape)
         return _advance(state, size), values
-    # A pair of words is neighbours along one dimension: the first even one, else the longest.
+    # Pairs of words are neighbours along one dimension: the first even one, else the longest.
     sizes = list(shape) or [1]
     even = [d for d, n in enumerate(sizes) if n % 2 == 0]
     split = even[0] if even else sizes.index(max(sizes))

@@ -37,7 +37,7 @@ def reduce_by(ufunc: Any, axes: Sequence[int], dtype: Dtype) -> Function:
         )
 
     def run(x: Array, start: Any) -> Array:
-        # Without an initial value of its own a maximum of nothing would raise.
+        # Without an initial value of its own an empty maximum would raise.
         if not x.size:
             return np.broadcast_to(start, _rest(x.shape, axes))
         result: Array = ufunc(reduce(x, axes, wide), start)

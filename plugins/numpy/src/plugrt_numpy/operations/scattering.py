@@ -1,4 +1,4 @@
-"""Writes of many values to the places of one array, of which some may be the same."""
+"""Writes of many values to positions of one array, some of which may be the same."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plugrt_numpy.data_types import Array, wide_dtype
 
 
 def at_places(ufunc: Any, out: Array, places: Array, values: Array) -> None:
-    """Combines values into a flat array at places, which may repeat; -1 and others must not be."""
+    """Combines values into a flat array at positions, which may repeat but must be within it."""
     wide = wide_dtype(out.dtype)
     if wide == out.dtype:
         ufunc.at(out, places, values)
@@ -21,7 +21,7 @@ def at_places(ufunc: Any, out: Array, places: Array, values: Array) -> None:
 
 
 def scatter_by_passes(combine: Any, out: Array, places: Array, values: Array) -> None:
-    """As `at_places`, by any function: each pass takes places that are all different, in order."""
+    """Like `at_places`, by any function: each pass uses distinct positions, in order."""
     for chosen in distinct_passes(places):
         where = places[chosen]
         out[where] = combine(out[where], values[chosen])

@@ -66,7 +66,7 @@ def _read_first(op: Operation, axis: int) -> int | None:
 
 
 def _take_first(x: Array, order: Array, axis: int) -> Array:
-    """Returns an array of the shape of ``x`` of which nothing is set but the first elements."""
+    """Returns an array of the shape of ``x`` with only its first elements set."""
     out = np.empty_like(x)
     taken = [slice(None)] * axis + [slice(order.shape[axis])]
     out[tuple(taken)] = np.take_along_axis(x, order, axis)
@@ -119,7 +119,7 @@ def _sorted_values(key: SortKey, x: Array, axis: int) -> Array | None:
     else:
         if not key.total and (np.isnan(x).any() or np.signbit(x[x == 0]).any()):
             return None
-        # Total order is that of integers, and the way back is the same.
+        # Total order is the integers' order, and the way back is the same.
         ordered = bits_to_order(np.sort(bits_to_order(x), axis).view(x.dtype)).view(x.dtype)
     return np.flip(ordered, axis) if key.descending else ordered
 

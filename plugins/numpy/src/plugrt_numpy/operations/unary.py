@@ -46,7 +46,7 @@ def _expm1(dtype: Dtype) -> Function:
         return np.expm1
 
     def compute(x: Array) -> Array:
-        # NumPy's has an imaginary part of NaN for inf+0j; XLA's is +0 wherever the argument's is 0.
+        # NumPy's has an imaginary part of NaN for inf+0j; XLA's is +0 if the argument's is 0.
         found = np.expm1(x.astype(np.complex128, copy=False))
         on_axis = np.expm1(np.real(x)) + dtype.type(0)
         return np.where(np.imag(x) == 0, on_axis, found).astype(dtype, copy=False)

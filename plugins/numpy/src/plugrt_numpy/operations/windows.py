@@ -68,13 +68,13 @@ class Windows:
 
     @property
     def reduced_axes(self) -> list[int]:
-        """The axes along which there is more to do than to take each element."""
+        """The axes with more than one element per window, padding, strides or dilation."""
         both = zip(self.sizes, self.strides, strict=True)
         return [axis for axis, (size, stride) in enumerate(both) if (size, stride) != (1, 1)]
 
     @property
     def scanned_axis(self) -> tuple[int, bool] | None:
-        """The axis along which windows take all up to their place, and whether from the end."""
+        """The axis with windows of all elements up to their position, and whether from the end."""
         wide = [axis for axis, size in enumerate(self.sizes) if size > 1]
         plain = {*self.strides, *self.base_dilations, *self.dilations} == {1}
         if len(wide) != 1 or not plain:
@@ -156,7 +156,7 @@ def _reduce_axis(join: Join, arrays: list[Array], windows: Windows, axis: int) -
 def _by_doubling(
     join: Join, arrays: list[Array], size: int, dilation: int, axis: int
 ) -> list[Array]:
-    """Returns the totals of all windows of a size, put together of those of powers of two."""
+    """Returns the totals of all windows of a size, combined from totals of powers of two."""
     before = (slice(None),) * axis
 
     def joined(first: list[Array], second: list[Array], offset: int) -> list[Array]:
@@ -177,7 +177,7 @@ def _by_doubling(
 
 
 def _general(op: Operation, windows: Windows, count: int) -> Function:
-    """Reduces by any body: axis after axis from the last, in which the order stays as it is."""
+    """Reduces by any body: one axis after another from the last, which keeps the order."""
     combine, places = combiner(op, count)
 
     def run(*values: Any) -> list[Array]:
