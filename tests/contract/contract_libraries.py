@@ -20,6 +20,6 @@ def cpu() -> LibraryPlugin:
 
 
 def _exported(name: str) -> LibraryPlugin:
-    """Writes the library into the run's own folder: some kilobytes, in place of one before."""
+    """Writes the library into the run's own folder: some kilobytes, which replace earlier ones."""
     file = Path(os.environ["PLUGRT_CACHE_DIR"], f"libexported_{name}.so")
     return LibraryPlugin(f"exported_{name}", str(export_library(name, file)))

@@ -19,7 +19,7 @@ LEFT_OUT = (
     *("operations.", "composites.", "random.", "declared.", "forms.", "accepts.", "installed."),
     *("ahead_of_time.", "table_", "handles.", "arguments.", "abi.", "events."),
 )
-"""How the names of the chapters begin that `make test` leaves out."""
+"""Prefixes of the chapters that `make test` omits."""
 
 
 class Contract(PluginSuite):

@@ -17,16 +17,16 @@ from support.traffic import Traffic, watch
 
 @pytest.fixture
 def parts_are_put(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has small arrays for several devices put like others: launches are lent no memory."""
+    """Makes small arrays for several devices ordinary puts, without scratch memory."""
     monkeypatch.setattr(ManyDeviceExecutable, "host_launcher", lambda *_: None)
 
 
 @pytest.fixture
 def puts(parts_are_put: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Traffic]:
-    """Lists what is put on devices by the cpu client, one by one or several at once.
+    """Lists the arrays that the cpu client puts on devices, one by one or several at once.
 
-    Its launches lend no memory to small arrays meanwhile, and the compiled core of a library's
-    client puts none, so that those are put like others.
+    Meanwhile its launches use no scratch memory for small arrays, and the compiled core of a
+    library's client puts none, so that those are put like others.
     """
     monkeypatch.setattr(native_runner, "can_put_host_value", lambda *_: False)
     monkeypatch.setattr(quick_puts, "core", None)
@@ -36,7 +36,7 @@ def puts(parts_are_put: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Traff
 
 @pytest.fixture
 def compiled_with(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Gives the options by name of each compilation."""
+    """Lists the options by name of each compilation."""
     found: list[dict[str, Any]] = []
     client = type(get_backend())
     real = client.compile

@@ -1,4 +1,4 @@
-"""What tests on an NVIDIA GPU share: they are skipped, with the reason, where there is none."""
+"""Skips the tests without an NVIDIA GPU, with the reason."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 
 def find_lack() -> str:
-    """Returns why nothing can run on a GPU here; empty where it can."""
+    """Returns the reason why no program can run on a GPU here; empty if one can."""
     found = hardware.detect()
     if not found.available:
         return f"needs an NVIDIA GPU: {found.reason}"
@@ -24,7 +24,7 @@ def find_lack() -> str:
 
 
 if not find_lack():
-    # Several processes share the GPU: none takes three quarters of its memory at the start.
+    # Several processes share the GPU: none may preallocate three quarters of its memory.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 

@@ -16,7 +16,7 @@ A = np.random.default_rng(0).standard_normal((128, 512)).astype(np.float32)
 
 
 def function(x: Any) -> Any:
-    """A sum of products, with a kernel and a reduction."""
+    """Returns a sum of products, with a kernel and a reduction."""
     return xp.sum(xp.tanh(x) * 2, axis=0)
 
 

@@ -1,4 +1,4 @@
-"""Arrays on a GPU: what is put is read, in each dtype, order and size; memory of the device."""
+"""Arrays on a GPU: put and read, in each dtype, order and size; memory of the device."""
 
 from __future__ import annotations
 

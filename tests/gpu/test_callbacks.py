@@ -23,7 +23,7 @@ _numbers = itertools.count()
 
 @pytest.fixture(autouse=True)
 def barrier(on_gpu: Device) -> Iterator[None]:
-    """Runs on the GPU, and leaves nothing under way."""
+    """Runs on the GPU, and leaves nothing in flight."""
     yield
     plugrt.effects_barrier()
 
@@ -33,7 +33,7 @@ def of(shape: tuple[int, ...], dtype: Any = F4) -> Any:
 
 
 def handled(gpu: Device, handler: Any, *results: Any) -> Any:
-    """Returns what calls a handler on a GPU, for results of these types."""
+    """Returns a function that calls a handler on a GPU, with results of these types."""
     name = f"plugrt_gpu_{next(_numbers)}"
     plugrt.ffi.register_ffi_target(name, handler, platform=gpu.client.platform)
     return plugrt.ffi.ffi_call(name, results[0] if len(results) == 1 else results)
@@ -71,7 +71,7 @@ class TestHandlers:
         assert float(factor) == 2.5
 
     def test_between_computations(self, on_gpu: Device) -> None:
-        """The arguments are what the GPU computed, also in another order of dimensions."""
+        """The arguments are computed on the GPU, also with another order of dimensions."""
 
         def double(arguments: Any, results: Any, attributes: Any) -> None:
             results[0][...] = arguments[0] * 2

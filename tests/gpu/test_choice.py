@@ -1,4 +1,4 @@
-"""Which backend is chosen on a machine with a GPU, and what is said of it; in child processes."""
+"""The chosen backend on a machine with a GPU, and its messages; in child processes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_program_of_a_file_runs(tmp_path: Path) -> None:
     file, out = str(tmp_path / "dot.mlir"), str(tmp_path)
     done = run_cli("run", file, *words, "--output-dir", out, "--json", JAX_PLATFORMS="cuda")
     assert done.returncode == 0, done.stderr
-    # A product of matrices takes TF32 by default.
+    # A product of matrices uses TF32 by default.
     expected = np.tanh(given[0] @ given[1])
     np.testing.assert_allclose(np.load(tmp_path / "output_0.npy"), expected, atol=0.1)
 

@@ -17,7 +17,7 @@ from plugrt.sharding import SingleDeviceSharding
 DTYPES = ["float32", "bfloat16", "int32", "bool", "complex64"]
 MB64 = 1 << 26
 A_WHILE = 500_000_000
-"""Clock cycles that `torch.cuda._sleep` takes: about a third of a second."""
+"""The argument of `torch.cuda._sleep`, in clock cycles: about a third of a second."""
 
 
 @pytest.fixture

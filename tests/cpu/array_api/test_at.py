@@ -44,7 +44,7 @@ UPDATES: dict[str, Callable[[Any, Any, Any], None]] = {
 
 
 def expected_of(how: str, a: Any, key: Any, value: Any) -> Any:
-    """Returns what NumPy makes of a copy of ``a``."""
+    """Returns NumPy's result on a copy of ``a``."""
     a = a.copy()
     UPDATES[how](a, key, value)
     return a

@@ -1,4 +1,4 @@
-"""Creation functions against NumPy: dtypes, devices, shapes, and what they refuse."""
+"""Creation functions against NumPy: dtypes, devices, shapes, and refusals."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Every function over every dtype: jax.numpy says what is taken and what dtype results.
+"""Every function over every dtype, compared with jax.numpy: accepted dtypes and result dtypes.
 
-One trace on each side holds all the calls, so that a grid of thousands costs seconds.
+One trace on each side contains all the calls, so that a grid of thousands costs seconds.
 
 Same as JAX: result dtypes of array functions are those of `jax.numpy`.
 """
@@ -53,7 +53,7 @@ Call: TypeAlias = tuple[str, tuple[Any, ...]]
 """A function and its arguments: names of dtypes, or Python scalars."""
 
 Deviation: TypeAlias = tuple[Callable[[str, list[str], str], bool], str]
-"""Of function, kinds of arguments and what JAX says: whether it differs here; and why."""
+"""From a function, kinds of arguments and JAX's outcome: whether plugrt differs, and why."""
 
 
 def integers_of_4_bits(function: str, kinds: list[str], said: str) -> bool:
@@ -79,7 +79,7 @@ DEVIATIONS: list[Deviation] = [
     (lambda f, k, _: f in ("argmax", "argmin") and has_complex(k),
      "JAX takes complex arrays and fails when it compiles"),
 ]  # fmt: skip
-"""All that differs, and why. Nothing else may."""
+"""All differences, with reasons. Any other is a failure."""
 
 
 def has_complex(kinds: Sequence[str]) -> bool:
@@ -172,14 +172,14 @@ def test_functions_of_two_arrays(wide: bool) -> None:
 
 def test_each_public_function_is_compared_or_takes_no_part() -> None:
     functions = {n for n in xp.__all__ if hasattr(getattr(xp, n), "_body")}
-    functions.add("pow")  # an operation behind a look at its exponent
-    others = {  # their dtypes are given, or those of their arguments; tested elsewhere
+    functions.add("pow")  # an operation after a check of its exponent
+    others = {  # their dtype is an argument, or an argument's dtype; tested elsewhere
         "broadcast_arrays", "broadcast_to", "clip", "concat", "diag", "einsum", "expand_dims",
         "isclose", "matrix_transpose", "meshgrid", "moveaxis", "pad", "permute_dims", "repeat",
         "reshape", "roll", "squeeze", "stack", "swapaxes", "take", "take_along_axis", "tile",
         "transpose", "triu", "unstack", "where",
     }  # fmt: skip
-    functions.add("pow")  # looks at its exponent before it is the operation
+    functions.add("pow")  # checks its exponent before the operation
     assert functions - others == {*OF_ONE, *OF_TWO}
 
 

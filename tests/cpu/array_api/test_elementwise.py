@@ -48,7 +48,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
 def expected(function: Callable[..., Any], *arrays: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """NumPy's result; for formats that NumPy computes badly, of float32, then rounded."""
+    """NumPy's result; for dtypes that NumPy computes badly, in float32, then rounded."""
     dtype = arrays[0].dtype
     if dtype.kind == "f" and dtype.itemsize > 2:
         return np.asarray(function(*arrays))
@@ -57,7 +57,7 @@ def expected(function: Callable[..., Any], *arrays: npt.NDArray[Any]) -> npt.NDA
 
 
 def of_each(function: Callable[..., Any], arrays: list[Any]) -> list[Any]:
-    """The results for several arrays as one launch, which is compiled once."""
+    """Returns the results for several arrays from one launch, which is compiled once."""
     result: list[Any] = traced(lambda *xs: [function(x) for x in xs])(*arrays)
     return result
 
@@ -83,7 +83,7 @@ def test_integers_keep_their_dtype(name: str) -> None:
 def test_complex_with_signed_zeros(name: str, dtype: str) -> None:
     values = FINITE.astype(dtype)
     if name == "reciprocal":
-        values = values[values != 0]  # C leaves 1 / 0 open
+        values = values[values != 0]  # C does not define 1 / 0
     result = np.asarray(getattr(xp, name)(values))
     wanted = {**FLOATING, **NUMERIC}[name](values)
     assert result.dtype == wanted.dtype

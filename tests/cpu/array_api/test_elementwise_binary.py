@@ -47,13 +47,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
 def pairs(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Every value with every one."""
+    """Returns all pairs of the values."""
     a, b = np.meshgrid(values, values)
     return a.ravel().copy(), b.ravel().copy()
 
 
 def of_each(function: Callable[..., Any], arrays: list[tuple[Any, Any]]) -> list[Any]:
-    """The results for several pairs as one launch, which is compiled once."""
+    """Returns the results for several pairs from one launch, which is compiled once."""
     flat = [x for pair in arrays for x in pair]
     body = lambda *xs: [function(*xs[i : i + 2]) for i in range(0, len(xs), 2)]  # noqa: E731
     result: list[Any] = traced(body)(*flat)
@@ -95,7 +95,7 @@ def test_integers_to_their_limits(name: str) -> None:
     for dtype in INTEGERS:
         i = np.iinfo(dtype)
         a, b = pairs(np.unique(np.array([i.min, i.min // 2, 0, 1, 3, i.max], dtype)))
-        # What overflows with a greater exponent is as the backend has it.
+        # Results that overflow with a greater exponent depend on the backend.
         arrays.append((a, b & 63 if name == "pow" else b))
     for (a, b), result in zip(arrays, of_each(getattr(xp, name), arrays), strict=True):
         if name == "divide":
@@ -143,7 +143,7 @@ def test_complex(name: str, dtype: str) -> None:
     a, b = pairs(np.array([0, -0.0, 1, -2, 1j, 0.5 - 2j, 3 + 1j, 1e-3]).astype(dtype))
     wanted = {**ARITHMETIC, **EQUALITY}[name](a, b)
     if name == "divide":
-        a, b, wanted = a[b != 0], b[b != 0], wanted[b != 0]  # C leaves x / 0 open
+        a, b, wanted = a[b != 0], b[b != 0], wanted[b != 0]  # C does not define x / 0
     if name == "pow":
         known = ~np.isnan(wanted)
         a, b, wanted = a[known], b[known], wanted[known]

@@ -23,7 +23,7 @@ READ = {
     "histogram_bin_edges", "histogram2d", "intersect1d", "ix_", "nonzero", "real_if_close",
     "setdiff1d", "setxor1d", "trim_zeros", "union1d", "unique", "unique_values",
 }  # fmt: skip
-"""Functions with shapes that depend on data, so that they are not traced."""
+"""Functions with data-dependent shapes, which are not traced."""
 REFUSED = {
     ("std", "mean"), ("var", "mean"), ("nanstd", "mean"), ("nanvar", "mean"),
     ("full_like", "shape"), ("ones_like", "shape"), ("zeros_like", "shape"),
@@ -46,7 +46,7 @@ ELSEWHERE = {
     "save", "savetxt", "savez", "savez_compressed", "shape", "shares_memory", "size",
     "unique_all", "unique_counts", "unique_inverse", "unique_values",
 }  # fmt: skip
-"""In test_numpy_protocols.py: results that are no arrays, or that are not determined."""
+"""Tested in test_numpy_protocols.py: results that are no arrays, or that are not determined."""
 REFUSED_FUNCTIONS = {
     "busday_count", "busday_offset", "datetime_as_string", "is_busday", "linalg.eig",
     "linalg.eigvals", "roots",
@@ -56,7 +56,7 @@ OF_NO_ARRAYS = {
     "eye", "frombuffer", "fromfile", "fromfunction", "fromiter", "fromstring", "full",
     "genfromtxt", "identity", "loadtxt", "ones", "require", "tri", "zeros",
 }  # fmt: skip
-"""They ask the array in ``like=``, which has no part in the result."""
+"""They dispatch on the array in ``like=``, which does not affect the result."""
 
 
 def find(name: str) -> Callable[..., Any]:
@@ -95,7 +95,7 @@ def check(name: str, found: Any, expected: Any, args: Any) -> None:
 
 
 def call_both(name: str, args: Any, options: dict[str, Any]) -> tuple[Any, Any]:
-    """Returns what both give: results, or exceptions."""
+    """Returns the results of both, or their exceptions."""
     both = []
     for convert in (to_ours, lambda x: x):
         try:
@@ -150,7 +150,7 @@ def test_each_parameter(name: str) -> None:
 
 
 def _split(value: Any, arrays: list[Any]) -> Any:
-    """Moves the arrays of a value to a list; returns the value with their places in it."""
+    """Moves the arrays of a value to a list; returns the value with their indices."""
     if isinstance(value, np.ndarray):
         arrays.append(value)
         return _Place(len(arrays) - 1)
@@ -160,7 +160,7 @@ def _split(value: Any, arrays: list[Any]) -> Any:
 
 
 class _Place(int):
-    """The number of an array of a call."""
+    """The index of an array of a call."""
 
 
 def _join(value: Any, arrays: Any) -> Any:
@@ -170,13 +170,13 @@ def _join(value: Any, arrays: Any) -> Any:
 
 
 UNTRACED = {"where alone", "polydiv"}
-"""The first has the shape of its data; a trace keeps zeros at the begin of a remainder."""
+"""The first has a data-dependent shape; a trace keeps zeros at the beginning of a remainder."""
 TRACED = [name for name in CALLS if name not in UNTRACED and name.partition(" ")[0] not in READ]
 
 
 @pytest.mark.parametrize("name", some_of(TRACED, 60))
 def test_traced(name: str) -> None:
-    """With each parameter changed by chance."""
+    """With each parameter changed at random."""
     for seed in seeds(1):
         draw = Draw(seed + 17)
         args, changes = CALLS[name](draw)
@@ -249,7 +249,7 @@ def _positional(name: str) -> list[str]:
 
 
 def test_each_function_and_parameter_of_numpy_is_tried_here() -> None:
-    """Or it is refused, or tested in another file, or means the same for every function."""
+    """Or is refused, or tested in another file, or means the same for every function."""
     names = {
         f"{owner}.{f.__name__}".removeprefix("numpy.")
         for f in overrides.get_overridable_numpy_array_functions()
@@ -329,7 +329,7 @@ def test_places_are_integers_and_lengths_not_negative() -> None:
         np.delete(x, np.zeros(0, np.bool_))
 
 
-# Values that NumPy refuses, which are read only where no function is traced.
+# Values that NumPy refuses; they are read only if no function is traced.
 WRONG_VALUES: dict[str, tuple[type[Exception], Callable[[Any], Any]]] = {
     "bincount": (TypeError, lambda make: np.bincount(make([1, 2]), make([1j, 2]))),
     "fweights": (ValueError, lambda make: np.cov(make([1.0, 2]), fweights=make([1, -1]))),

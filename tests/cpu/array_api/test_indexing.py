@@ -83,13 +83,13 @@ def test_every_dtype(dtype: str) -> None:
 def test_random_keys_give_what_numpy_gives(data: st.DataObject) -> None:
     shape = data.draw(st.sampled_from([(3, 4, 5), (2, 1, 3), (4,), (0, 3), ()]))
     key = data.draw(keys(shape))
-    # NumPy lets an empty mask meet an axis of another size where the result is empty.
+    # NumPy accepts an empty mask for an axis of another size if the result is empty.
     assume(all(k.size for k in key if isinstance(k, np.ndarray) and k.dtype == np.bool_))
     a = np.arange(int(np.prod(shape)), dtype=np.int32).reshape(shape)
     try:
         expected = a[key]
     except IndexError:
-        # Positions in arrays are clamped, as in JAX; a test of its own has that.
+        # Positions in arrays are clamped, as in JAX; another test checks that.
         assume(not any(isinstance(k, np.ndarray) and k.dtype != np.bool_ for k in key))
         with pytest.raises(InvalidIndex):
             xp.asarray(a)[key]
@@ -132,7 +132,7 @@ def test_iteration_launches_once_for_a_hundred_rows() -> None:
         patch.setattr(loaded, "launch_steps", None)  # with them the core would call no launcher
         assert [int(row) for row in x] == [*range(301)]
     plugrt.clear_caches()
-    assert len(launches) == 8  # four slices, and what they consist of
+    assert len(launches) == 8  # four slices, and their operations
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ class Foreign:
 
 
 class Standing:
-    """An object that stands for an array of plugrt."""
+    """An object that converts itself to an array of plugrt."""
 
     def __init__(self, values: Any) -> None:
         self.values = values

@@ -24,7 +24,7 @@ linalg = xp.linalg
 Matrix = npt.NDArray[Any]
 
 ULPS = 60
-"""Of the norm of the result: LAPACK's own results differ from exact ones by about ten."""
+"""In units of the norm of the result: LAPACK's own results differ from exact ones by about ten."""
 SHAPES = {
     "complex64": (2, 5, 5),
     "float64": (4, 4),

@@ -1,4 +1,4 @@
-"""A NumPy name that is not there: the error says what to write, and that computes the same.
+"""For each missing NumPy name the error suggests code, and that code computes the same.
 
 Differs from JAX: array functions | `jax.numpy`, NumPy's names | `plugrt.array_api`, the array API
 standard's names, and NumPy's most used ones; another gets an error that says what to write.

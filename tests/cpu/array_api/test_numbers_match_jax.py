@@ -1,6 +1,6 @@
-"""Python numbers that a dtype cannot hold, powers and ``round``: what JAX does, in each x64 mode.
+"""Python numbers that a dtype cannot hold, powers and ``round``, beside JAX in each x64 mode.
 
-The same calls run on JAX and on plugrt in a child for each mode; what they give is compared.
+The same calls run on JAX and on plugrt in a child for each mode; the results are compared.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ print(json.dumps(both))
 def both(request: pytest.FixtureRequest) -> Any:
     pytest.importorskip("jax")
     x64 = {} if request.param == "unset" else {"JAX_ENABLE_X64": request.param}
-    flags = os.environ["XLA_FLAGS"]  # the suite's own, on both sides
+    flags = os.environ["XLA_FLAGS"]  # the suite's default, on both sides
     done = run_python(
         CALLS, arguments=(request.param,), JAX_PLATFORMS="cpu", XLA_FLAGS=flags, timeout=400, **x64
     )
@@ -160,7 +160,8 @@ def test_what_becomes_an_infinity_is_warned_of_at_the_users_line(both: Any) -> N
     assert both["places"] == ["<string>"]
     _, warned = both["plugrt"]
     _, theirs = both["jax"]
-    for name in ("f + 1e40", "jit f + -2e40", "numpy 1e40, float16"):  # kept: warned of once
+    # kept: the warning is given once
+    for name in ("f + 1e40", "jit f + -2e40", "numpy 1e40, float16"):
         assert warned[name] == theirs[name]
     for name, said in warned.items():
         assert not said or any(large in name for large in ("e40", "float16")), name

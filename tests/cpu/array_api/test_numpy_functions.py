@@ -1,4 +1,4 @@
-"""NumPy's functions that call methods of what they are given: each with all that NumPy passes."""
+"""NumPy's functions that call methods of their arguments, with all parameters that NumPy passes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_like_what_is_no_array_of_ours(make: Callable[..., Any]) -> None:
 
 def test_scalars_by_keyword_are_arguments_of_each_call() -> None:
     x = xp.asarray(A)
-    for high in (3, 3, 5):  # the second call found a program that was given no bounds
+    for high in (3, 3, 5):  # the second call used a program that was traced without bounds
         assert xp.max(xp.clip(x, min=2, max=high)).item() == high
     for _ in range(2):
         assert lax.abs(x=-1).item() == 1

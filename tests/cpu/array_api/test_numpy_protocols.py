@@ -1,7 +1,7 @@
-"""NumPy's own functions on arrays run on the device, and those without a counterpart say so.
+"""NumPy's own functions on arrays run on the device; functions without an equivalent raise errors.
 
-Differs from JAX: `np.sin(x)` and NumPy's other functions | a NumPy array, computed on the host |
-an array of plugrt, computed on its device, also in a trace; a function without a counterpart is an
+Differs from JAX: `np.sin(x)` and NumPy's other functions | a NumPy array, computed on the host | an
+array of plugrt, computed on its device, also in a trace; a function without a counterpart is an
 error that says what to write.
 """
 

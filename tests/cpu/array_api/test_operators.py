@@ -26,7 +26,7 @@ X, Y, J = map(xp.asarray, (A, B, I))
 
 
 def both(function: Callable[..., Any], *arrays: Any) -> list[Any]:
-    """The result of an operator eagerly, and while it is traced."""
+    """Returns the results of an operator, eager and traced."""
     return [function(*arrays), traced(function)(*arrays)]
 
 
@@ -107,7 +107,7 @@ def test_comparison_with_other_things_is_not_elementwise() -> None:
 
 @pytest.mark.parametrize("wrap", [lambda f: f, traced])
 def test_lists_are_no_operands(wrap: Callable[..., Any]) -> None:
-    """An integer times a list repeated the list, which Python takes its ``__index__`` for."""
+    """Earlier, an integer array times a list repeated the list, since Python uses ``__index__``."""
     for x in (xp.asarray(3), X):
         for call in (lambda x: x * [1, 2], lambda x: (1.5,) * x, lambda x: [1, 2] - x):
             with pytest.raises(NotAnArray, match=r"takes no (list|tuple) as an operand.*asarray"):

@@ -18,7 +18,7 @@ STANDARD = [*BOOL, *INTEGERS, "float32", "float64", *COMPLEX]
 
 
 def is_in_the_tables(a: str, b: str) -> bool:
-    """Whether the standard says what two dtypes promote to."""
+    """Whether the standard defines the promotion of two dtypes."""
     if (a in BOOL) != (b in BOOL) or (a in INTEGERS) != (b in INTEGERS):
         return False
     return not ("uint64" in (a, b) and any(d.startswith("int") for d in (a, b)))
@@ -34,7 +34,8 @@ def test_the_standard_tables_match_numpy() -> None:
 @given(st.lists(st.sampled_from(STANDARD), min_size=1, max_size=4), st.randoms())
 def test_order_does_not_matter_and_nothing_is_lost_twice(names: list[str], random: Any) -> None:
     if "uint64" in names and any(n.startswith("int") for n in names):
-        names = [n for n in names if n != "uint64"] or ["bool"]  # there JAX's lattice is no lattice
+        # there JAX's promotion is not a lattice
+        names = [n for n in names if n != "uint64"] or ["bool"]
     dtypes = [dtype_of(n) for n in names]
     result = xp.result_type(*dtypes)
     random.shuffle(dtypes)

@@ -1,7 +1,7 @@
-"""Zeros of both signs, infinities and NaN: each result is jax.numpy's, or C's as NumPy has it.
+"""Zeros of both signs, infinities and NaN: results are jax.numpy's, or NumPy's, which follow C.
 
-Where XLA, and so jax.numpy, loses a sign of zero or makes NaN of an infinity, plugrt has what C99
-says; elsewhere it is jax.numpy's.
+If XLA, and so jax.numpy, loses a sign of zero or computes NaN for an infinity, plugrt follows C99;
+elsewhere it follows jax.numpy.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def results(namespace: Any, compiled: Callable[..., Any]) -> list[Values]:
 
 
 def agree(a: Values, b: Values) -> Values:
-    """Returns where values are near, NaN being NaN, and zeros of one sign."""
+    """Returns where values are near, with equal NaNs, and zeros of the same sign."""
 
     def parts_agree(x: Values, y: Values) -> Values:
         near = np.isclose(x, y, rtol=1e-4, atol=1e-6, equal_nan=True)
@@ -63,11 +63,11 @@ def agree(a: Values, b: Values) -> Values:
 
 
 def left_open(name: str, given: Values) -> Values:
-    """Returns where neither is to be expected."""
+    """Returns the positions without a defined result."""
     if name in ("atan", "atanh") and given.dtype.kind == "c":
-        return np.isnan(given)  # XLA gives a right angle of one sign or the other beside NaN
+        return np.isnan(given)  # XLA's right angle beside NaN has either sign
     if name == "exp" and given.dtype.kind == "c":
-        return np.isinf(given.imag) & (given.real == -np.inf)  # C leaves the sign of 0 open
+        return np.isinf(given.imag) & (given.real == -np.inf)  # C does not define the sign of 0
     return np.zeros(given.shape, bool)
 
 
@@ -87,7 +87,7 @@ def test_each_matches_jax_or_c() -> None:
 
 
 def test_the_sign_of_zero_is_zero() -> None:
-    """As the standard and NumPy have it; XLA's, and so JAX's, is -0 of -0."""
+    """As in the standard and NumPy; XLA's, and so JAX's, is -0 for -0."""
     for dtype in (np.float16, np.float32, np.complex64):
         found = np.asarray(xp.sign(xp.asarray(np.array([-0.0, 0.0], dtype))))
         assert not np.signbit(found.real).any()

@@ -24,14 +24,14 @@ CUMULATIVE = {"cumulative_sum": np.cumsum, "cumulative_prod": np.cumprod}
 
 
 def summed_dtype(dtype: str) -> np.dtype[Any]:
-    """Returns the dtype of a sum by the standard, where the default integer is int32."""
+    """Returns the standard's dtype of a sum if the default integer is int32."""
     if dtype in ("bool", "int8", "int16"):
         return np.dtype(np.int32)
     return np.dtype(np.uint32) if dtype in ("uint8", "uint16") else dtype_of(dtype)
 
 
 def wide(a: Any) -> Any:
-    """Returns NumPy's operand in a dtype that its sums do not lose precision in."""
+    """Returns NumPy's operand in a dtype in which sums do not lose precision."""
     return a.astype(np.float64) if a.dtype.kind not in "biuc" else a
 
 

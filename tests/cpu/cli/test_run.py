@@ -1,4 +1,4 @@
-"""``plugrt run``: numbers, files, and one readable line for what is wrong."""
+"""``plugrt run``: numbers, files, and one-line errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def write_files(folder: Path) -> None:
-    """Writes programs and arrays, whole ones and others."""
+    """Writes programs and arrays, intact and damaged."""
 
     def f(x: Any) -> Any:
         return jnp.sin(x), x.sum(axis=1)
@@ -89,7 +89,7 @@ def test_a_dash_is_standard_input(files: Path, program: str, data: str) -> None:
 
 @pytest.mark.parametrize("of", ["program", "data"])
 def test_what_a_command_writes_is_read_through_a_pipe(files: Path, of: str) -> None:
-    """As a user of bash writes it: ``<(command)`` is the path of an open pipe."""
+    """As a bash user writes it: ``<(command)`` is the path of an open pipe."""
     program = "<(cat text.mlir)" if of == "program" else "text.mlir"
     data = "<(cat x.npy)" if of == "data" else "x.npy"
     done = subprocess.run(
@@ -185,7 +185,7 @@ def test_what_is_wrong_is_one_readable_line(
 def test_lines_fit_a_terminal(
     files: Path, width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also those of the results, which NumPy breaks between numbers."""
+    """Also the lines of results, which NumPy breaks between numbers."""
     monkeypatch.setenv("COLUMNS", str(width))
     (tmp_path / "same.mlir").write_text(jax.jit(lambda x: x * 1.5).lower(np.zeros(200)).as_text())
     np.save(tmp_path / "numbers.npy", np.arange(200, dtype=np.float32))

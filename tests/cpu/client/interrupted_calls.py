@@ -1,8 +1,8 @@
 """Calls of plugrt, interrupted at each place where Python calls signal handlers.
 
-``sweep:USE:STEP`` tries every ``STEP``-th place of a use, in one process. After each it looks at
-what the thread has left behind, and makes the next call. ``first:USE:STEP`` does so with the first
-call of a process, in a fork for each place. The exit code is 0 where nothing is wrong.
+``sweep:USE:STEP`` tests every ``STEP``-th place of a use, in one process. After each it checks the
+state of the thread, and makes the next call. ``first:USE:STEP`` does so with the first call of a
+process, in a fork for each place. The exit code is 0 if there is no failure.
 """
 
 from __future__ import annotations
@@ -115,19 +115,19 @@ USES: dict[str, Use] = {
 
 WARM = plugrt.jit(lambda v: v + 1)
 _LOSES = "_get_module_lock.<locals>.cb"
-"""What Python calls where a lock of its imports ends: it drops what is raised there."""
+"""Called by Python at the end of an import lock: it discards exceptions there."""
 EXPECTED: dict[str, Use] = {
     "put": lambda: ONES + 1,
     "jit": lambda: 2 * ONES,
     "pmap": lambda: 2 * ONES,
     "sharded": lambda: ONES @ ONES.T,
 }
-"""Of those whose first calls are interrupted."""
+"""The uses whose first calls are interrupted."""
 _LOCKS = tuple({type(threading.Lock()), type(threading.RLock()), type(new_lock())})
 
 
 class State:
-    """The state of the thread and of its locks, which a call leaves unchanged."""
+    """The state of the thread and of its locks; a call must not change it."""
 
     def __init__(self) -> None:
         modules = [module for name, module in [*sys.modules.items()] if name.startswith("plugrt")]
@@ -174,11 +174,11 @@ def _equal(result: object, expected: object) -> bool:
 
 
 _kept: list[BaseException] = []
-"""The last exception, whose traceback keeps frames, as ``sys.last_value`` does in a notebook."""
+"""The last exception, whose traceback keeps frames, like ``sys.last_value`` in a notebook."""
 
 
 def interrupt(use: Use, place: int) -> tuple[str | None, str]:
-    """Calls ``use``, interrupted at that place: where it was (None: there is none), what came."""
+    """Calls ``use`` with an interrupt at a place; returns the place (or None) and the exception."""
     _kept.clear()
     interruption, came = EntryInterruption(place), "nothing"
     sys.setprofile(interruption)
@@ -192,7 +192,7 @@ def interrupt(use: Use, place: int) -> tuple[str | None, str]:
 
 
 def look_after(use: Use, expected: object, state: State | None, where: str, came: str) -> str:
-    """Says what is wrong after an interrupt of the use; an empty text where nothing is."""
+    """Returns the faults after an interrupt of the use; an empty text if there are none."""
     if came != "KeyboardInterrupt()" and not (came == "nothing" and _LOSES in where):
         return f"{came} came"
     changes = state.changes() if state else {}
@@ -207,7 +207,7 @@ def look_after(use: Use, expected: object, state: State | None, where: str, came
 
 
 def sweep(name: str, step: int) -> bool:
-    """Whether nothing is wrong after an interrupt of the use at any ``step``-th place."""
+    """Whether no fault follows an interrupt of the use at any ``step``-th place."""
     use = USES[name]
     plugrt.config.update("disable_jit", use is by_operation)
     expected = use(), np.asarray(WARM(ONES))
@@ -228,10 +228,10 @@ def sweep(name: str, step: int) -> bool:
 
 
 def first(name: str, step: int) -> bool:
-    """As `sweep`, of the first call in a process: a child, for each place, that has made none."""
+    """Like `sweep`, for the first call in a process: each place has its own child."""
     use = USES[name]
     place, wrong = 0, 0
-    # jaxlib imports JAX to read an array on several devices, and drops what is raised there.
+    # jaxlib imports JAX to read an array on several devices, and discards exceptions there.
     sys.modules["jax"] = None  # type: ignore[assignment]
     while True:
         read, write = os.pipe()

@@ -33,7 +33,7 @@ except plugrt.errors.PlugrtError as error:
 def test_too_small_an_address_space_is_an_error(
     megabytes: int, printed: str, tmp_path: Path
 ) -> None:
-    """The process ended by SIGSEGV or SIGABRT, between 0.6 and 1.5 GB."""
+    """Earlier, SIGSEGV or SIGABRT ended the process between 0.6 and 1.5 GB."""
     done = run_python(
         LIMITED.replace("MEGABYTES", str(megabytes)),
         JAX_PLATFORMS="cpu",

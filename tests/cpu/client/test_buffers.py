@@ -1,4 +1,4 @@
-"""What putting and getting share with the host and for how long; the kit states the rest."""
+"""Memory shared with the host by puts and reads, and for how long; the kit tests the rest."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def aligned(count: int, offset: int = 0, dtype: str = "float32") -> np.ndarray[A
 
 @pytest.mark.parametrize("how", ["deleted", "dropped"])
 def test_memory_that_an_array_lies_in_is_given_back_when_it_ends(client: Client, how: str) -> None:
-    """jaxlib keeps it until its next call, for which a host of an exported plugin may wait."""
+    """jaxlib keeps it until its next call, which a host of an exported plugin may wait for."""
     source = aligned(3)
     owner = type("Owner", (), {"__array_interface__": source.__array_interface__})()
     array, ends = np.asarray(owner), weakref.ref(owner)
@@ -60,7 +60,7 @@ def test_source_is_kept_as_long_as_needed_and_no_longer(client: Client) -> None:
     device = client.devices()[0]
 
     class Source(np.ndarray):  # type: ignore[type-arg]
-        """Can be referred to weakly."""
+        """Supports weak references."""
 
     copied = aligned(1000).view(Source)
     gone = weakref.ref(copied)
@@ -79,9 +79,9 @@ def test_source_is_kept_as_long_as_needed_and_no_longer(client: Client) -> None:
     del host
     gc.collect()
     kept.to_host()
-    until = time.monotonic() + 60  # a thread of jaxlib's may be about to let go
+    until = time.monotonic() + 60  # a thread of jaxlib's may be about to release it
     while True:
-        client.buffer_from_host(np.ones(1), device)  # it lets go of references at some later call
+        client.buffer_from_host(np.ones(1), device)  # it releases references at some later call
         if sys.getrefcount(shared) == before or time.monotonic() > until:
             break
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Who has which index of a run, asked of the coordinator before jaxlib connects."""
+"""Indices of a run's processes, which the coordinator assigns before jaxlib connects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SERVICE = 4321
 
 @contextlib.contextmanager
 def coordinator(*, listener: socket.socket | None = None, **options: Any) -> Iterator[str]:
-    """Serves claims of two processes; gives the address."""
+    """Serves claims of two processes; returns the address."""
     with listener or socket.create_server(("127.0.0.1", 0)) as listening:
         claims = Claims(listening, 2, SERVICE, **options)
         threading.Thread(target=claims.serve, daemon=True).start()
@@ -75,7 +75,7 @@ def test_an_index_is_free_again_when_its_process_ends_before_all_have_come(addre
 
 
 def until_granted(membership: Membership) -> socket.socket:
-    """Claims until the coordinator has seen that the one before is gone."""
+    """Claims until the coordinator has seen that the previous connection is gone."""
     while True:
         with contextlib.suppress(DistributedError):
             return claim(membership)[0]
@@ -125,7 +125,7 @@ _VALUES: list[Any] = [
 
 
 def make_line(rng: random.Random) -> bytes:
-    """Returns a line with some fields of messages, and some of their values or others."""
+    """Returns a line with some fields of messages, with valid or other values."""
     names = rng.choice(
         [["nonce"], ["about", "proof"], ["index", "count", "name", "proof"], [*_FIELDS]]
     )
@@ -192,11 +192,11 @@ def test_idle_connections_do_not_keep_a_process_out() -> None:
         idle = [stack.enter_context(call(address)) for _ in range(200)]
         first, _ = claim(member(address, 0))
         stack.enter_context(first)
-        assert is_closed(idle[0])  # the one that came first
+        assert is_closed(idle[0])  # the oldest one
 
 
 class FullListener(socket.socket):
-    """Has no file for a connection until there is room."""
+    """Fails to accept connections, for lack of files, until there is room."""
 
     room = threading.Event()
     calls = 0

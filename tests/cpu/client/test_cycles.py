@@ -1,4 +1,4 @@
-"""Arrays and programs that are used while the garbage collector takes a cycle apart."""
+"""Uses arrays and programs while the garbage collector clears a cycle."""
 
 from __future__ import annotations
 
@@ -102,6 +102,6 @@ print(len(found))
 
 
 def test_the_thread_of_a_compilation_that_is_still_ending_changes_nothing() -> None:
-    """It was taken for another thread, and jaxlib's recording stayed on: a crash."""
+    """Earlier, it counted as another thread, and jaxlib's recording stayed on: a crash."""
     done = run_python(LINGERING, **platform_environment())
     assert done.stdout == "180\n", done.stderr[-2000:]

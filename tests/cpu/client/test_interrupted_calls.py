@@ -30,7 +30,7 @@ def test_a_sample_of_interrupts() -> None:
 @runs_apart("lifetimes")
 @pytest.mark.parametrize("use", WHOLE)
 def test_an_interrupt_at_any_place_leaves_nothing_behind(use: str) -> None:
-    """Later calls were traced into a trace that had ended, and the process aborted at its end."""
+    """Earlier, later calls were added to an ended trace, and the process aborted at exit."""
     arguments = (f"sweep:{use}:{max(1, 53 // EFFORT)}",)
     done = run_python(CODE, arguments=arguments, timeout=600 * EFFORT, **VARIABLES)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout[-5000:] + done.stderr
@@ -38,7 +38,7 @@ def test_an_interrupt_at_any_place_leaves_nothing_behind(use: str) -> None:
 
 @runs_apart("lifetimes")
 def test_an_interrupt_at_any_place_of_the_first_put() -> None:
-    """The modules that it imports are whole at the next one, and one thread imports them."""
+    """The modules that it imports are complete at the next one, and one thread imports them."""
     arguments = (f"first:put:{9973 // min(EFFORT, 10)}",)
     done = run_python(CODE, arguments=arguments, timeout=600 * EFFORT, **VARIABLES)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout[-5000:] + done.stderr
@@ -46,7 +46,7 @@ def test_an_interrupt_at_any_place_of_the_first_put() -> None:
 
 @runs_apart("lifetimes")
 def test_an_interrupt_at_any_module_of_the_first_imports() -> None:
-    """A later import came to modules that had only begun, and the compiled core was refused."""
+    """Earlier, a later import found incomplete modules, and the compiled core was refused."""
     code = CODE.replace("client.interrupted_calls", "plugins.interrupted_imports")
     arguments = (str(max(1, 53 // EFFORT)),)
     done = run_python(code, arguments=arguments, timeout=600 * EFFORT, **VARIABLES)

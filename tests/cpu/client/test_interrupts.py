@@ -64,10 +64,10 @@ def test_the_process_ends_as_the_program_says(
         assert child.stdout.readline() == "compiling\n"
         time.sleep(0.25)
         for name in signals:
-            time.sleep(0.1)  # for the compilation to begin, and for the exception to be on its way
+            time.sleep(0.1)  # for the compilation to begin, and for the exception to be raised
             child.send_signal(getattr(signal, f"SIG{name}"))
         out, err = child.communicate(timeout=300)
-    # One more Ctrl-C, while it waits for the compilation at its end, ends it by the signal.
+    # One more Ctrl-C, during the wait for the compilation at exit, ends it by the signal.
     assert "FATAL" not in err
     accepted = {status, -2} if len(signals) > 1 else {status}
     assert child.returncode in accepted, err[-2000:]
@@ -75,7 +75,7 @@ def test_the_process_ends_as_the_program_says(
 
 
 def test_no_garbage_is_collected_while_the_main_thread_compiles() -> None:
-    """Finalisers may launch programs, which corrupts jaxlib's records of what it compiles."""
+    """Finalisers may launch programs, which corrupts jaxlib's records of the compiled program."""
     code = """
     import gc
     from plugrt_cpu.interrupts import run_uninterrupted
@@ -87,7 +87,7 @@ def test_no_garbage_is_collected_while_the_main_thread_compiles() -> None:
 
 
 def test_an_interrupt_within_a_collection_is_not_lost() -> None:
-    """Python drops what a callback of the collector raises, and a signal handler's interrupt."""
+    """Python discards exceptions of the collector's callbacks, including a handler's interrupt."""
     code = """
     import _thread, gc, signal
     from functools import partial
@@ -170,9 +170,9 @@ print(seen.pop("Late") > 10, seen)
     ],
 )  # fmt: skip
 def test_what_a_signal_handler_raises_arrives(call: str, kind: str) -> None:
-    """Whatever its class: plugrt translates classes that Python and jaxlib raise.
+    """Of any class: plugrt translates classes that Python and jaxlib raise.
 
-    `Thread.start` made a KeyError of it in a fifth of the time-outs of compilations.
+    `Thread.start` turned a fifth of the time-outs of compilations into a KeyError.
     """
     variables = {**platform_environment(), "JAX_NUM_CPU_DEVICES": "2"}
     done = run_python(LATE.replace("CALL", call).replace("KIND", kind), **variables)
@@ -181,7 +181,7 @@ def test_what_a_signal_handler_raises_arrives(call: str, kind: str) -> None:
 
 
 def test_a_program_without_an_excepthook_compiles() -> None:
-    """`threading.Thread` refuses to be made without one."""
+    """`threading.Thread` cannot be created without one."""
     code = "import threading, plugrt; threading.excepthook = None; print(plugrt.jit(abs)(-1.0))"
     assert run_python(code, **platform_environment()).stdout == "1.0\n"
 
@@ -244,7 +244,7 @@ print("free")
 @pytest.mark.parametrize("core", ["c", "python"])
 @pytest.mark.parametrize("use", ["lambda x: x.delete()", "np.asarray"])
 def test_an_interrupt_leaves_no_lock_behind(core: str, use: str) -> None:
-    """Between the call that acquires a lock and the `try` after it Python looks for signals."""
+    """Between the call that acquires a lock and the `try` after it Python checks for signals."""
     done = run_python(INTERRUPTED.replace("USE", use), PLUGRT_CORE=core)
     assert done.stdout == "free\n", done.stderr[-2000:]
 
@@ -329,7 +329,7 @@ print(wrong or "right", [x for x in launches.calling if x.is_under_way()])
     ],
 )
 def test_what_a_signal_handler_raises_in_a_callback_arrives(raised: str, core: str) -> None:
-    """In plugrt's own functions around the user's it was `Internal`, or wrong results of a launch.
+    """Earlier, plugrt's functions around the user's made it `Internal`, or wrong results.
 
     The next launches waited for ever for one that was interrupted while it was made.
     """

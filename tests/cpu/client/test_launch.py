@@ -47,7 +47,7 @@ def test_executable_states_itself(client: Client) -> None:
 def test_dispatch_is_asynchronous(client: Client, put: Any) -> None:
     loaded = client.compile(matmul(600, 40), CompileOptions())
     argument = put(np.eye(600))
-    for _ in range(5):  # a busy machine may let this thread go on after the launch has ended
+    for _ in range(5):  # a busy machine may run this thread only after the launch has ended
         result = loaded.execute([argument])[0][0]
         event = result.ready_event()
         if not (was_ready := event.is_ready()):
@@ -76,7 +76,7 @@ def test_synchronous_client() -> None:
 
 
 def failed_buffer(client: Client, text: str) -> Any:
-    """A buffer whose making has failed, as jaxlib makes it for tests of its own."""
+    """Returns a buffer whose computation has failed, as jaxlib makes it for tests of its own."""
     from plugrt_cpu.adapter import _jax
     from plugrt_cpu.buffer import CpuBuffer
     from plugrt_cpu.types import array_type

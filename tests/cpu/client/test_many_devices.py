@@ -26,7 +26,7 @@ Put = Callable[..., list[Buffer]]
 
 @pytest.fixture
 def put(client: Client) -> Put:
-    """One float32 vector of two for each device, with the device's id in it."""
+    """Puts a float32 vector of two on each device, with the device's id in it."""
 
     def on_each(devices: Any = None, size: int = 2) -> list[Buffer]:
         return [

@@ -1,4 +1,4 @@
-"""MPI collectives: what is refused, before jaxlib is asked for them and ends the process."""
+"""MPI collectives: errors that come before jaxlib ends the process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = of_cpu_processes
 
 
 class Unused(Connection):
-    """A connection to others that nobody may use, nor ask for anything."""
+    """A connection to others that must not be used."""
 
     def __init__(self) -> None:
         pass
@@ -103,7 +103,7 @@ def test_a_library_that_is_none(tmp_path: Path, call: str) -> None:
 
 
 def test_one_process_needs_none_of_it() -> None:
-    """The setting is for several processes: a single one starts as before, as in JAX."""
+    """The setting is for several processes: a single one starts without it, as in JAX."""
     code = (
         "import numpy as np, plugrt;"
         "print(plugrt.device_count(), np.asarray(plugrt.jit(lambda x: x + 1)(np.ones(2))))"

@@ -1,4 +1,4 @@
-"""The tripwire: jaxlib's private names that we use."""
+"""Fails if jaxlib drops a private name that plugrt uses."""
 
 from __future__ import annotations
 

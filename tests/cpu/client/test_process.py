@@ -1,4 +1,4 @@
-"""What needs a process of its own: imports, stderr, exit, JAX beside us."""
+"""Tests that need a process of their own: imports, stderr, exit, JAX in the same process."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def python(
 
 
 def output(code: str, environ: Mapping[str, str | None] | None = None) -> str:
-    """Returns what the code prints; it must succeed and leave stderr empty."""
+    """Returns the output of the code, which must succeed and leave stderr empty."""
     done = python(code, environ)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.strip()
@@ -85,7 +85,7 @@ def test_xla_flags_give_the_device_count() -> None:
 
 
 def test_one_device_needs_no_jax() -> None:
-    """jaxlib imports JAX from inside some calls; ours avoid them."""
+    """jaxlib imports JAX within some calls; plugrt's avoid them."""
     code = """
         import sys, ml_dtypes
         client = plugin.create_client({"num_devices": 2})

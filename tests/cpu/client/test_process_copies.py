@@ -1,4 +1,4 @@
-"""Addresses at which a process shall answer others that copy its arrays."""
+"""Addresses at which a process listens for others that copy its arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from plugrt.errors import InvalidArgument
 from plugrt_cpu.distributed.process_copies import SETTING, ProcessCopies
 
-# What is refused is refused before the connection is asked for anything.
+# Errors come before the connection is used.
 NO_CONNECTION: Any = None
 
 

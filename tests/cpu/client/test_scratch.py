@@ -1,4 +1,4 @@
-"""NumPy arguments of launches: copied to memory that is used again, and never seen twice."""
+"""NumPy arguments of launches: copied to memory that is reused, without mixing their values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saving executables and loading them again; bytes that are not what they should be."""
+"""Saving executables and loading them again; invalid bytes."""
 
 from __future__ import annotations
 

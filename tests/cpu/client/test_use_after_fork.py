@@ -1,4 +1,4 @@
-"""A forked child that uses a started backend gets an error in words, and does not hang."""
+"""A forked child that uses a started backend gets an error, and does not hang."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ print(wrong, float(f(x).sum()))
 @pytest.mark.filterwarnings("ignore:os.fork")
 @pytest.mark.parametrize("core", ["c", "python"])
 def test_each_use_is_refused(core: str) -> None:
-    """Compiling hung, on cpu and on libraries, and so did launches that need the thread pool."""
+    """Earlier, compiling hung, on cpu and on libraries, as did launches that need threads."""
     environment = {**platform_environment(), "PLUGRT_CORE": core, "JAX_NUM_CPU_DEVICES": "2"}
     environment["PYTHONWARNINGS"] = "ignore"
     assert run_python(PROGRAM, **environment).stdout == "[] 32.0\n"
@@ -102,9 +102,9 @@ print(answers)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.parametrize("core", ["c", "python"])
 def test_what_was_ready_is_read_and_what_was_not_is_refused(core: str) -> None:
-    """On cpu an array that is there is memory of the process; one that is not hung the child.
+    """On cpu a ready array is memory of the process; one that is not ready hung the child.
 
-    A library is called to read, which is refused.
+    A read from a library calls it, which is refused.
     """
     environment = {**platform_environment(), "PLUGRT_CORE": core, "JAX_NUM_CPU_DEVICES": "2"}
     done = run_python(READS, **environment, PYTHONWARNINGS="ignore")
@@ -134,6 +134,6 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.parametrize("core", ["c", "python"])
 def test_a_child_waits_for_results_of_a_backend_that_it_has_started(core: str) -> None:
-    """A late result was refused in each child of a process that had imported plugrt."""
+    """Earlier, a late result was refused in each child of a process that had imported plugrt."""
     done = run_python(STARTED_LATER, **platform_environment(), PLUGRT_CORE=core)
     assert (done.stdout, done.stderr) == ("0\n", "")

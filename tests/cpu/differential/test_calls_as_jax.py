@@ -1,8 +1,8 @@
 """Random calls with plugrt and with JAX: equal, except as `docs/data/jax_deviations.toml` lists.
 
-Compared are values, dtypes, weak types, shardings, kinds of memory, commitment, what compiled
-programs state of arguments and results, what donation deleted, how often a
-function was traced, and the built-in class that catches an exception.
+The tests compare values, dtypes, weak types, shardings, memory kinds, commitment, the arguments and
+results that compiled programs state, the arrays that donation deleted, the number of traces of a
+function, and the built-in class that catches an exception.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LISTED = tomllib.loads((Path(__file__).parents[3] / "docs/data/jax_deviations.to
 ]
 TESTS = Path(__file__).parents[2]
 ALONE = ("callback-without-x64", "callbacks-of-jax")
-"""Entries on callbacks, which run otherwise where a process has called many before."""
+"""Entries on callbacks, which behave differently after many others in the process."""
 SHOWS = """
 import sys
 from support.differential.deviations import entries, entry_of
@@ -55,7 +55,7 @@ def test_random_calls_are_as_in_jax(form: str, chunk: int) -> None:
 
 @pytest.mark.parametrize("name", [entry["id"] for entry in LISTED])
 def test_each_known_difference_has_an_example_that_still_differs(name: str) -> None:
-    """An entry that fails is stale, or another one before it covers its example."""
+    """An entry that fails is stale, or an earlier entry covers its example."""
     from support.differential.deviations import entries, entry_of
     from support.differential.report import differences_of
 
@@ -88,7 +88,7 @@ def test_the_default_memory_has_no_name_in_a_sharding() -> None:
 
 @runs_apart("as_jax")
 def test_the_long_run_starts_as_its_page_says() -> None:
-    """Without the settings of this suite's processes: the devices among them."""
+    """Without the settings of this suite's processes, such as the number of devices."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "PLUGRT_"))}
     found = children.run(
         [sys.executable, "-m", "support.differential", "--cases", "2", "--seed", "7"],

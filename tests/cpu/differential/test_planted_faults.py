@@ -1,7 +1,7 @@
-"""Faults that are planted in plugrt, each in calls with a listed difference, are failures.
+"""Faults planted in plugrt, each in calls with a listed difference, are failures.
 
-An entry of `docs/data/jax_deviations.toml` covers its own class alone: what else is wrong in the
-same call shows.
+An entry of `docs/data/jax_deviations.toml` covers its own class only: other faults in the same call
+show.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Change = Callable[[Any], dict[str, Any]]
 
 
 def on_another_device(leaf: Any) -> dict[str, Any]:
-    """Puts the first part of a result where nothing belongs."""
+    """Puts the first part of a result on a wrong device."""
     rest = dict(leaf.parts)
     return {"parts": {6: rest.pop(next(iter(rest))), **rest}}
 
 
 def whole_on_each(leaf: Any) -> dict[str, Any]:
-    """Puts a result on the second half of the devices alone."""
+    """Puts a result on the second half of the devices only."""
     return {"parts": {d: part for d, part in leaf.parts.items() if d > 3}}
 
 
@@ -39,12 +39,12 @@ def other_value(leaf: Any) -> dict[str, Any]:
 
 
 def of_another_class(leaf: Any) -> dict[str, Any]:
-    """Returns something that is no array."""
+    """Returns an object that is no array."""
     return {"kind": "NoneType"}
 
 
 def uncommitted(leaf: Any) -> dict[str, Any]:
-    """Turns the commitment round."""
+    """Inverts the commitment."""
     return {"committed": not leaf.committed}
 
 

@@ -1,4 +1,4 @@
-"""Faults of JAX that random calls leave out: a test that fails here says that they may try it."""
+"""Faults of JAX that random calls exclude: a test that fails here shows that they may return."""
 
 from __future__ import annotations
 

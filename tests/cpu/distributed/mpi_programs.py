@@ -1,4 +1,4 @@
-"""What processes do whose cpu devices exchange data over MPI; run by mpirun with a folder."""
+"""Programs for processes whose cpu devices exchange data over MPI; run by mpirun with a folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.processes import outcome
 
 
 def start_without_mpi() -> str:
-    """Joins, and tells what asking for devices raises."""
+    """Joins, and returns the error of listing devices."""
     plugrt.distributed.initialize(initialization_timeout=60)
     told = outcome(plugrt.devices)
     assert plugrt.distributed.is_initialized()
@@ -24,7 +24,7 @@ def start_without_mpi() -> str:
 
 
 def exchange(folder: Path) -> None:
-    """Adds, gathers and shifts a number of each process, and writes what came out."""
+    """Adds, gathers and shifts a number of each process, and writes the results."""
     plugrt.distributed.initialize(initialization_timeout=60)
     me, count = plugrt.process_index(), plugrt.device_count()
     mesh = plugrt.make_mesh((count,), ("x",))

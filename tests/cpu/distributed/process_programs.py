@@ -1,4 +1,4 @@
-"""What the processes of `support.processes.run_together` run; each function returns JSON."""
+"""Functions for the processes of `support.processes.run_together`; each returns JSON."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def join(**arguments: Any) -> None:
 
 
 def membership() -> dict[str, Any]:
-    """Joins, and tells which process it is and what devices there are."""
+    """Joins, and returns the process's index and the devices."""
     found: dict[str, Any] = {"before": plugrt.distributed.is_initialized()}
     join()
     found["again"] = outcome(join)
@@ -57,10 +57,10 @@ def membership() -> dict[str, Any]:
 
 
 def take_an_index() -> str:
-    """Tells what joining raises, in five processes of which the last three have wrong parameters.
+    """Returns the error of joining, in five processes; the last three have wrong parameters.
 
-    They come when the others have met, and these stay until they have been refused, which files
-    beside the one that MET names say. Then the others compute, undisturbed, and leave.
+    They start when the others have joined, and those wait until the three were refused, which files
+    beside MET's file show. Then the others compute, undisturbed, and leave.
     """
     met = Path(os.environ["MET"])
     who = os.environ["WHO"]
@@ -74,21 +74,21 @@ def take_an_index() -> str:
     met.touch()
     while not all(met.with_suffix(f".late{i}").exists() for i in (0, 1, 2)):
         time.sleep(0.05)
-    time.sleep(HEARTBEAT / 2)  # the watch asks several times who lives
+    time.sleep(HEARTBEAT / 2)  # enough time for several checks of the watch
     message += f", {float(plugrt.process_allgather(np.ones(3)).sum())}"
     plugrt.distributed.shutdown()
     return message
 
 
 def join_in_vain() -> str:
-    """Tells what joining raises where the others do not come."""
+    """Returns the error of joining if the others do not start."""
     return outcome(lambda: join(initialization_timeout=int(os.environ["WAITS"])))
 
 
 def exchange_and_end() -> str:
-    """Computes with the other processes until one ends as ENDS says, and again after that.
+    """Computes with the other processes until one ends as ENDS states, and again after that.
 
-    Heartbeats are of no use to who learns that a process raised, or left.
+    Heartbeats are not needed to learn that a process raised, or left.
     """
     index, how, *waits = os.environ["ENDS"].split(":")
     join(
@@ -117,15 +117,15 @@ def exchange_and_end() -> str:
 
 
 def end_at_once() -> str:
-    """Joins, and ends well in process 1, after that in process 0, which has waited meanwhile."""
+    """Joins, and exits in process 1, then in process 0, which waits meanwhile."""
     join()
     if plugrt.process_index() == 0:
-        time.sleep(3.0)  # longer than a look for the ends of others
+        time.sleep(3.0)  # longer than the interval of checks for ended processes
     return "done"
 
 
 def join_with_a_secret() -> str:
-    """Tells what joining raises; who knows the secret waits until the others were refused."""
+    """Returns the error of joining; processes with the secret wait until others were refused."""
     who, met = os.environ["WHO"], Path(os.environ["MET"])
     if who == "first" or who == "second":
         join()
@@ -143,9 +143,10 @@ def _await(holds: Callable[[], bool]) -> None:
 
 
 def lose_the_coordinator() -> None:
-    """Joins; process 0 ends the coordinator's process as HOW says; all go on until they are ended.
+    """Joins; process 0 ends the coordinator's process as HOW states; all continue until killed.
 
-    The one in Python code, the other in native code that waits for what the first never says.
+    One process is in Python code, the other waits in native code for data that the first never
+    sends.
     """
     join(heartbeat_timeout_seconds=2 * HEARTBEAT)
     if (run := current_run()) is not None:
@@ -154,7 +155,7 @@ def lose_the_coordinator() -> None:
         plugrt.device_put(np.ones(2), _whole_mesh())
     coordinator = _coordinator()
     os.kill(coordinator, getattr(signal, os.environ["HOW"]))
-    if os.environ["HOW"] == "SIGSTOP":  # else it would stay
+    if os.environ["HOW"] == "SIGSTOP":  # otherwise it would stay
         until = ["sh", "-c", f"sleep {2 * HEARTBEAT}; kill -9 {coordinator}"]
         subprocess.Popen(until, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while True:
@@ -162,7 +163,7 @@ def lose_the_coordinator() -> None:
 
 
 def _coordinator() -> int:
-    """Returns the id of the coordinator's process, which is this process's child."""
+    """Returns the pid of the coordinator's process, this process's child."""
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended meanwhile
             parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
@@ -249,10 +250,11 @@ def share_a_mesh() -> dict[str, Any]:
     np.testing.assert_array_equal(plugrt.device_put(a, whole), host)
 
     many = plugrt.jit(lambda v: v + xp.sum(v), out_shardings=rows)
-    for _ in range(100):  # without waiting: jaxlib hangs if there are too many under way
+    for _ in range(100):  # without waiting: jaxlib hangs if too many are in flight
         b = many(b)
     found["in flight"] = bool(np.isinf(b.addressable_shards[0].data).all())
-    if count > 2:  # those that do the same are told as well: they would wait for the other
+    # both processes that raise get errors as well: otherwise each would wait for the other
+    if count > 2:
         other = lambda v: v * (3 if me == 2 else 2)  # noqa: E731
         told = outcome(lambda: plugrt.jit(other, out_shardings=rows)(a))
         assert re.search(r"process 0 and 2 others: compiling .*, process 2: compiling", told), told
@@ -313,7 +315,7 @@ def _lay_out(host: Any, own: Any, tiles: Any, rows: Any) -> dict[str, Any]:
 def _call_python(x: Any) -> dict[str, Any]:
     """Runs programs over devices of all processes that call Python.
 
-    Process 0 traced others before, so that its functions have other numbers.
+    Process 0 traces others before, so that its functions have other numbers.
     """
     if plugrt.process_index() == 0:
         one = plugrt.ShapeDtypeStruct((), np.dtype(np.float32))
@@ -343,7 +345,7 @@ def _call_python(x: Any) -> dict[str, Any]:
 
 
 def call_in_order() -> dict[str, Any]:
-    """Runs programs over all devices, and over them in the other order, that call in order.
+    """Runs programs with ordered calls over all devices, and over them in the reverse order.
 
     Returns the calls by this process, and the results of `plugrt.io_callback`, which are random.
     """
@@ -426,7 +428,7 @@ def fail_in_one() -> list[str]:
 
 
 def copy_between_processes() -> dict[str, Any]:
-    """Copies arrays to devices of other processes, and tells what this one has of them."""
+    """Copies arrays to devices of other processes, and returns this process's parts."""
     join()
     me, count = plugrt.process_index(), plugrt.process_count()
     own = [plugrt.local_devices(index) for index in range(count)]
@@ -469,7 +471,8 @@ def copy_between_processes() -> dict[str, Any]:
     keep("empty", plugrt.device_put(make(over(own[0]), np.ones((0, 2))), over(own[-1])))
     half, other = over([d[0] for d in own]), over([d[-1] for d in own][::-1])
     keep("crossing", plugrt.device_put(make(half, np.arange(count)), other))
-    for step in range(1, count):  # each to the next: those that take no part keep step
+    # each process to the next: processes that do not take part stay in step
+    for step in range(1, count):
         x = plugrt.device_put(x, own[step][0])
     keep("relay", x)
     tiny = make(over(own[0]), np.ones(4, "int4"))
@@ -482,7 +485,7 @@ def copy_between_processes() -> dict[str, Any]:
 
 
 def copy_where_only_one_is_set_up() -> str:
-    """Tells what a copy raises where not all processes have the setting."""
+    """Returns the error of a copy if not all processes have the setting."""
     join()
     message = outcome(lambda: plugrt.device_put(_first_has(), plugrt.local_devices(1)[0]))
     plugrt.distributed.shutdown()
@@ -490,7 +493,7 @@ def copy_where_only_one_is_set_up() -> str:
 
 
 def gather_from_processes() -> dict[str, Any]:
-    """Gathers what differs between processes."""
+    """Gathers data that differ between processes."""
     join()
     me = plugrt.process_index()
     rows = NamedSharding(plugrt.make_mesh((4,), ("x",)), PartitionSpec("x"))
@@ -508,7 +511,7 @@ def gather_from_processes() -> dict[str, Any]:
 
 
 def convert_and_compare() -> dict[str, Any]:
-    """Makes arrays over all processes of the parts of each, and back; compares values."""
+    """Makes arrays over all processes from the parts of each, and back; compares values."""
     join(initialization_timeout=60)
     me, count = plugrt.process_index(), plugrt.process_count()
     own = plugrt.local_device_count()
@@ -551,7 +554,7 @@ def convert_and_compare() -> dict[str, Any]:
 
 
 def map_over_processes() -> dict[str, Any]:
-    """Calls pmap on the devices of all processes, of which the mapped axis has this one's slices.
+    """Calls pmap on the devices of all processes, with this process's slices of the mapped axis.
 
     Each of the two processes has two devices.
     """
@@ -598,7 +601,7 @@ def map_over_processes() -> dict[str, Any]:
 
 
 def do_what_is_refused() -> dict[str, str]:
-    """Tells what each wrong use raises; all processes go on after it."""
+    """Returns the error of each wrong use; all processes continue after it."""
     join(initialization_timeout=60)
     me, other = plugrt.process_index(), 1 - plugrt.process_index()
     mesh = plugrt.make_mesh((4,), ("x",))
@@ -641,9 +644,9 @@ def do_what_is_refused() -> dict[str, str]:
 
 
 def _in_threads(sharding: Any) -> dict[str, str]:
-    """Makes arrays of parts of two sizes in two threads, in another order in each process.
+    """Makes arrays from parts of two sizes in two threads, in another order in each process.
 
-    And in threads that wait for 3 seconds one whose part has another size in each process.
+    Other threads, with a time limit of 3 seconds, make one with a part of another size per process.
     """
     me, run = plugrt.process_index(), current_run()
     assert run is not None
@@ -678,7 +681,7 @@ def _in_threads(sharding: Any) -> dict[str, str]:
 
 
 def _first_has() -> Any:
-    """Returns an array on the first device of all, which is process 0's."""
+    """Returns an array on the first device of all, which belongs to process 0."""
     there = plugrt.sharding.SingleDeviceSharding(plugrt.devices()[0])
     return plugrt.make_array_from_callback(
         (2,), there, lambda _: np.ones(2, np.float32), dtype=np.float32
@@ -691,7 +694,7 @@ def _under_default(device: Any) -> Any:
 
 
 def _under_debug_nans(sharding: Any) -> Any:
-    """Takes roots of what process 1 has negative numbers in, operation by operation and by jit."""
+    """Computes roots, of negative numbers in process 1, operation by operation and by jit."""
     here = np.full((plugrt.local_device_count(), 2), 1 - 2.0 * plugrt.process_index(), np.float32)
     with plugrt.config.override(debug_nans=True):
         x = plugrt.make_array_from_process_local_data(sharding, here) + 0

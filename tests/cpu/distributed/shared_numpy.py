@@ -1,8 +1,8 @@
-"""A backend in Python whose devices are of several processes, which meet in the key-value store.
+"""A backend in Python whose devices belong to several processes, which use the key-value store.
 
-Exported as a PJRT library it gets the store by the callbacks of ``PJRT_Client_Create``. What the
-devices of a launch hold in other processes comes through it: slow, and enough to see that the
-processes find each other.
+Exported as a PJRT library it gets the store by the callbacks of ``PJRT_Client_Create``. The other
+processes' data of a launch are read from it: slow, and enough to check that the processes find each
+other.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from support.processes import outcome
 WAIT_MS = 60_000
 DEVICES = 2
 calls: Counter[str] = Counter()
-"""How often the backend used the store in this process, by method."""
+"""The numbers of uses of the store in this process, by method."""
 node: dict[str, int] = {}
-"""The create options that say which process this is."""
+"""The create options with this process's index."""
 
 
 class SharedNumpy(NumpyBackend):
-    """`DEVICES` devices of each process; every process computes what all of them do."""
+    """`DEVICES` devices of each process; every process computes the results of all."""
 
     platform = "shared"
 
@@ -116,7 +116,7 @@ def offer(name: str, factory: Any) -> None:
 
 
 def count_store_calls() -> Counter[str]:
-    """Returns what counts the calls of this process's connection, the store of its libraries."""
+    """Returns counts of the calls of this process's connection, the store of its libraries."""
     from plugrt.distributed.initialization import current_run
 
     run = current_run()
@@ -137,7 +137,7 @@ def _counted(real: Any, name: str, found: Counter[str]) -> Any:
 
 
 def compute() -> dict[str, Any]:
-    """Starts the exported backend, computes over its devices in all processes, and tells of it."""
+    """Starts the exported backend, computes over its devices in all processes, returns results."""
     offer("shared", make)
     plugrt.distributed.initialize(initialization_timeout=60)
     asked = count_store_calls()
@@ -166,7 +166,7 @@ def compute() -> dict[str, Any]:
 
 
 def start_unaware() -> dict[str, Any]:
-    """Tells what starting libraries raises that heed neither the store nor the node's options."""
+    """Returns the error of starting libraries that ignore both the store and the node's options."""
     offer("alone", make_alone)
     plugrt.distributed.initialize(initialization_timeout=60)
     asked = count_store_calls()

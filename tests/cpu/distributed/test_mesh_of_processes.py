@@ -88,7 +88,7 @@ def test_gathering_and_broadcasting(tmp_path: Path) -> None:
     ended = run_together(
         process_programs.gather_from_processes, 2, tmp_path, TF_CPP_MIN_LOG_LEVEL="1"
     )
-    # XLA's warnings of what it is to drop, which users would see.
+    # XLA's warnings about sharding custom calls that it drops, which users would see.
     assert ["GSPMD" in one.errors for one in ended] == [False, False]
     for found in all_results(ended):
         assert found["stacked"] == {"a": [[0, 7], [1, 7]], "b": [0.5, 1.5]}
@@ -123,7 +123,7 @@ def test_local_and_global_arrays(tmp_path: Path, count: int) -> None:
 
 
 def test_pmap_over_processes(tmp_path: Path) -> None:
-    """Its global size is the sum over them; as JAX 0.4.20, but for sizes that need no statement."""
+    """Its global size is the sum over them, as in JAX 0.4.20; not all sizes must be stated."""
     ended = run_together(process_programs.map_over_processes, 2, tmp_path)
     for me, found in enumerate(all_results(ended)):
         sums = np.arange(12.0).reshape(4, 3).sum(0)
@@ -143,7 +143,7 @@ def test_pmap_over_processes(tmp_path: Path) -> None:
             "by operation": r"Unimplemented: .*under disable_jit on devices of several processes",
         }.items():
             assert re.search(words, found[name]), f"{name}: {found[name]}"
-        # Both raise it, where the other has the invalid values.
+        # Both raise it if the other has the invalid values.
         nan = r"FloatingPointFault: .*nan.* by process 1; .* stablehlo.sqrt .*process_programs.py:"
         assert re.search(nan, found["invalid"]), found["invalid"]
 

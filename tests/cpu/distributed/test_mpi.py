@@ -1,4 +1,4 @@
-"""Collectives over MPI: refused without its library, and run where MPITRAMPOLINE_LIB names one."""
+"""Collectives over MPI: an error without its library, and a run if MPITRAMPOLINE_LIB names one."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ NAMED = [f"`{name}`" for name in errors.__dict__ if name[0].isupper()]
 
 
 def states_errors(function: Callable[..., Any]) -> bool:
-    """Whether its docstring says what it raises; one without arguments cannot be called wrongly."""
+    """Whether its docstring states errors; a function without arguments has no wrong call."""
     given = [name for name in inspect.signature(function).parameters if name != "of"]
     text = " ".join((function.__doc__ or "").split())
     return not given or "aises " in text or any(name in text for name in NAMED)

@@ -1,4 +1,4 @@
-"""The examples in docstrings of public functions give what they say."""
+"""The examples in docstrings of public functions print the stated results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plugrt import array_api, lax, random
 
 NAMES = {"np": np, "xp": array_api, "lax": lax, "random": random, "plugrt": plugrt}
 LEAST = {"plugrt": 16, "array_api": 40, "lax": 25, "random": 8}
-"""Examples that there must be at least, so that a look-up that finds none is noticed."""
+"""The minimum numbers of examples, so that an empty search is a failure."""
 
 
 def examples(namespace: ModuleType) -> Iterator[doctest.DocTest]:
@@ -45,7 +45,7 @@ def test_there_are_examples(namespace: ModuleType) -> None:
 
 WITHOUT = {
     "Array", "PyTreeSpec",  # classes
-    "clear_backends",  # it ends the clients of the tests
+    "clear_backends",  # it closes the clients of the tests
     "topology",  # needs libtpu: tests/vendors compiles for one
 }  # fmt: skip
 

@@ -16,7 +16,7 @@ from support.markdown import ROOT, blocks, expected_output, pages
 pytestmark = runs_apart("site")
 
 ENVIRONMENT = {**os.environ, "JAX_NUM_CPU_DEVICES": "4"}
-ENVIRONMENT.pop("JAX_PLATFORMS", None)  # as a newcomer has it
+ENVIRONMENT.pop("JAX_PLATFORMS", None)  # as a new user has it
 ENVIRONMENT["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{ENVIRONMENT['PATH']}"
 
 
@@ -26,7 +26,7 @@ def _pages_with(language: str) -> list[str]:
 
 @pytest.mark.parametrize("page", _pages_with("python"))
 def test_python_snippets_run_in_order(page: str, tmp_path: Path) -> None:
-    """The blocks of a page are one program; ``print(x)  # [..]`` prints what the comment says."""
+    """The blocks of a page are one program; ``print(x)  # [..]`` prints the comment's text."""
     code = "\n".join(block.text for block in blocks(ROOT / page, "python"))
     done = subprocess.run(
         [sys.executable, "-c", code],

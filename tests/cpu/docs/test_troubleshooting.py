@@ -1,4 +1,4 @@
-"""docs/troubleshooting.md: its commands fail as it says, with the messages that it quotes."""
+"""docs/troubleshooting.md: its commands fail as described, with the quoted messages."""
 
 from __future__ import annotations
 

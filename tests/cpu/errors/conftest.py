@@ -12,9 +12,10 @@ from plugrt.errors import Cancelled
 
 @pytest.fixture
 def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has compilation refuse every program: calls that are right after all end there.
+    """Makes compilation refuse every program: valid calls end there.
 
-    Their results say nothing of errors, and compiling hundreds of programs takes most of the time.
+    Their results do not matter for errors, and compiling hundreds of programs would cost most of
+    the time.
     """
 
     def refuse(*_: Any) -> Any:

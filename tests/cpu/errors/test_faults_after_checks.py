@@ -1,6 +1,6 @@
 """An internal error after the checks of arguments is not blamed on the caller, at each mark.
 
-Each case makes a function that is called within a marked one raise what Python raises for a wrong
+In each case a function that is called within a marked one raises Python's error for a wrong
 argument. Without its mark the error would be an `ArgumentError`.
 """
 
@@ -19,7 +19,7 @@ from plugrt import lax
 @pytest.mark.usefixtures("unraisable")  # pytest's own hook needs more frames than are left
 @pytest.mark.parametrize("spare", range(60, 180, 7))
 def test_functions_that_are_nested_too_deep_are_no_wrong_argument(spare: int) -> None:
-    """`RecursionError` arrives as it is, wherever it comes: it was an `ArgumentTypeError`."""
+    """`RecursionError` arrives unchanged from any depth: earlier as `ArgumentTypeError`."""
 
     def nested(x: Any) -> Any:
         return lax.cond(x[0] > 0, nested, nested, x)

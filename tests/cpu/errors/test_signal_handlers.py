@@ -1,4 +1,4 @@
-"""An exception of a signal handler arrives as it is, also of a class that plugrt translates."""
+"""An exception of a signal handler arrives unchanged, also of a class that plugrt translates."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def late(request: pytest.FixtureRequest) -> Iterator[type[Exception]]:
 
 
 def raise_signal(*_: object, **__: object) -> Any:
-    """Is interrupted, in place of one of jaxlib's functions."""
+    """Raises the signal in place of one of jaxlib's functions."""
     signal.raise_signal(signal.SIGUSR1)
 
 

@@ -1,7 +1,7 @@
-"""Every public function with arguments that it cannot use: what is raised is in plugrt's tree.
+"""Every public function with invalid arguments: the error is in plugrt's tree.
 
-Never the AttributeError, KeyError or bare TypeError of a function that did not look at what it was
-given, and of a class that JAX raises for the same call.
+Never the AttributeError, KeyError or bare TypeError of a function that did not check its arguments,
+and a subclass of the class that JAX raises for the same call.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from support.wrong_calls import WRONG, parameters_of, raised, wrong_calls
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 HOT = {"asarray", "block_until_ready", "device_get", "device_put"}
-"""Functions without a wrapper, which would cost each call: Python itself counts their arguments."""
+"""Functions without a wrapper, which would slow down calls: Python itself counts arguments."""
 ARITY = ("without ", "too many", "an unknown keyword")
 
 
 AS_JAXS = (ValueError, TypeError, NameError, NotImplementedError, MemoryError, RuntimeError)
-"""What code written for JAX catches of wrong calls: a `TracingError` alone is none of these."""
+"""The classes by which code for JAX catches wrong calls: a bare `TracingError` is none of these."""
 
 
 class Done(Exception):
@@ -49,7 +49,7 @@ def functions(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 def strangers(name: str, function: Callable[..., Any], array: Any) -> tuple[int, list[str]]:
-    """Returns the number of wrong calls, and what they raised that is not plugrt's."""
+    """Returns the number of wrong calls, and the errors that are not plugrt's."""
     count, found = 0, []
     for title, args, kwargs in wrong_calls(name, parameters_of(function), array):
         error = raised(function, args, kwargs)
@@ -86,7 +86,7 @@ def test_traced_functions_raise_what_is_plugrts(module: ModuleType, array: Any) 
             found.extend(strange)
         raise Done
 
-    # What was emitted before an error stands in the module, which no one needs.
+    # Operations emitted before an error remain in the module, which is dropped.
     with pytest.raises(Done):
         plugrt.jit(body).trace(array)
     assert total > 1000
@@ -257,7 +257,7 @@ AS_JAX = [
     "(lambda a: (a.delete(), a + 1))(xp.asarray(x))", "api.jit(lambda v: v).lower(x).compile()(y)",
     "api.jit(lambda v: v).lower(x).compile()(x, x)",
 ]  # fmt: skip
-"""Expressions that mean the same in JAX (``xp`` is jax.numpy there, ``api`` jax)."""
+"""Expressions with the same meaning in JAX (there ``xp`` is jax.numpy, ``api`` jax)."""
 
 ASK_JAX = """
 import json, sys, warnings
@@ -277,7 +277,7 @@ print(json.dumps(found))
 """
 
 PYTHONS_OWN = {"xp.asarray(x) + 'a'", "api.jit(lambda v: v)(None, 1)"}
-"""What Python itself says, of an operator that no side has and of the user's own function."""
+"""Python's own errors, for an operator that no side has and for the user's own function."""
 BUILT_IN = (
     TypeError,
     ValueError,

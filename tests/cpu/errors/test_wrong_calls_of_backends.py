@@ -1,6 +1,6 @@
-"""Clients and what they make raise what is plugrt's, whatever their methods are given.
+"""Clients and their objects raise plugrt's errors for any arguments of their methods.
 
-In a child process, whose end the test would survive: values go to native code.
+In a child process, whose end the test would survive: values are passed to native code.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def test_semantics_are_those_of_the_interface(semantics: Any) -> None:
     "wrong", [None, 3, "text", object(), [None]], ids=["None", "int", "str", "object", "list"]
 )
 def test_value_types_check_their_fields(wrong: Any) -> None:
-    """Before a library takes them: that one may read an integer as an address."""
+    """Before a library reads them: it may read an integer as an address."""
     for make in (
         lambda: Program(wrong),
         lambda: Program(b"", wrong) if wrong != "text" else Program("text"),  # type: ignore[arg-type]
@@ -87,7 +87,7 @@ def test_what_no_32_bits_hold_is_refused() -> None:
 
 @pytest.mark.parametrize(("replicas", "partitions"), [(0, 1), (1, -1), (2**40, -(2**63)), (-1, -1)])
 def test_counts_of_a_device_assignment_are_positive(replicas: int, partitions: int) -> None:
-    """A product of two of them is small where it is negative, and the rows were made first."""
+    """Earlier, a negative product of two of them was small, and the rows were made first."""
     with pytest.raises(InvalidArgument, match="one replica and one partition at least"):
         CLIENT.default_device_assignment(replicas, partitions)
 
@@ -101,7 +101,7 @@ def test_a_module_with_a_function_named_shape_is_no_array() -> None:
 
 @pytest.mark.parametrize("k", [[1], (1, 2), 1.5, HOST[:2], "1", None], ids=repr)
 def test_a_diagonal_is_an_integer(k: Any) -> None:
-    """A list of as many as there are columns was broadcast; of another length, no valid program."""
+    """Earlier, a list as long as the columns was broadcast; others made an invalid program."""
     for function in (xp.tril, xp.triu):
         for call in (function, plugrt.jit(function, static_argnames="k")):
             with pytest.raises(ArgumentError):
@@ -109,7 +109,7 @@ def test_a_diagonal_is_an_integer(k: Any) -> None:
 
 
 def test_a_module_that_is_not_valid_raises_what_is_plugrts() -> None:
-    """MLIR checks some operations only when the whole module is there."""
+    """MLIR checks some operations only when the module is complete."""
 
     def unfit(x: Any) -> Any:
         return emit.wrap_one(
@@ -124,12 +124,12 @@ def test_a_module_that_is_not_valid_raises_what_is_plugrts() -> None:
 
 
 def _parse_twice_named(*values: Any, **_: Any) -> Any:
-    """Stands for a builder: MLIR refuses this text with a note."""
+    """Replaces a builder: MLIR refuses this text with a note."""
     return ir.Module.parse("func.func @f() { return }\nfunc.func @f() { return }")
 
 
 def _define_twice(x: Any) -> Any:
-    """Adds two functions of one name, which is found only in the whole module."""
+    """Adds two functions with one name, which is found only in the complete module."""
     body = ir.InsertionPoint(emit.active_trace().module.body)
     for _ in range(2):
         body.insert(ir.Operation.parse("func.func private @f()", source_name="mine.py"))
@@ -172,7 +172,7 @@ FAULTS = [
 
 
 def fail(error: Exception) -> Any:
-    """Returns a function in C, as a fault deep in a dependency is raised without a user's frame."""
+    """Returns a function in C, so that a fault deep in a dependency has no user's frame."""
     return Mock(side_effect=error)
 
 
@@ -180,7 +180,7 @@ def fail(error: Exception) -> Any:
 def test_a_fault_after_the_checks_does_not_blame_the_caller(
     error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The code of the program was shown as argument 0, and the fault as the caller's."""
+    """Earlier, the message showed the code of the program as argument 0, and blamed the caller."""
     client = BackendClient(NumpyBackend())
     program = Program(TEXT)
     monkeypatch.setattr(plugrt_sdk_compiling, "parse_program", fail(error))
@@ -203,7 +203,7 @@ def test_a_program_is_shown_without_its_code() -> None:
 def test_whose_error_it_is_follows_from_the_decorated_package(
     checked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No list of packages: a plugin's helper fails in the plugin's name, a user's in the user's."""
+    """No list of packages decides: a plugin's helper is the plugin's, a user's the user's."""
     name = f"some_package_{checked}"
     folder = tmp_path / name
     folder.mkdir()

@@ -1,7 +1,7 @@
-"""Every method and smaller module with arguments that it cannot use, as in `test_wrong_calls`.
+"""Every method and smaller module with invalid arguments, as in `test_wrong_calls`.
 
-Python itself counts the arguments of what has no wrapper; from inside of a function come exceptions
-of plugrt's tree alone.
+Python itself checks the number of arguments without a wrapper; a function itself raises only
+exceptions of plugrt's tree.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ OBJECTS: dict[str, Any] = {
     "sdk": plugrt_sdk,
 }
 LEFT_OUT = {
-    # They end or begin what the tests after this one need.
+    # They end or begin state that the later tests need.
     "delete", "register", "clear_cache",
-    # pluggy's, NumPy's and typing's own.
+    # Methods of pluggy, NumPy and typing.
     "hookimpl", "__array__", "Handle", "EventListener", "DurationListener",
     "ScalarListener", "TimeSpanListener",
-    # What plugrt itself calls, with objects of its own.
+    # Methods that plugrt itself calls, with objects of its own.
     "fix", "hold", "release", "lookup", "tracer_class", "rerun", "swap_surroundings",
 }  # fmt: skip
 _PYTHONS = (Exception, Enum)  # whose calls are Python's own
@@ -84,7 +84,7 @@ def callables(owner: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 def leaks(name: str, function: Callable[..., Any]) -> tuple[int, list[str]]:
-    """Returns the number of wrong calls, and what they raised from inside that is not plugrt's."""
+    """Returns the number of wrong calls, and the errors from within that are not plugrt's."""
     count, found = 0, []
     for title, args, kwargs in wrong_calls(name, parameters_of(function), GRID):
         count += 1
@@ -97,7 +97,7 @@ def leaks(name: str, function: Callable[..., Any]) -> tuple[int, list[str]]:
             counted = isinstance(error, TypeError) and step is not None and step.tb_next is None
             # Without the core contextlib calls these.
             helped = " argument" in str(error) and name in ("override", "surround")
-            users = "increment()" in str(error)  # as Python says it of the user's own function
+            users = "increment()" in str(error)  # Python's error for the user's own function
             if not (counted or helped or users):
                 found.append(f"{name}: {title}: {type(error).__name__}: {error}")
     return count, found
@@ -123,7 +123,7 @@ def test_what_comes_from_inside_is_plugrts(
 
 
 def test_a_method_is_named_with_its_class_and_without_the_object() -> None:
-    """The object of an ``__init__`` that fails has nothing yet that its repr could show."""
+    """The object of an ``__init__`` that fails has no attributes for its repr yet."""
     for call, says in (
         (lambda: sharding.PmapSharding(devices=None), "^PmapSharding .* devices=None: "),
         (
@@ -156,7 +156,7 @@ PROGRAM = Program(LOWERED.as_text().encode())
 
 @pytest.mark.parametrize("wrong", [object, 3.5, [1], (3,)], ids=repr)
 def test_compile_options_check_their_fields(wrong: Any) -> None:
-    """Before they are a backend's, whose error would name types of its own."""
+    """Before they are converted to a backend's, whose error would name types of its own."""
     for call in (
         lambda: plugrt.compile(PROGRAM, env_overrides={"a": [wrong]}),
         lambda: plugrt.compile(PROGRAM, env_overrides={3: 1}),
@@ -172,7 +172,7 @@ def test_compile_options_check_their_fields(wrong: Any) -> None:
 
 
 def public_methods(owner: Any) -> list[tuple[str, Callable[..., Any]]]:
-    """Those of plugrt's own objects that take no argument that may be left out or not."""
+    """Returns the methods of plugrt's own objects without parameters."""
     return [(n, f) for n, f in callables_of(owner) if not parameters_of(f)]
 
 

@@ -1,4 +1,4 @@
-"""examples/: each program prints what the page shows."""
+"""examples/: each program prints the output on the page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAGE = ROOT / "examples/README.md"
 OWN = ("JAX_", "PLUGRT_PLUGINS", "PJRT_", "XLA_")
 BLOCKS = all_blocks(PAGE)
 APART = ("multiprocess.py", "ray_cluster.py")
-"""Those that `nox -s processes` and `nox -s clusters` run."""
+"""The examples that `nox -s processes` and `nox -s clusters` run."""
 PAIRS = [(BLOCKS[i - 1], block) for i, block in enumerate(BLOCKS) if block.language == "text"]
 
 
@@ -25,7 +25,7 @@ PAIRS = [(BLOCKS[i - 1], block) for i, block in enumerate(BLOCKS) if block.langu
 def test_it_prints_what_the_page_shows(ran: Block, told: Block, tmp_path: Path) -> None:
     env = {k: v for k, v in os.environ.items() if not k.startswith(OWN)}
     env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
-    (tmp_path / "examples").symlink_to(ROOT / "examples")  # what they write stays here
+    (tmp_path / "examples").symlink_to(ROOT / "examples")  # their output files stay here
     done = subprocess.run(
         ["bash", "-ec", ran.text],
         cwd=tmp_path, env=env, capture_output=True, text=True, timeout=240, check=False,

@@ -42,7 +42,7 @@ for _ in range(steps):
     w = step(w, x)
 assert np.allclose(np.asarray(w), (1 - 1e-7) ** steps, rtol=1e-2)
 """,
-    # Nothing of the results is kept.
+    # The results are dropped.
     "dropped": """
 step = spread(mean)
 w, x = place(np.ones((n, 16), "f4")), place(np.full((n, 16), 1e-6, "f4"))
@@ -70,7 +70,7 @@ for step in range(steps):
     v = programs[step % len(programs)](v)
 assert np.array_equal(np.asarray(v), np.ones((n, n)))
 """,
-    # Launches that exchange nothing take places in the same queues.
+    # Launches without an exchange use places in the same queues.
     "between": """
 step, plain = spread(mean), spread(lambda t, w: xp.sin(t) * w)
 w, x = place(np.ones((n, 10_000), "f4")), place(np.full((n, 10_000), 1e-6, "f4"))
@@ -115,9 +115,9 @@ assert not errors, errors
 
 
 def run(devices: int, kinds: Sequence[str], steps: int, **more: str) -> None:
-    """Runs loops on so many devices of the tests' platform, one after the other in one process.
+    """Runs loops on ``count`` devices of the tests' platform, one after the other in one process.
 
-    Fails with what it printed; its output names those that came to their ends.
+    Fails with the output; the output names the loops that ended.
     """
     env = {**os.environ, **platform_environment(), "TF_CPP_MIN_LOG_LEVEL": "3"}
     for name in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS", "JAX_PJRT_CLIENT_CREATE_OPTIONS"):

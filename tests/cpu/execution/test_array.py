@@ -1,4 +1,4 @@
-"""`Array`: what it says of itself, how it is read, and how it ends."""
+"""`Array`: its attributes, reads, and deletion."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_dlpack_copies_what_numpy_refuses() -> None:
     x = device_put(np.arange(8).astype(ml_dtypes.bfloat16))
 
     class Given:
-        """What of an array is a copy."""
+        """The parts of an array that are a copy."""
 
         def __dlpack__(self, **_: Any) -> Any:
             return x.__dlpack__(copy=True, max_version=(1, 0))
@@ -215,7 +215,7 @@ def test_pickling(protocol: int) -> None:
 def test_picklers_with_reducers_of_their_own_take_arrays() -> None:
     stream = io.BytesIO()
     pickler = pickle.Pickler(stream)
-    pickler.dispatch_table = {}  # the pickler asks no other
+    pickler.dispatch_table = {}  # the pickler calls no other method
     pickler.dump(device_put(np.arange(3.0)))
     np.testing.assert_array_equal(np.asarray(pickle.loads(stream.getvalue())), np.arange(3.0))
 
@@ -310,7 +310,7 @@ def test_frombuffer_outlives_what_the_array_had(end: str) -> None:
 
 
 def test_contents_that_are_kept_keep_no_array() -> None:
-    """As NumPy's views of a ``__buffer__`` of Python's would, from 3.12 on: it keeps its object."""
+    """Unlike NumPy's views of a Python ``__buffer__`` from 3.12 on, which keep the object."""
     assert not any("__buffer__" in vars(cls) for cls in Array.__mro__ if cls is not ArrayBase)
     arrays = [device_put(np.full(4, i, np.float32)) for i in range(3)]
     kept = [np.asarray(x) for x in arrays]

@@ -1,4 +1,4 @@
-"""Arrays that are made of parts: by a callback, of arrays on devices, of a process's own data."""
+"""Arrays made of parts: by a callback, of arrays on devices, of a process's own data."""
 
 from __future__ import annotations
 

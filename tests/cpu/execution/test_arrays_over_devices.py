@@ -37,7 +37,7 @@ USES: list[Any] = [
 @pytest.mark.parametrize("use", range(len(USES)))
 @pytest.mark.parametrize("end", ["donated", "deleted"])
 def test_a_part_of_what_is_gone_is_named_with_the_reason(end: str, use: int) -> None:
-    """The part is an array of the same memory, and ends with the whole."""
+    """The part is an array of the same memory, and is deleted with the whole."""
     x = plugrt.pmap(lambda a: a * 2)(A)
     part = x.addressable_shards[1].data
     if end == "donated":
@@ -128,7 +128,7 @@ def test_deletion(name: str) -> None:
     for use in uses:
         with pytest.raises(RuntimeError, match="deleted"):
             use(x)
-    assert (x.shape, x.sharding) == (A.shape, sharding)  # what it was is still known
+    assert (x.shape, x.sharding) == (A.shape, sharding)  # its type is still known
     assert not any(array is x for array in live_arrays())
     y = plugrt.device_put(A, sharding)
     copied = plugrt.device_put(y, sharding, may_alias=False)

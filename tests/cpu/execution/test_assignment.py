@@ -101,7 +101,7 @@ def test_assignments_as_numpy(seed: int) -> None:
 
 
 def capture(x: Any) -> Callable[[], Any]:
-    """Returns a function that has been traced with an array; it keeps the first values compiled."""
+    """Returns a function traced with an array; its first values are constants of the program."""
     return plugrt.jit(lambda: x + 0).lower().compile()
 
 
@@ -196,7 +196,7 @@ def test_an_alias_sees_it() -> None:
     assert y.tolist() == [0, 9, 2, 3]
 
 
-# What docs/arrays.md lists.
+# The list in docs/arrays.md.
 ITSELF: dict[str, Callable[[Any], Any]] = {
     "asarray": xp.asarray,
     "from_dlpack": xp.from_dlpack,
@@ -324,7 +324,7 @@ def test_a_captured_array_is_traced_again() -> None:
     assert f.lower(1.0).compile()(1.0).tolist() == [11, 2, 3]
 
 
-# The first and the second values of an array, and how a function gets them while it is traced.
+# The first and the second values of an array, and how a function reads them while it is traced.
 PAIR, NUMBER, MASK = ([1.0, 2.0], [8.0, 2.0]), (1, 2), ([True, True], [False, True])
 READS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "operation": (PAIR, lambda x: x + 0),
@@ -386,7 +386,7 @@ def in_mesh(read: Callable[[], Any], a: Any) -> Any:
     )(a)
 
 
-# Functions that are traced around a read.
+# Functions traced around a read.
 AROUND: dict[str, Callable[[Callable[[], Any], Any], Any]] = {
     "inner jit": lambda read, a: plugrt.jit(lambda v: v + read())(a),
     "inlined": lambda read, a: plugrt.jit(lambda v: v + read(), inline=True)(a),

@@ -1,4 +1,4 @@
-"""`clear_backends`: closed clients are really freed, and the next call starts new ones."""
+"""`clear_backends`: closed clients are freed, and the next call starts new ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ USES = [
     "plugrt.array_api.sum(plugrt.array_api.asarray([1.0, 2.0])[1:])",
     "kept = f(X).__array__()",
 ]
-"""The last is what NumPy keeps before Python 3.12; from then on it keeps what it reads itself."""
+"""The last is what NumPy keeps before Python 3.12; later it keeps arrays that it reads itself."""
 
 
 def test_the_client_is_freed() -> None:

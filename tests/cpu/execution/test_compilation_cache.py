@@ -1,4 +1,4 @@
-"""The persistent compilation cache: what is kept, found again, refused, and let go.
+"""The persistent compilation cache: entries, hits, refused files, and eviction.
 
 Same as JAX: the persistent compilation cache's settings.
 """
@@ -49,7 +49,7 @@ def events() -> Iterator[list[str]]:
 
 
 def _call(factor: float = 3.0) -> Any:
-    """A function made anew, as in another run: no cache in this process knows it."""
+    """Makes a new function, as in another run: no cache in this process has it."""
     return np.asarray(plugrt.jit(lambda x: x * factor + 1)(X))
 
 
@@ -90,7 +90,7 @@ def test_programs_that_compile_fast_are_not_kept(folder: Path) -> None:
     with config.override(persistent_cache_min_compile_time_secs=100.0):
         _call()
     assert _entries(folder) == []
-    # Loading takes 3 ms, compiling the smallest program some 20: it pays from 10 on.
+    # Loading costs 3 ms, compiling the smallest program some 20: it pays from 10 on.
     assert type(config).persistent_cache_min_compile_time_secs.default == 0.01
 
 
@@ -161,7 +161,7 @@ def test_entries_that_were_swapped_are_not_loaded(folder: Path, events: list[str
     assert events == [monitoring.CACHE_MISS] * 2
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        np.testing.assert_array_equal(_call(3.0), 3 * X + 1)  # mended
+        np.testing.assert_array_equal(_call(3.0), 3 * X + 1)  # repaired
 
 
 def test_no_alteration_of_an_entry_is_loaded(folder: Path) -> None:

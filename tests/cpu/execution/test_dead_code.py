@@ -1,4 +1,4 @@
-"""Dead code: what no result depends on is neither a parameter of the program nor transferred."""
+"""Dead code: arguments that no result needs are not parameters of the program, nor transferred."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ X = np.arange(4, dtype=np.float32)
 inner = jit(lambda x, y: (x + 1, y * 2))
 unused = jit(lambda x, y: x * 2)
 
-# Functions of (x, dead): nothing that they compute depends on the second.
+# Functions of (x, dead): no computation depends on the second.
 FORMS: dict[str, Callable[[Any, Any], Any]] = {
     "dead code": lambda x, dead: (x + 1, xp.sin(dead) @ dead)[0],
     "dead reduction": lambda x, dead: (x + 1, xp.sort(xp.cumulative_sum(dead)))[0],
@@ -94,7 +94,7 @@ def test_dead_arguments_are_not_transferred(form: str, puts: Traffic) -> None:
     function = jit(FORMS[form])
     there = devices()[2]
     x = device_put(X, there)
-    elsewhere = device_put(X, devices()[1])  # committed, and it decides nothing
+    elsewhere = device_put(X, devices()[1])  # committed, and without an effect on the placement
     function(x, elsewhere)
     puts.clear()
     assert function(x, X).device is there
@@ -113,7 +113,7 @@ def test_arrays_captured_for_dead_code_decide_nothing_and_may_be_deleted() -> No
 
 
 def step(i: Any, carry: Any) -> Any:
-    """A step that leaves the second of what it carries alone."""
+    """Returns the second part of the carry unchanged."""
     return carry[0] + i, carry[1]
 
 
@@ -220,13 +220,13 @@ def test_what_is_known_is_where_the_call_is() -> None:
     for x, device in ((device_put(X, devices()[3]), devices()[3]), (X, devices()[0])):
         assert {a.device for a in function(x)} == {device}
     assert jit(lambda: xp.ones(3), device=devices()[2])().device is devices()[2]
-    # What is not needed decides nothing.
+    # Unused arguments do not affect the placement.
     assert jit(lambda x: xp.ones(3))(device_put(X, devices()[3])).device is devices()[0]
     assert xp.zeros_like(device_put(X, devices()[3])).device is devices()[3]
 
 
 def program(random: np.random.Generator, depth: int) -> Callable[..., list[Any]]:
-    """Returns a random function of (namespace, lax, jit, values) that gives as many values."""
+    """Returns a random function of (namespace, lax, jit, values) with as many results as values."""
     kind = random.choice(["mix", "mix", "jit", "fori", "while", "cond", "scan"]) if depth else "mix"
     order = random.permutation(4)
     if kind == "mix":

@@ -1,4 +1,4 @@
-"""`distributed_debug`: what is logged of launches on several devices."""
+"""`distributed_debug`: the log of launches on several devices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOGGER = "plugrt.distributed_debug"
 
 @pytest.fixture
 def logged(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], list[dict[str, str]]]]:
-    """Gives the facts of what was logged since it was last asked, with the setting on."""
+    """Returns the logged facts since the last call, with the setting on."""
 
     def take() -> list[dict[str, str]]:
         found = [r for r in caplog.records if r.name == LOGGER]

@@ -1,4 +1,4 @@
-"""The order and the end of side effects: from launch to launch, in threads, after failures."""
+"""The order and the end of side effects: between launches, in threads, after failures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCALAR = plugrt.ShapeDtypeStruct((), "int32")
 
 @pytest.fixture(autouse=True)
 def nothing_under_way() -> Iterator[None]:
-    """Skips where programs cannot call Python; leaves no failure behind."""
+    """Skips if programs cannot call Python; leaves no failure behind."""
     client = plugrt.get_backend()
     if not client.capabilities.host_callbacks:
         pytest.skip(f"{client.platform} does not declare host_callbacks")
@@ -93,7 +93,7 @@ def test_a_failed_effect_does_not_poison_the_next_call() -> None:
             raised += bool(
                 re.search(r"'note' of io_callback, called at .*: below zero", str(error))
             )
-    assert raised == 1  # by the first where the backend runs the program within the call
+    assert raised == 1  # by the first if the backend runs the program within the call
     plugrt.effects_barrier()
     assert seen == [1, 2]
     f(3)
@@ -200,7 +200,7 @@ def test_eight_threads() -> None:
     assert not any(thread.is_alive() for thread in threads), "a deadlock"
     assert not failed
     assert all(found == [n for n in range(30) if n % 10 != 9] for found in seen.values())
-    for _ in range(2):  # those that no launch raised within its call
+    for _ in range(2):  # the failures that no launch raised within its call
         try:
             plugrt.effects_barrier()
         except Internal as error:

@@ -1,7 +1,7 @@
 """Objects that a call makes and drops end without Python code, where exceptions are lost.
 
-Python drops what a signal handler raises in ``__del__`` or in the callback of a weak reference
-("Exception ignored in"): a time-out that came there did not arrive.
+Python discards exceptions of a signal handler in ``__del__`` or in the callback of a weak reference
+("Exception ignored in"): a time-out there did not arrive.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def divided() -> Any:
 
 
 def call_new(x: Any) -> Any:
-    """Traces and compiles a function that is dropped, with a number of its own."""
+    """Traces and compiles a new function, with a number of its own, and drops it."""
     number = float(next(numbers))
     return plugrt.jit(lambda v: v * number)(x)
 

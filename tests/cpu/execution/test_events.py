@@ -29,7 +29,7 @@ Recorded = list[tuple[str, str, tuple[float, ...], dict[str, Any]]]
 
 @pytest.fixture
 def recorded() -> Iterator[Recorded]:
-    """Gives what listeners of each kind are told: kind, event, values, details."""
+    """Records the arguments of listeners of each kind: kind, event, values, details."""
     found: Recorded = []
 
     def listener(kind: str) -> Any:
@@ -48,7 +48,7 @@ def recorded() -> Iterator[Recorded]:
 
 
 def of_jax(recorded: Recorded) -> list[tuple[str, str]]:
-    """Returns kind and name of what has a name of JAX's, with the short name of a cache event."""
+    """Returns kind and name of events with JAX's names, with the short name of a cache event."""
     return [(k, e.removeprefix(CACHE)) for k, e, _, _ in recorded if e.startswith("/jax/")]
 
 
@@ -111,7 +111,7 @@ def test_the_persistent_cache_under_jaxs_names(tmp_path: Path, recorded: Recorde
     seconds = {e.removeprefix(CACHE): v[0] for kind, e, v, _ in recorded if kind == "duration"}
     took = seconds["cache_retrieval_time_sec"]
     assert took > 0
-    assert seconds["compile_time_saved_sec"] + took > 0  # what compiling had taken
+    assert seconds["compile_time_saved_sec"] + took > 0  # the compile time
 
 
 @behaviour(
@@ -141,7 +141,7 @@ def test_a_listener_that_raises(caplog: pytest.LogCaptureFixture, recorded: Reco
 
 @behaviour(8, "a stage that fails ends for listeners as well, after the time that it took")
 def test_a_stage_that_fails_ends_for_listeners_too(recorded: Recorded) -> None:
-    """Only its begin was recorded: a listener that pairs both was left with an open stage."""
+    """Earlier, only its begin was recorded: a listener that pairs both had an open stage."""
 
     def f(x: Any) -> Any:
         raise ValueError("mine")

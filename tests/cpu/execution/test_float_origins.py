@@ -1,4 +1,4 @@
-"""The operation that made a NaN, in programs that Python cannot run again: also within regions."""
+"""The operation that made a NaN, in programs that Python cannot run again, also within regions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ X = np.float32([4, 9])
 
 
 def faulty(v: Any) -> Any:
-    return xp.sqrt(v)  # nothing else in this file takes a root
+    return xp.sqrt(v)  # no other code in this file computes a root
 
 
 LINE = rf"{Path(__file__).name}:{faulty.__code__.co_firstlineno + 1}"
@@ -41,7 +41,7 @@ def message_of(call: F, x: Any, **settings: bool) -> str:
 
 
 def make_pmap(f: F, count: int = 1) -> Any:
-    """Returns a pmap that is not called again operation by operation: its module is looked into."""
+    """Returns a pmap that is not run again operation by operation: its module is searched."""
     call: Any = plugrt.pmap(f, "i", devices=plugrt.devices()[:count])
     call._make_rerun = lambda *_: None
     return call
@@ -64,7 +64,7 @@ def loaded(f: F, x: Any) -> F:
 def check_origin(
     f: F, x: Any, said: str, operation: str = "sqrt", makers: Sequence[Any] = (pmapped, loaded)
 ) -> None:
-    """Checks that each kind of call without Python says ``said``, and the line if there is one."""
+    """Checks that each kind of call without Python reports ``said``, and the line if any."""
     for make in makers:
         message = message_of(make(f, x), x)
         assert re.search(said, message), (make.__name__, message)
@@ -79,7 +79,7 @@ def check_origin(
 
 
 def at_step(step: int, i: Any) -> Any:
-    """Returns what is NaN from a step on, counted from 0."""
+    """Returns NaN from a step on, counted from 0."""
     return faulty(step - 0.5 - xp.astype(i, xp.float32))
 
 

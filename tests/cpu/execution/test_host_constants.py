@@ -18,7 +18,7 @@ BIG = np.arange(SIZE, dtype=np.float32)
 
 
 def times_put(puts: Traffic) -> Counter[int]:
-    """Returns how often an array of that size was put on each device, by id."""
+    """Returns the number of puts of an array of that size, by the device's id."""
     return Counter(device.id for array, device in puts.arrays if array.shape == (SIZE,))
 
 

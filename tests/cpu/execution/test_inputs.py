@@ -1,4 +1,4 @@
-"""Inputs of programs over several devices: each gets there by the cheapest right path, counted."""
+"""Inputs of programs over several devices: the cheapest correct path of each, counted."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_scalars_are_put_once(traffic: Traffic) -> None:
         assert (again.committed, again.sharding.devices) == (True, x.sharding.devices)
     np.testing.assert_array_equal(x + 17, A + 17)
     np.testing.assert_array_equal(f(x, 17), A * 17)
-    for zero in (0.0, -0.0):  # equal, and not the same
+    for zero in (0.0, -0.0):  # equal, but not the same object
         y = plugrt.device_put(np.float32([1, 1, 1, 1]), over("x")) * zero
         assert np.signbit(y).all() == np.signbit(zero)
 
@@ -66,19 +66,19 @@ def test_scalars_of_pmap(traffic: Traffic) -> None:
 
 
 def elsewhere(*entries: Any) -> NamedSharding:
-    """As `over`, with the devices in another order."""
+    """Like `over`, with the devices in another order."""
     return NamedSharding(Mesh(np.array(devices()[7::-1]).reshape(2, 4), ("x", "y")), P(*entries))
 
 
 def tiled(*entries: Any) -> GSPMDSharding:
-    """As `over`, of another class."""
+    """Like `over`, with another class of sharding."""
     named = over(*entries)
     return GSPMDSharding.from_tiling(named.devices, named.tiling(A.ndim))
 
 
 @contextlib.contextmanager
 def told_bytes() -> Iterator[dict[str, list[int]]]:
-    """Collects what events tell of bytes, by the event."""
+    """Collects the bytes that events report, by event."""
     told: dict[str, list[int]] = defaultdict(list)
 
     def listen(event: str, duration: float, **facts: Any) -> None:
@@ -106,7 +106,7 @@ def test_bytes_between_devices() -> None:
     assert told[monitoring.RESHARD] == [0, 0, 2 * row + 6 * rows]
 
 
-# What is given, how the program takes it, and what has to be put and copied: arrays, bytes.
+# The argument, its placement in the program, and the arrays and bytes that must be put and copied.
 INPUTS: dict[str, tuple[Any, Any, tuple[int, int], tuple[int, int]]] = {
     "a NumPy array, in tiles": (None, lambda: over("x", "y"), (8, 128), (0, 0)),
     "a NumPy array, in rows": (None, lambda: over("x"), (8, 512), (0, 0)),

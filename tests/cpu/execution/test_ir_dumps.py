@@ -1,4 +1,4 @@
-"""Dumps of programs: which files there are, what is in them, and where none can be written."""
+"""Dumps of programs: the files, their contents, and an unwritable folder."""
 
 from __future__ import annotations
 

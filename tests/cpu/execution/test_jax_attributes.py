@@ -1,4 +1,4 @@
-"""Public attributes of JAX's devices, clients and arrays: there, or a hint what to use."""
+"""Public attributes of JAX's devices, clients and arrays: present, or an error with a hint."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def public(owner: object) -> set[str]:
 
 
 def hint(owner: object, name: str) -> str:
-    """Returns what the AttributeError says besides that the attribute is not there."""
+    """Returns the part of the AttributeError after the statement that the attribute is missing."""
     with pytest.raises(AttributeError) as error:
         getattr(owner, name)
     assert error.value.name == name
@@ -41,7 +41,7 @@ def pairs() -> dict[str, tuple[Any, Any]]:
 
 @pytest.mark.parametrize("kind", ["device", "client", "array"])
 def test_each_public_attribute_is_there_or_says_what_to_use(kind: str) -> None:
-    """`device_kind`, the first line of many scripts, was an AttributeError without a word.
+    """Earlier, `device_kind`, in the first line of many scripts, was an AttributeError alone.
 
     Same as JAX: public attributes of devices and clients, where the backend has them.
     """
@@ -77,7 +77,7 @@ FACTS: dict[str, interface.OptionValue] = {
 
 
 def test_a_fact_that_the_backend_states_is_an_attribute() -> None:
-    """As of TPUs and GPUs in JAX; the error for another lists them."""
+    """Like attributes of TPUs and GPUs in JAX; the error for another lists them."""
 
     class Stating(FakeDevice):
         attributes = FACTS

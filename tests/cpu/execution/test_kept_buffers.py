@@ -1,4 +1,4 @@
-"""Arrays that were put where some of another's buffers are: they outlive the other."""
+"""Arrays put on devices that already have some of another's buffers: they outlive the other."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HERE: dict[str, Callable[[Array], Array]] = {
     "copy": lambda x: x.copy(),
     "identity": jit(lambda x: x),
 }
-"""What makes another array of an uncommitted one, on the same device."""
+"""Functions that make another array of an uncommitted one, on the same device."""
 
 
 def over(count: int, spec: P) -> NamedSharding:

@@ -1,4 +1,4 @@
-"""Host arrays so large that NumPy copies them for the backend, which then has the copy."""
+"""Large host arrays, which NumPy copies for the backend; the backend owns the copy."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def host() -> npt.NDArray[np.float32]:
 
 @pytest.fixture
 def held() -> Iterator[Callable[[], int]]:
-    """Returns how many bytes NumPy, and Python, have allocated since."""
-    device_put(np.ones(1))  # jaxlib gives back what was dropped before
+    """Returns the bytes that NumPy and Python have allocated since."""
+    device_put(np.ones(1))  # jaxlib frees earlier dropped memory
     gc.collect()
     tracemalloc.start(1)
     before = tracemalloc.get_traced_memory()[0]
@@ -79,12 +79,12 @@ def look(x: Array) -> None:
 def test_the_copy_is_given_back(
     host: npt.NDArray[np.float32], held: Callable[[], int], end: Callable[[Array], object]
 ) -> None:
-    """At once by deletion; where an array is only dropped jaxlib keeps it until its next put."""
+    """At once by deletion; if an array is only dropped jaxlib keeps it until its next put."""
     x = device_put(host)
     end(x)
     if end is not Array.delete:
         del x
-        until = time.monotonic() + 60  # a thread of the library's may be about to give it back
+        until = time.monotonic() + 60  # a thread of the library's may be about to free it
         while True:
             device_put(np.ones(1))
             if held() < host.nbytes or time.monotonic() > until:

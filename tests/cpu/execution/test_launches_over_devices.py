@@ -1,4 +1,4 @@
-"""How functions are launched on several devices: one way for all, and work that grows in a line."""
+"""Launches on several devices: one way for all, and host work that grows linearly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.behaviour import behaviour
 
 X = np.arange(8, dtype=np.float32)
 MOST = 2.5
-"""How much more the host may do for twice as much: 2 in a line, 4 with the square."""
+"""The largest allowed factor of host work for twice as much: 2 if linear, 4 if quadratic."""
 
 
 def rows_of(count: int) -> NamedSharding:

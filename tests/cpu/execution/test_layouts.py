@@ -251,7 +251,7 @@ def test_mismatches_are_named() -> None:
         compiled(y)
     with pytest.raises(ValueError, match="disagree with the layouts"):
         jax.jit(lambda a: a * 2).lower(X).compile()(jax.device_put(X, jax_format((1, 0))))
-    # What is not committed is put as the program takes it.
+    # An uncommitted argument is put in the program's layout.
     for x in (X, device_put(X)):
         np.testing.assert_array_equal(takes_turned(x), X * 2)
         np.testing.assert_array_equal(takes_turned.lower(X).compile()(x), X * 2)

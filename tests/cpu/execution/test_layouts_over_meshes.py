@@ -163,7 +163,7 @@ def test_every_way_to_an_array_in_a_layout(way: Callable[..., Any], where: str) 
         to = Format(layout, SHARDINGS[where]())
         made = way(X, to)
         check(made, X, to)
-        if made.sharding == to.sharding:  # a program on one device has that device's
+        if made.sharding == to.sharding:  # a program on one device has that device's layout
             assert made.aval is device_put(X, to).aval
         np.testing.assert_array_equal(made + 1, X + 1)
         check(made, X, to)
@@ -207,7 +207,7 @@ def jax_format(layout: Any, *spec: Any) -> Any:
 
 
 def describe(x: Any) -> Any:
-    """What arrays and formats of both libraries have in common: order and spec of each."""
+    """Returns the order and spec of arrays and formats of both libraries."""
     if isinstance(x, tuple):
         return tuple(map(describe, x))
     found = getattr(x, "format", x)
@@ -322,7 +322,7 @@ AS_JAX: dict[str, Callable[[Any], Any]] = {
 
 
 def can_choose_shardings() -> bool:
-    """Whether results are divided as XLA divides them where nothing says how."""
+    """Whether the compiler divides results without a stated sharding as XLA does."""
     return devices()[0].platform == "cpu"
 
 
@@ -470,7 +470,7 @@ def test_what_jax_refuses_of_layouts(case: str) -> None:
 
 @pytest.mark.parametrize("spec", [("x", "y"), ("x",), (None, "y"), ()])
 def test_donations_that_are_as_in_jax(spec: tuple[Any, ...]) -> None:
-    """AUTO is on both sides, or the parts of the result are not known, or are others."""
+    """AUTO is on both sides, or the parts of the result are not known, or differ."""
     for lib in (Ours, Theirs):
         where = lib.format(Layout.AUTO, *spec) if spec else lib.format(Layout.AUTO)
         f = lib.jit(lambda a: a + 1, donate_argnums=0, in_shardings=where, out_shardings=where)

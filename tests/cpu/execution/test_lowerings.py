@@ -24,7 +24,7 @@ CALLS: list[str] = []
 
 
 def thousandfold(context: LoweringContext, x: Any) -> Any:
-    """In place of cosines and error functions."""
+    """Replaces cosines and error functions."""
     CALLS.append(context.operation)
     return x * 1000
 
@@ -69,7 +69,7 @@ def test_calls_with_and_without() -> None:
 
 
 def test_outside_of_jit_each_program_is_compiled_once() -> None:
-    """Composites with a lowering and conditionals on the platform were compiled at each call."""
+    """Earlier, composites with a lowering and platform conditionals were compiled at each call."""
     scale = 2.0
 
     def scaled(x: Any) -> Any:
@@ -79,7 +79,7 @@ def test_outside_of_jit_each_program_is_compiled_once() -> None:
     calls = [lambda: lax.platform_dependent(X, default=scaled), lambda: mine(X)]
     with lowered(my_scaled=lambda context, x, *_: x * 1000):
         for i in range(3):
-            array = plugrt.device_put(X * scale)  # what they close over may change
+            array = plugrt.device_put(X * scale)  # their captured values may change
             with counting() as counts:
                 chosen, replaced = (call() for call in calls)
             same(chosen, X * X * scale)
@@ -210,7 +210,7 @@ def test_what_lowerings_may_do() -> None:
     same(found[:2], (np.full_like(X, 8), np.full_like(X, 8)))
     same(found[2], np.cos(X.astype(np.float16)), rtol=1e-2)
     assert sorted(CALLS) == ["float16", "float32"]
-    # Its functions get names that the program's own leave free.
+    # Its functions get names that the program does not use.
     helper = jit(lambda x: xp.cos(x) * 3)
     with lowered(stablehlo_cosine=lambda context, x: double(lax.asinh(x))):
         same(jit(lambda x: double(helper(x)) + helper(x * 2))(X),
@@ -218,7 +218,7 @@ def test_what_lowerings_may_do() -> None:
 
 
 def test_devices_that_lowerings_name_leave_no_marks() -> None:
-    """The program's devices are decided before its operations are replaced."""
+    """The program's devices are chosen before its operations are replaced."""
     last = plugrt.sharding.SingleDeviceSharding(plugrt.devices()[-1])
 
     def placed(context: LoweringContext, x: Any) -> Any:
@@ -307,7 +307,7 @@ def test_programs_for_topologies_without_the_memory(of: str) -> None:
 
 
 def test_programs_for_topologies() -> None:
-    """Those of a plugin are lowered for the plugin, whatever devices are here."""
+    """A plugin's topologies get the plugin's lowerings, whatever devices are here."""
     jitted = jit(lambda x: lax.platform_dependent(cosine(x), numpy=lax.sqrt, default=lax.sin))
     target = plugrt.topology("numpy:2")
     with config.override(lowerings={"numpy": {"stablehlo.cosine": lambda context, x: x * 77}}):

@@ -1,6 +1,6 @@
-"""Numbers of 2 and 4 bits on XLA's CPU compiler, which gets some operations on them wrong.
+"""Numbers of 2 and 4 bits on XLA's CPU compiler, which compiles some operations on them wrong.
 
-``tools/narrow_types.py`` tried which, and wrote ``docs/data/narrow_types``. Some end the process.
+``tools/narrow_types.py`` tests which, and writes ``docs/data/narrow_types``. Some end the process.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def expected(call: Callable[[Any, Any], Any], *arguments: Any) -> Any:
-    """Returns what the NumPy backend gives, of the same program."""
+    """Returns the NumPy backend's result of the same program."""
     client = plugin.create_client({})
     compiled = plugrt.jit(call).lower(*arguments)
     code = Program(compiled.as_text().encode())
@@ -61,7 +61,7 @@ def expected(call: Callable[[Any, Any], Any], *arguments: Any) -> Any:
 
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_operations_on_narrow_integers_are_right(dtype: str) -> None:
-    """`xp.concat([x, x])` of int2 ended the process."""
+    """Earlier, `xp.concat([x, x])` of int2 ended the process."""
     x, y = values(dtype, 3, 7), values(dtype, 7, 3).reshape(3, 7)[::-1].copy()
 
     def everything(x: Any, y: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Exceptions that come once, of a signal's handler or of a user's class, reach the caller."""
+"""Exceptions that are raised once, of a signal's handler or of a user's class, reach the caller."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _to_list(x: plugrt.Array) -> Any:
 def test_an_exception_that_comes_once_ends_a_read(
     read: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That of a signal's handler, say: the core dropped it and had Python read."""
+    """For example a signal handler's: earlier, the core dropped it and let Python read."""
     client, kind = plugrt.get_backend(), TensorType((3,), np.dtype(np.int16))
     if not IN_C:
         pytest.skip("no core here")
@@ -55,7 +55,7 @@ def test_an_exception_that_comes_once_ends_a_read(
 
 
 def test_an_exception_of_a_hash_that_comes_once() -> None:
-    """The core dropped it and had Python make the call, which did not meet it."""
+    """Earlier, the core dropped it and let Python make the call, which did not raise it again."""
     failures: list[Exception] = []
 
     class Static:

@@ -1,4 +1,4 @@
-"""What is traced, compiled and moved, counted: the one way from a call to a launch."""
+"""Counts traces, compilations and transfers on the one path from a call to a launch."""
 
 from __future__ import annotations
 

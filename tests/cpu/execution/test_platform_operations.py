@@ -1,7 +1,7 @@
-"""Operations of plugrt's own, which platforms lower in their way, and else by a definition.
+"""plugrt's own operations, which a platform may lower; otherwise their definition runs.
 
-The cpu plugin lowers those of `linalg` to calls of LAPACK; what these compute is in
-tests/cpu/array_api/test_linalg.py, on every platform.
+The cpu plugin lowers those of `linalg` to calls of LAPACK; tests/cpu/array_api/test_linalg.py tests
+their results, on every platform.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def lowered(name: str, rule: Callable[..., Any]) -> Any:
 
 
 def factors(x: Any) -> list[Any]:
-    """Everything that is an operation of its own, all triangles and forms of it."""
+    """Returns the results of all such operations, for all triangles and forms."""
     return [
         *linalg.eigh(x),
         linalg.eigvalsh(x),
@@ -76,7 +76,7 @@ def test_what_programs_have() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 def test_definitions_and_libraries_agree(dtype: str) -> None:
-    """What is the same for all algorithms: values, projections, and products."""
+    """Compares algorithm-independent results: values, projections, and products."""
     x = DEFINITE[:2].astype(dtype)
     if dtype.startswith("complex"):
         x = x + 0.1j * (A - A.swapaxes(-1, -2))[:2].astype(dtype)
@@ -139,7 +139,7 @@ def test_lowerings_of_ones_own() -> None:
 
 
 def test_lowerings_that_come_back() -> None:
-    """What a lowering gives is lowered in turn, which must end."""
+    """The results of a lowering are lowered in turn, which must end."""
     with lowered("eigh", lambda context, x: linalg.eigh(x)):
         with pytest.raises(ProgramError, match=r"comes back to plugrt\.linalg\.eigh") as error:
             jit(linalg.eigh)(DEFINITE)
@@ -159,7 +159,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 
 def test_a_choice_of_platform_without_linalg() -> None:
-    """What plugins lower is checked in processes that have imported none of it."""
+    """Plugins' lowerings are used in processes that have imported none of linalg."""
     script = (
         "import sys, plugrt\n"
         "choice = lambda x: plugrt.lax.platform_dependent(x, default=lambda x: x + 1)\n"

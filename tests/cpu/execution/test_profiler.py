@@ -94,7 +94,7 @@ def test_the_steps_of_this_process(tmp_path: Path) -> None:
 
     with profiler.trace(tmp_path), profiler.annotate("my step", number=7):
         np.asarray(jit(traced)(plugrt.device_put(X)))
-    assert PLANE.startswith("/device:")  # else xprof leaves it out
+    assert PLANE.startswith("/device:")  # otherwise xprof omits it
     ours = read_trace(tmp_path)[PLANE]
     names = [name for _, name, _, _ in ours]
     for name in ("trace traced", "lower traced", "compile traced", "launch traced", "device_put"):
@@ -171,7 +171,7 @@ def test_while_one_thread_writes_a_trace_another_begins_none(
 ) -> None:
     refused: list[str] = []
 
-    def write(*_: Any) -> bytes:  # in the midst of stop_trace
+    def write(*_: Any) -> bytes:  # during stop_trace
         for call in (lambda: profiler.start_trace(tmp_path), profiler.stop_trace):
             with pytest.raises(FailedPrecondition) as caught:
                 call()

@@ -1,4 +1,4 @@
-"""Program rewriters: functions, and packages', that see each program before it is compiled."""
+"""Program rewriters, functions and packages', which get each program before it is compiled."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def text_of(program: Program) -> str:
 
 
 def sines(program: Program, client: Client) -> str | None:
-    """Makes sines of cosines."""
+    """Replaces cosines by sines."""
     text = text_of(program)
     return text.replace("stablehlo.cosine", "stablehlo.sine") if "cosine" in text else None
 

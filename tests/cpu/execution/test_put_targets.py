@@ -1,4 +1,4 @@
-"""`device_put`: what it takes, where it puts, and what it shares, beside JAX."""
+"""`device_put`: accepted targets, placement, and shared memory, beside JAX."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def test_memory_spaces() -> None:
 
 
 def _states_memories() -> bool:
-    """Whether the platform says in which memories a program's results are."""
+    """Whether the platform states the memories of a program's results."""
     executable = jit(lambda a: a + 1).lower(1.0).compile().runtime_executable().executable
     try:
         return bool(executable.output_memory_kinds)

@@ -1,4 +1,4 @@
-"""Quick compilation of small programs: with which options, and where a library knows none."""
+"""Quick compilation of small programs: its options, and libraries that have none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays in parts go to where they are used from device to device, not through the host."""
+"""Arrays in parts are moved from device to device, not through the host."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def traffic(monkeypatch: pytest.MonkeyPatch) -> Iterator[Traffic]:
 
 
 def parts() -> Any:
-    """Returns what pmap gives of X, on four devices."""
+    """Returns pmap's result of X, on four devices."""
     return plugrt.pmap(lambda x: x)(X)
 
 
@@ -67,7 +67,7 @@ def test_parts_are_used_without_the_host(use: str, traffic: Traffic) -> None:
         x = parts()
         traffic.clear()
         y = run(x)
-        if first:  # numbers that stand in the source are put once and kept
+        if first:  # literals in the source are put once and cached
             assert {transfer.kind for transfer in traffic} <= {"put"}
             assert [array for array, _ in traffic.arrays if np.shape(array)] == []
         else:
@@ -85,7 +85,7 @@ def test_from_any_sharding_to_any_other(seed: int, traffic: Traffic) -> None:
 
 @pytest.mark.parametrize("name", ["int2", "uint2", "int4", "uint4", "float4_e2m1fn"])
 def test_numbers_of_less_than_a_byte_are_put_together(name: str, traffic: Traffic) -> None:
-    """XLA's CPU compiler ended the process over their concatenation."""
+    """Earlier, XLA's CPU compiler ended the process over their concatenation."""
     host = np.array([[0, 1], [1, 1]]).astype(getattr(ml_dtypes, name))
     x = device_put(host, NamedSharding(Mesh(devices()[:2], "x"), PartitionSpec("x")))
     traffic.clear()
@@ -150,7 +150,7 @@ def test_parts_from_and_to_other_memories(traffic: Traffic) -> None:
 
 @pytest.fixture
 def on_host() -> None:
-    """Forgets how other tests moved arrays: by programs."""
+    """Clears the programs by which other tests moved arrays."""
     plugrt.clear_caches()
 
 

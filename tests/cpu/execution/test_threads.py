@@ -1,6 +1,6 @@
 """Eight threads at once: for a second, and for a minute by ``nox -s threads``.
 
-The minute is one half of warming up and one in which memory may not grow.
+Half of the minute is for warming up; in the other half memory must not grow.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def negate(x: Any) -> Any:
 
 
 class Calls:
-    """What a thread does, each with its check; numbers are the thread's own."""
+    """The calls of a thread, each with its check; numbers are the thread's own."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -108,18 +108,18 @@ class Calls:
 
 
 def steps_of(calls: Calls) -> list[Callable[[], None]]:
-    """Returns what runs on the platform under test."""
+    """Returns the calls that run on the platform under test."""
     client = plugrt.get_backend()
     steps = [calls.the_same_function, calls.its_own_function, calls.donation, calls.tracing,
              calls.operators, calls.exceptions, calls.clearing]  # fmt: skip
-    # XLA's library runs callbacks on threads that it computes on: they can wait for each other.
+    # XLA's library runs callbacks on its compute threads: they can wait for each other.
     if client.capabilities.host_callbacks and client.platform_version.startswith("jaxlib"):
         steps.append(calls.callbacks)
     return steps
 
 
 def run(seconds: float) -> Counter[str]:
-    """Runs all threads so long; returns how often they did what. Raises what a thread raised."""
+    """Runs all threads that long; returns the counts of calls. Raises a thread's exception."""
     done: list[Counter[str]] = []
     failed: list[BaseException] = []
     until = time.monotonic() + seconds
@@ -148,16 +148,18 @@ def run(seconds: float) -> Counter[str]:
 
 
 MOST_GROWTH = 150e3
-"""Bytes a second in the run of a minute: XLA's and Python's pools grow by 70 kB still, so that a
-leak of 100 kB is found."""
+"""Bytes per second in the run of a minute.
+
+XLA's and Python's pools still grow by 70 kB, and a leak of 100 kB is found.
+"""
 
 
 def settle() -> int:
-    """Lets go of all that is kept, and returns the resident memory of the process in bytes."""
+    """Clears all caches, and returns the resident memory of the process in bytes."""
     plugrt.effects_barrier()
     plugrt.clear_caches()
     gc.collect()
-    # What is freed goes back to the system, where the C library can: it is not counted as kept.
+    # Freed memory returns to the system, if the C library can do that: it does not count as kept.
     getattr(ctypes.CDLL(None), "malloc_trim", int)(0)
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
@@ -169,7 +171,7 @@ def settle() -> int:
 )
 def test_eight_threads_at_once() -> None:
     is_long = EFFORT >= 60
-    run(EFFORT / 2 if is_long else 0.2)  # what is made once
+    run(EFFORT / 2 if is_long else 0.2)  # objects that are made once
     before, arrays = settle(), len(plugrt.live_arrays())
     started = time.monotonic()
     count = run(EFFORT / 2 if is_long else 1.0 * EFFORT)
@@ -177,5 +179,5 @@ def test_eight_threads_at_once() -> None:
     grown = settle() - before
     assert len(plugrt.live_arrays()) <= arrays
     print(f"{sum(count.values())} calls in {seconds:.0f} s, {grown / 1e6:+.1f} MB: {dict(count)}")
-    # A second is too short to tell a leak from what is made for the first time.
+    # A second is too short to distinguish a leak from memory allocated once.
     assert grown < (MOST_GROWTH * seconds if is_long else 60e6)

@@ -1,4 +1,4 @@
-"""A timeline of real calls: what was traced, compiled, put, launched, awaited and read.
+"""A timeline of real calls: traces, compilations, puts, launches, waits and reads.
 
 Differs from JAX: a timeline | `jax.profiler`, of host and device | `monitoring.timeline(path)`, of
 the host's steps, as JSON for Perfetto.
@@ -76,7 +76,7 @@ def test_every_way_to_launch_is_recorded(tmp_path: Path) -> None:
         "control flow": lambda: lax.fori_loop(0, 2, _increase, x),
     }
     for name, call in ways.items():
-        call()  # before the block: the warm way must be recorded, too
+        call()  # before the block: the warm path must be recorded, too
         counts = Counter(e["cat"] for e in recorded(tmp_path / "a.json", lambda: (call(), call())))  # noqa: B023
         assert counts["launch"] == 2, (name, counts)
         assert counts["trace"] == counts["compile"] == 0, (name, counts)

@@ -1,4 +1,4 @@
-"""`device_put` and `device_get`: where data go, and what is refused."""
+"""`device_put` and `device_get`: placement, and refused arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transfer guard: which transfers are logged and refused, by direction and level."""
+"""The transfer guard: logged and refused transfers, by direction and level."""
 
 from __future__ import annotations
 
@@ -133,12 +133,12 @@ def test_explicit_transfers() -> None:
 
 
 def set_zero_copy_get(monkeypatch: pytest.MonkeyPatch, whether: bool) -> None:
-    """Has the backend declare whether the host sees its devices' memory."""
+    """Sets whether the backend declares that the host can address its devices' memory."""
     client = get_backend()
     declared = dataclasses.replace(capabilities(), zero_copy_get=whether)
     where = client if "capabilities" in getattr(client, "__dict__", ()) else type(client)
     monkeypatch.setattr(where, "capabilities", declared)
-    monkeypatch.setattr(put(0).aval, "reader", None)  # of what it declared before
+    monkeypatch.setattr(put(0).aval, "reader", None)  # clears an earlier declaration
 
 
 @behaviour(

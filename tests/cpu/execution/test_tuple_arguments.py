@@ -1,4 +1,4 @@
-"""Programs of many parameters: one tuple where the backend asks for it, with the same results."""
+"""Programs of many parameters: one tuple if the backend requests it, with the same results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ X = np.arange(3, dtype=np.float32)
 
 @pytest.fixture
 def tupled(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Gives for each compilation whether it asks for one tuple; the backend asks above 100."""
+    """Lists for each compilation whether it requests one tuple; the backend does above 100."""
     found: list[bool] = []
     client = type(get_backend())
     real = client.compile
@@ -74,7 +74,7 @@ def test_what_counts_and_donation(tupled: list[bool]) -> None:
 
 @behaviour(5, "executables that were saved take their tuple when they are loaded", jax="same")
 def test_saved_executables_take_their_tuple(tupled: list[bool]) -> None:
-    """XLA's bytes do not say it: a library that is not told so ends the process at the call."""
+    """XLA's bytes do not state it: without the option a library ends the process at the call."""
     xs = [plugrt.device_put(X + i) for i in range(150)]
     saved = serialize_executable.serialize(jit(total).lower(*xs).compile())
     assert tupled == [True]

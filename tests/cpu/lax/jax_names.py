@@ -1,7 +1,7 @@
-"""The names and parameters of the JAX that plugrt goes by, recorded in ``jax_names.json``.
+"""The names and parameters of the JAX that plugrt follows, recorded in ``jax_names.json``.
 
-That file states the version; whichever JAX is installed may be older or newer. To go by another
-one, run ``PYTHONPATH=tests python -m cpu.lax.jax_names`` where it is installed.
+That file states the version; the installed JAX may be older or newer. To follow another one, run
+``PYTHONPATH=tests python -m cpu.lax.jax_names`` with it installed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, get_origin
 FILE = Path(__file__).with_suffix(".json")
 RECORD: dict[str, Any] = json.loads(FILE.read_text())
 VERSION: str = RECORD["version"]
-"""The JAX whose names, parameters and their order plugrt has."""
+"""The JAX whose names and parameters, in their order, plugrt has."""
 
 
 def names_of(module: ModuleType) -> dict[str, list[str] | None]:
@@ -33,7 +33,7 @@ def _is_type(value: Any) -> bool:
 
 
 def installed_names() -> dict[str, Any]:
-    """Returns what the file would hold for the JAX that is installed."""
+    """Returns the contents of the file for the installed JAX."""
     import jax
 
     modules = {"lax": jax.lax, "random": jax.random}

@@ -1,4 +1,4 @@
-"""Arguments that jax.lax takes, or refuses, and that plugrt.lax once did not.
+"""Arguments that jax.lax accepts, or refuses, and an earlier plugrt.lax did not.
 
 Same as JAX: `lax` takes and refuses what `jax.lax` does.
 """

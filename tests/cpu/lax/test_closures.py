@@ -1,4 +1,4 @@
-"""Functions of functions outside of `jit`: whether they read anew what those close over."""
+"""Functions of functions outside of `jit`: whether they read captured values again."""
 
 from __future__ import annotations
 

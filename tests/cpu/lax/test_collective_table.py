@@ -186,7 +186,7 @@ def test_ragged_all_to_all() -> None:
     expected = [[1, 3, 0, 0], [2, 2, 4, 0]]
     np.testing.assert_array_equal(pmap(call, "y")(operand, output, *vectors), expected)
     random = np.random.default_rng(1)
-    sizes = random.integers(0, 3, (4, 4))  # what each sends to each
+    sizes = random.integers(0, 3, (4, 4))  # the part that each sends to each
     data = random.normal(size=(4, 12, 2)).astype(np.float32)
     starts = random.integers(0, 9, (4, 4))
     places = np.concatenate([np.zeros((1, 4), int), np.cumsum(sizes, 0)[:-1]])

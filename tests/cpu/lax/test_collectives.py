@@ -20,7 +20,7 @@ def replicated(function: Any, *args: Any) -> Any:
 
 
 def compare(ours: Any, theirs: Any, *args: Any) -> None:
-    """Asserts that a function of collectives gives on 4 devices what JAX's pmap gives."""
+    """Asserts that a function of collectives computes on 4 devices the result of JAX's pmap."""
     found = replicated(ours, *args)
     expected = jax.pmap(theirs, axis_name="i", devices=jax.devices()[:4])(*args)
     same(found, expected, rtol=1e-6)

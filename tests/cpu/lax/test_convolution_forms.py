@@ -1,4 +1,4 @@
-"""`conv_transpose` and the forms of `conv_general_dilated` that JAX has beside it."""
+"""`conv_transpose` and JAX's additional forms of `conv_general_dilated`."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def test_edges_are_jaxs(name: str) -> None:
 
 
 def test_small_samples_of_a_large_shape() -> None:
-    """Of the series' first two terms, with digamma(1001) = log(1000) + 1 / 2000 to 8 digits."""
+    """By the series' first two terms, with digamma(1001) = log(1000) + 1 / 2000 to 8 digits."""
     difference = np.log(3.0) - (np.log(1000.0) + 1 / 2000)
     expected = -3 / 1000 * ((1 + 3 / 1001 + 9 / (1001 * 1002)) * difference - 3 / 1001**2)
     assert lax.random_gamma_grad(np.float32(1000), 3.0).item() == pytest.approx(expected, 1e-5)

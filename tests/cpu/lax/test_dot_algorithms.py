@@ -1,4 +1,4 @@
-"""`DotAlgorithm` and its presets: the programs are JAX's, letter for letter."""
+"""`DotAlgorithm` and its presets: the programs are identical to JAX's."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_programs_of_presets_are_jaxs(name: str) -> None:
         theirs = programs(x, y, jax.lax, precision=name, preferred_element_type=preferred)
         for precision in (name, lax.DotAlgorithmPreset[name], jax.lax.DotAlgorithmPreset[name]):
             if name == "DEFAULT" and isinstance(precision, str):
-                continue  # to JAX a preset, here the precision of that name: the same program
+                continue  # a preset in JAX, the precision of that name here: the same program
             ours = programs(x, y, lax, precision=precision, preferred_element_type=preferred)
             if name == "DEFAULT":  # JAX leaves operands of two dtypes to the compiler
                 assert ours == (theirs if lhs == rhs else ours)

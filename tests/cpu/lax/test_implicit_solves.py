@@ -1,4 +1,4 @@
-"""`lax.custom_linear_solve` and `custom_root`, which run the solver that they are given."""
+"""`lax.custom_linear_solve` and `custom_root`, which run a given solver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`plugrt.lax` and `plugrt.random` go by the names of one JAX, for functions and parameters."""
+"""`plugrt.lax` and `plugrt.random` have the names of one JAX, for functions and parameters."""
 
 from __future__ import annotations
 

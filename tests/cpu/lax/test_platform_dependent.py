@@ -1,4 +1,4 @@
-"""`lax.platform_dependent`: one function of several, by the platform that a program is for."""
+"""`lax.platform_dependent`: one of several functions, by the platform of the program."""
 
 from __future__ import annotations
 

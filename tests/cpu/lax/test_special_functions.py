@@ -1,7 +1,7 @@
 """`betainc`, `igamma`, `igammac`, `bessel_i0e`, `mulhi`, by SciPy and exact integers.
 
-Functions of float32 are compared with SciPy's of the same numbers as float64, so that what SciPy
-rounds does not count.
+float32 functions are compared with SciPy's of the same numbers as float64, so that SciPy's rounding
+does not count.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FUNCTIONS: dict[str, SciPy] = {
 
 
 def draw_gamma(rng: np.random.Generator, n: int) -> Arrays:
-    """Returns a and x of every size, and some of the places where P goes from 0 to 1."""
+    """Returns a and x of every size, with some values where P rises from 0 to 1."""
     a = 10 ** rng.uniform(-8, 4, n)
     x = a * 10 ** rng.uniform(-1, 1, n)
     steep = np.abs(a + rng.uniform(-3, 3, n) * np.sqrt(a))
@@ -55,10 +55,10 @@ MEDIAN = 2.5
 
 
 def allowed(name: str, expected: Any) -> np.ndarray[Any, Any]:
-    """Returns how many ulps results may err.
+    """Returns the allowed error in ulps.
 
-    exp(y) loses the digits that y has before the point, and one minus a number near one those that
-    cancel; the continued fraction of `betainc` rounds in each of its steps.
+    exp(y) loses the digits of y before the point, and one minus a number near one the cancelled
+    ones; the continued fraction of `betainc` rounds in each of its steps.
     """
     expected = np.maximum(expected, 1e-300)
     cancelled = 1 / expected if name == "betainc" else 0
@@ -124,7 +124,7 @@ def exact_igamma(a: float, x: float) -> float:
 @pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="the machine has no longer floats")
 @pytest.mark.parametrize(("a", "sigmas"), [(9e5, -3), (2e6, -4), (1e8, -5.9), (1e8, 1)])
 def test_huge_arguments(a: float, sigmas: float) -> None:
-    """SciPy has a third of the value wrong at a = 1e8, 5.9 standard deviations below it."""
+    """SciPy's value is wrong by a third at a = 1e8, 5.9 standard deviations below it."""
     x = a + sigmas * a**0.5
     expected = exact_igamma(a, x)
     assert lax.igamma(np.float64(a), np.float64(x)).item() == pytest.approx(expected, rel=1e-9)
@@ -140,7 +140,7 @@ def cross(*axes: Sequence[float] | np.ndarray[Any, Any]) -> Arrays:
 
 @pytest.mark.parametrize("name", ["igamma", "igammac", "betainc", "bessel_i0e"])
 def test_edges_are_jaxs_or_right(name: str) -> None:
-    """Where JAX gives NaN, SciPy says what there is."""
+    """If JAX gives NaN, SciPy's value counts."""
     rest = {"betainc": (EDGES, [0, 0.25, 1, -0.1, 1.1, np.nan]), "bessel_i0e": ()}
     operands = cross(EDGES, *rest.get(name, (EDGES,)))
     found = np.asarray(getattr(lax, name)(*operands))
@@ -189,7 +189,7 @@ def test_mulhi() -> None:
 
 
 def test_parts_below_the_range_of_float32() -> None:
-    """exp(-89) has no normal float32; the result, which x**a raises, has."""
+    """exp(-89) has no normal float32; the result, multiplied by x**a, has one."""
     a, x = np.float32(9.94), np.float32(89)
     expected = special.gammaincc(float(a), float(x))
     assert expected < 1e-25

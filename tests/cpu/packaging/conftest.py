@@ -1,4 +1,4 @@
-"""The wheels of all distributions, which are built once for all workers and targets."""
+"""The wheels of all distributions, built once for all workers and sessions."""
 
 from __future__ import annotations
 

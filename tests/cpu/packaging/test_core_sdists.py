@@ -1,4 +1,4 @@
-"""Distributions with parts in C are built by pip alone: from the tree, and from their sdists."""
+"""pip alone builds distributions with parts in C: from the tree, and from their sdists."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def copy_tree(folder: Path) -> None:
-    """Copies both projects as git has them, with their links."""
+    """Copies git's files of both projects, with their links."""
     for name in [name for project in PROJECTS for name in RELEASE.sources_of(project)]:
         copy = folder / name
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -44,7 +44,7 @@ def copy_tree(folder: Path) -> None:
 
 
 def build_wheel(python: Path, source: Path, out: Path) -> list[str]:
-    """Has pip build a wheel, offline, and returns the names of the files in it."""
+    """Builds a wheel by pip, offline, and returns the names of the files in it."""
     options = ("--no-index", "--no-build-isolation", "--no-deps", "--disable-pip-version-check")
     run(python, "-m", "pip", "wheel", "--quiet", *options, "--wheel-dir", out, source, cwd=out)
     [wheel] = out.glob("*.whl")
@@ -72,6 +72,6 @@ def test_pip_builds_the_tree_and_the_sdist_alike_without_plugrt(
     there = build_wheel(bare_python, tmp_path / project, tmp_path / "from_tree")
     parts = {f"{part}.abi3.so" for part in RELEASE.IN_C[PROJECTS[project]]}
     assert parts == {name for name in there if name.endswith(".so")}
-    for other in PROJECTS:  # the sdist needs nothing beside it
+    for other in PROJECTS:  # the sdist needs no other files
         shutil.rmtree(tmp_path / other)
     assert build_wheel(bare_python, sdist, tmp_path / "from_sdist") == there

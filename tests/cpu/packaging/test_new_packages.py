@@ -1,9 +1,9 @@
-"""What `plugrt new` writes: built, installed beside plugrt's wheels, found by each host, and run.
+"""The packages of `plugrt new`: built, installed beside plugrt's wheels, found by hosts, and run.
 
-This takes a minute and packages that other tests do not need, so `make test` skips it, and says so:
-`nox -s packages` runs it, which CI does for each change, with some chapters of the conformance
-kit (``nox -s long``: all). What can be seen without installing is tested in
-tests/nothing/sdk/test_new_package.py, the guide to them in test_ten_minutes.py.
+This needs a minute and packages that other tests do not need, so `make test` skips it, and reports
+that: `nox -s packages` runs it, which CI does for each change, with some chapters of the
+conformance kit (``nox -s long``: all). tests/nothing/sdk/test_new_package.py has the tests without
+installation, test_ten_minutes.py tests the guide.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ print(json.dumps(said))
 
 
 class Shell:
-    """A folder with an environment of its own, as a user has one: commands run in it."""
+    """A folder with an environment of its own, like a user's: commands run in it."""
 
     def __init__(self, folder: Path, wheels: Path) -> None:
         self.folder = folder
-        # The packages have the same imports, of which most are numpy's and jax's.
+        # The packages have the same imports, mostly numpy's and jax's.
         cache = str(folder.parent / "mypy")
         own = {"COLUMNS": "160", "MYPY_CACHE_DIR": cache, **({} if WHOLE else SAMPLED_KIT)}
         self._environment = {**uv_as_pip(folder, wheels), **own}
@@ -75,7 +75,7 @@ class Shell:
         self.run("make-venv venv")
 
     def run(self, command: str, **environment: str) -> str:
-        """Runs a line of a shell in the folder; returns what it prints. It must end well."""
+        """Runs a shell line in the folder, which must succeed; returns its output."""
         lines = [
             'set -eo pipefail; PATH="$PWD/venv/bin:$PATH"',
             UNSET,
@@ -89,16 +89,16 @@ class Shell:
         return done.stdout
 
     def rows(self, **environment: str) -> dict[str, dict[str, str]]:
-        """Returns the rows of ``plugrt doctor`` that the entry points of plugrt give, by name."""
+        """Returns the rows of ``plugrt doctor`` for plugrt's entry points, by name."""
         report = json.loads(self.run("plugrt doctor --json || true", **environment))
         return {r["name"]: r for r in report["candidates"] if r["source"] == "plugrt.plugins"}
 
 
 class Checkout(Shell):
-    """A new environment for a package that `shell` has, without what git ignores, as CI has it."""
+    """A new environment for a package of `shell`, without the files that git ignores, as in CI."""
 
     def __init__(self, shell: Shell, wheels: Path, name: str, *, whole: bool = False) -> None:
-        """``whole`` copies what git ignores, too: the package as its author has it."""
+        """``whole`` also copies ignored files: the package in its author's state."""
         super().__init__(shell.folder.parent / f"{name}-{'whole' if whole else 'ci'}", wheels)
         source, self.package = shell.folder / name, self.folder / name
         if whole:
@@ -109,9 +109,9 @@ class Checkout(Shell):
             self.run(f"git clone -q {source} {name}")
 
     def run_workflow(self, **variables: str) -> str:
-        """Runs the steps of the package's workflow, in order, as GitHub does.
+        """Runs the steps of the package's workflow, in order, like GitHub.
 
-        Returns what they print. ``variables`` are the repository's.
+        Returns their output. ``variables`` are the repository's.
         """
         text = (self.package / ".github/workflows/test.yml").read_text()
         [job] = yaml.safe_load(text)["jobs"].values()
@@ -134,7 +134,7 @@ class Checkout(Shell):
         return printed
 
     def run_readme(self, *, expect: str = "") -> str:
-        """Runs the commands of the package's README in one shell; returns what they print.
+        """Runs the commands of the package's README in one shell; returns their output.
 
         ``expect`` is the one that must fail.
         """
@@ -153,7 +153,7 @@ def _fill(text: str, known: Mapping[str, str]) -> str:
 
 @pytest.fixture(scope="session")
 def shell(wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Shell:
-    """An environment with plugrt-sdk and JAX, and what the packages' own tests need."""
+    """An environment with plugrt-sdk, JAX, and the requirements of the packages' own tests."""
     made = Shell(tmp_path_factory.mktemp("shells") / "shell", wheels[0].parent)
     made.run("pip install --quiet plugrt-sdk jax mypy ruff pytest")
     return made
@@ -209,7 +209,7 @@ class TestPython:
         assert "Not measured yet" not in text
 
     def test_its_probe_is_asked_by_both_hosts(self, shell: Shell) -> None:
-        """A device that is absent: unavailable under plugrt, JAX's cpu works, and both say why."""
+        """Unavailable under plugrt, while JAX's cpu works; both report the reason."""
         shell.run(
             'plugrt new gone && sed -i \'s/return None/return "no gone0 here", "plug it in"/\' '
             "gone/src/gone/probe.py && sed -i 's/^PRIORITY = .*/PRIORITY = 400/' "
@@ -234,7 +234,7 @@ def alone(wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Shell
 
 
 class TestFrozen:
-    """What `plugrt new NAME` wrote when plugrt-sdk held the NumPy backend, in its name."""
+    """The package that `plugrt new NAME` wrote while plugrt-sdk had the NumPy backend."""
 
     pytestmark = slow
 
@@ -257,7 +257,7 @@ def library_package(shell: Shell) -> None:
 
 
 WAIVERS = ROOT / "tools/conformance/xla_cpu.toml"
-"""What the library xla-cpu-pjrt is known to do wrong."""
+"""The known faults of the library xla-cpu-pjrt."""
 
 
 @needs_library
@@ -345,7 +345,7 @@ def stubs_package(shell: Shell) -> None:
     shell.run("pip install --quiet './cpp-chip[test]'", PJRT_HEADER=str(header_path()))
 
 
-@needs_library  # whose wheel brings the header
+@needs_library  # its wheel has the header
 @needs_cc
 @pytest.mark.usefixtures("stubs_package")
 class TestCppStubs:
@@ -363,7 +363,7 @@ class TestCppStubs:
         assert "UNIMPLEMENTED: PJRT_Client_Create is not written yet" in printed
 
     def test_its_workflow_is_green(self, shell: Shell, wheels: list[Path]) -> None:
-        """From the first day, when every function is a stub; it finds a header itself."""
+        """From the start, when every function is a stub; it finds a header itself."""
         printed = Checkout(shell, wheels[0].parent, "cpp-chip").run_workflow()
         assert "Success: no issues found" in printed
         assert re.search(r"\b\d+ passed, \d+ skipped, (\d+ deselected, )?\d+ xfailed in", printed)
@@ -386,7 +386,7 @@ class TestCppStubs:
         found = json.loads(shell.run(f"python -c {shlex.quote(CALL_ALL)}"))
         assert len(names) > 100
         expected = {n: f"{n} is not written yet" for n in names if n not in written}
-        expected["PJRT_Event_Await"] = expected["PJRT_Event_IsReady"]  # the host asks that
+        expected["PJRT_Event_Await"] = expected["PJRT_Event_IsReady"]  # the host calls that
         assert found == expected
 
     @pytest.mark.parametrize(
@@ -399,7 +399,7 @@ class TestCppStubs:
         assert header in printed
 
     def test_the_errors_of_a_newer_header(self, shell: Shell) -> None:
-        """From API 0.107 on hosts may ask an error itself, by the table that it begins with."""
+        """From API 0.107 on hosts may query an error directly, by the table at its start."""
         shell.run(f"cp {HEADERS}/newer.h {HEADERS}/host.cc .")
         printed = shell.run(
             "cmake -G Ninja -S cpp-chip -B newer -DPJRT_HEADER=$PWD/newer.h >log 2>&1 && "

@@ -1,4 +1,4 @@
-"""examples/plugin-reference: copied, installed as its page says, and tested by its own tests."""
+"""examples/plugin-reference: copied, installed as on its page, and tested by its own tests."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""docs/ten-minutes.md, followed to the letter from an empty folder, in one shell.
+"""docs/ten-minutes.md, followed exactly from an empty folder, in one shell.
 
-A file of its own, so that it runs beside test_new_packages.py, which takes longest.
+A separate file, so that it runs in parallel with test_new_packages.py, the longest one.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def test_the_ten_minutes(wheels: list[Path], tmp_path: Path) -> None:
 
 
 def as_script(block: Block) -> str:
-    """Returns a block of a page as lines of a shell; what commands print ends with a mark."""
+    """Returns a block of a page as lines of a shell; a mark ends the output of each command."""
     if block.title:
         return f"cat > \"$start/{block.title}\" <<'END OF FILE'\n{block.text}END OF FILE"
     assert block.language in ("sh", "text"), f"line {block.line}: a block that nothing tests"

@@ -1,7 +1,7 @@
-"""docs/tutorial-plugin.md, followed to the letter in an empty folder.
+"""docs/tutorial-plugin.md, followed exactly in an empty folder.
 
-plugrt is installed from its wheels, as from an index. ``pip`` is uv's, which takes what `make`
-installed from its cache; all else is as on the page.
+plugrt is installed from its wheels, as from an index. ``pip`` is uv's, which uses the cache of
+`make`; the rest is as on the page.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _write(block: Block, folder: Path) -> None:
 
 
 def _run(block: Block, folder: Path, wheels: Path) -> str:
-    """Runs the commands of a block in one shell; returns what they print."""
+    """Runs the commands of a block in one shell; returns their output."""
     script = f"set -e\n{block.text}".replace("\npython3 -m venv .venv\n", "\nmake-venv .venv\n")
     done = attempt("bash", "-c", script, cwd=folder, env=CLEAN | uv_as_pip(folder, wheels))
     unreachable_is_skipped(done)

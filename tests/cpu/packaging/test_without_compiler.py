@@ -17,7 +17,7 @@ RELEASE = load_script("tools/release.py")
 def test_a_wheel_without_parts_in_c_is_for_every_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else pip kept it as that of a platform, also where a compiler was installed afterwards."""
+    """Earlier, pip treated it as a platform's, also after a compiler was installed."""
     monkeypatch.setenv("CC", "/bin/false")
     for project in ("runtime", "plugin_sdk"):
         RELEASE.build(project, tmp_path / "sources", tmp_path / "wheels", "--wheel")

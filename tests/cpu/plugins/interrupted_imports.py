@@ -1,8 +1,7 @@
 """The first imports of plugrt, interrupted at each module that they begin or end.
 
-A child is forked at the place: it imports everything again, and the parent goes on as if nothing
-had happened. The argument is a number: one in so many places is tried. The exit code is 0 where
-nothing is wrong.
+A child is forked at the place: it imports everything again, and the parent continues undisturbed.
+The argument is a number n: one in n places is tested. The exit code is 0 if there is no failure.
 """
 
 from __future__ import annotations
@@ -21,23 +20,23 @@ ADDS = 8
 
 
 def use_all() -> None:
-    """Imports what the public names are from."""
+    """Imports the modules of the public names."""
     for package in (plugrt, plugrt.array_api, plugrt.lax, plugrt.plugins):
         for name in package.__all__:
             getattr(package, name)
 
 
 class Interruptions:
-    """Raises `KeyboardInterrupt` in a forked child; to be set by ``sys.setprofile``.
+    """Raises `KeyboardInterrupt` in a forked child; set it by ``sys.setprofile``.
 
-    At the first place after each change of the modules that are imported, or are being imported.
+    At the first place after each change of the imported modules, or of those being imported.
     """
 
     def __init__(self, step: int) -> None:
         self._step = step
         self._states = set[tuple[object, ...]]()
         self.place = ""
-        """Where it was raised, in a child."""
+        """The place where it was raised, in a child."""
         self.tried = 0
         self.wrong = 0
 
@@ -69,7 +68,7 @@ class Interruptions:
 
 
 def check(adds: bool) -> None:
-    """Imports everything, as if no import had been broken off."""
+    """Imports everything, as without an interruption."""
     use_all()
     from plugrt.native import native_core
 

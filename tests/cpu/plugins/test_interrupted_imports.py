@@ -103,6 +103,6 @@ LOADED = """
 
 
 def test_the_main_thread_loads_no_extension_module() -> None:
-    """An interrupt there was an ImportError, or had the compiled core refused from then on."""
+    """Earlier, an interrupt there was an ImportError, or the compiled core was refused later."""
     ran = run_python(LOADED, JAX_PLATFORMS="cpu")
     assert (ran.stdout, ran.stderr) == ("2.0 [] True\n", "")

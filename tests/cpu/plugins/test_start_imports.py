@@ -1,4 +1,4 @@
-"""A start imports no module that it does not use, and warns without ``logging`` all the same."""
+"""A start imports no module that it does not use, and warns without ``logging``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Saved functions and executables whose headers were changed, under right checksums.
+"""Saved functions and executables with changed headers and valid checksums.
 
-Each is loaded and, where that is taken, run: `DataLoss`, or a result.
+Each is loaded and, if accepted, run: `DataLoss`, or a result.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from support.effort import EFFORT
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 TABLE = np.arange(2000, dtype=np.float32)
 MOST = 2**20
-"""Bytes of arguments that are made."""
+"""The maximum bytes of arguments that the test makes."""
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +77,7 @@ def run(saved: bytes) -> None:
 
 
 def outcomes(files: Any, load: Any) -> Counter[str]:
-    """Returns how many files were taken, how many refused; raises what is neither."""
+    """Returns how many files were accepted and refused; raises any other error."""
     found: Counter[str] = Counter()
     for saved in files:
         try:

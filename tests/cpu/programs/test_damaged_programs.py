@@ -1,4 +1,4 @@
-"""Attributes of any kind where a name is expected: one of plugrt's errors, or what is right."""
+"""Attributes of any kind in place of a name: plugrt's error, or the right result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OPERATIONS = (
     "%{} = builtin.unrealized_conversion_cast to i32 {{{}}}",
     '"foo.bar{}"() {{{}}} : () -> ()',
 )
-"""The last is of a dialect that nobody knows."""
+"""The last has an unknown dialect."""
 
 
 @pytest.mark.parametrize("name", ["sym_name", "sym_name = [1]", "sym_name = 7 : i32"])

@@ -1,4 +1,4 @@
-"""Exports of JAX: written by JAX here, and run without its help, as JAX runs them."""
+"""Exports of JAX: written by JAX here, and run without it, as JAX runs them."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def shape(*sizes: Any, dtype: Any = np.float32) -> Any:
 
 
 def here() -> str:
-    """Returns the platform of the default backend, for which JAX is told to export."""
+    """Returns the platform of the default backend, for which JAX exports."""
     return plugrt.get_backend().platform
 
 
 def exported(function: Any, *args: Any, platforms: Any = None, **options: Any) -> Any:
-    """Returns what JAX exports of a function, or of one that is jitted, for the platform here."""
+    """Returns JAX's export of a function, jitted or not, for the platform here."""
     jitted = function if hasattr(function, "lower") else jax.jit(function)
     kwargs = options.pop("kwargs", {})
     return export.export(jitted, platforms=platforms or [here()], **options)(*args, **kwargs)
@@ -171,7 +171,7 @@ def test_donation_is_recorded() -> None:
     assert x.is_deleted()
     with pytest.raises(plugrt.errors.DeletedBuffer, match="donated to '<lambda>'"):
         x + 1
-    same(program(unused, n, X)[0], X + 1)  # a host array stays the caller's
+    same(program(unused, n, X)[0], X + 1)  # a host array is not donated
 
 
 @behaviour(
@@ -256,7 +256,7 @@ def test_symbolic_shapes_are_those_of_the_arguments(symbolic: Any) -> None:
 
 
 def test_a_symbolic_export_is_refined_as_jax_refines_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With what its pass needs for Shardy's operations, where the program has any."""
+    """With the inputs that its pass needs for Shardy's operations, if the program has any."""
     mlir = import_module("jaxlib._jax").mlir
     refine, told = mlir.refine_polymorphic_shapes, []
 
@@ -307,7 +307,7 @@ def test_sizes_that_do_not_fit_are_named(symbolic: Any, change: dict[str, Any], 
 
 
 class Ordered(jax._src.effects.Effect):
-    """An effect that JAX can write down: equal to any other of its class."""
+    """An effect that JAX can serialise: equal to any other of its class."""
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Ordered
@@ -335,7 +335,7 @@ def test_ordered_effects_are_kept_by_the_module() -> None:
         same(found, np.float32([3, 5, 7]))
         assert float(n) == 5
         assert x.is_deleted() == plugrt.get_backend().capabilities.donation
-    if plugrt.device_count() > 1:  # for which JAX exports hardly any effects
+    if plugrt.device_count() > 1:  # JAX exports few effects for this platform
         of_two = dataclasses.replace(stated, nr_devices=2)
         with pytest.raises(Unimplemented, match=r"2 devices with ordered effects .*Ordered"):
             plugrt.compile(of_two)
@@ -395,7 +395,7 @@ def test_a_sharded_export_runs_on_its_devices(sharded: Any) -> None:
         same(shards[device], (a + 1)[:2] if i < 2 else (a + 1)[2:])
     assert not more.sharding.is_fully_replicated
     assert total.sharding.is_fully_replicated
-    same(program(more, b)[0], (a + 1) @ b)  # it lies as the program takes it
+    same(program(more, b)[0], (a + 1) @ b)  # it is in the program's layout
     same(program(more + 1, b)[1], a + 3)
     assert more.sharding.mesh.axis_names == ("x", "y")
     wrong = np.zeros((5, 8), np.float32)
@@ -555,7 +555,7 @@ def test_shardings_that_an_export_does_not_state() -> None:
         return *mapped(a, b), b * 2
 
     a, b = np.arange(32, dtype=np.float32).reshape(4, 8), np.ones(8, np.float32)
-    # JAX takes the number of devices from the shardings that it is told, here one of a result.
+    # JAX derives the number of devices from the stated shardings, here a result's.
     jitted = jax.jit(f, out_shardings=(None, None, NamedSharding(mesh, P("x"))))
     program = plugrt.compile(exported(jitted, shape(4, 3), shape(4, 8), shape(8)))
     assert program.exported.in_shardings == (None, None, None)
@@ -565,7 +565,7 @@ def test_shardings_that_an_export_does_not_state() -> None:
         same(same_a, a)
         same(twice, b * 2)
         assert twice.sharding.shard_shape((8,)) == (4,)
-    if here() != "numpy":  # which divides what it is told to divide
+    if here() != "numpy":  # which divides what has a stated sharding
         assert same_a.sharding.shard_shape((4, 8)) == (2, 4)
         taken = program._program.launch.in_shardings
         assert [s.shard_shape(t.shape) for s, t in zip(taken, (X, a, b), strict=True)][:2] == [
@@ -627,7 +627,7 @@ def test_a_sharded_export_with_symbolic_shapes_for_several_platforms_runs() -> N
 def test_a_sharded_export_of_an_older_jax_runs() -> None:
     needs_devices(4)
     blob = SHARDED.read_bytes()
-    stated = dataclasses.replace(deserialize(blob), platforms=(here(),))  # it says cpu
+    stated = dataclasses.replace(deserialize(blob), platforms=(here(),))  # its platform is cpu
     program = plugrt.compile(stated)
     x = np.arange(32, dtype=np.float32).reshape(4, 8)
     same(program(x, x.reshape(8, 4)), x @ x.reshape(8, 4))
@@ -675,7 +675,7 @@ def test_wrong_arguments_are_named(doubled: Any, args: Any, says: str) -> None:
 
 
 def test_an_export_that_contradicts_its_module_is_refused() -> None:
-    """Its description and its module are of two functions."""
+    """Its description and its module belong to two functions."""
     one = plugrt.load_program(exported(lambda x: x + 1, shape(3)))
     two = plugrt.load_program(exported(lambda x: (x, x), shape(4)))
     assert isinstance(one, ExportedProgram)

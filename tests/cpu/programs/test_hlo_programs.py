@@ -1,4 +1,4 @@
-"""Programs in HLO: what `xla_computation` gives, its text and bytes, and XLA's dumps, are run."""
+"""Programs in HLO: `xla_computation`'s results, their text and bytes, and XLA's dumps, are run."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _takes_hlo() -> None:
 )
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_hlo_runs_as_the_function_does(name: str, form: str, tupled: bool | None) -> None:
-    """No HLO went in anywhere: the error was that it is no StableHLO."""
+    """Earlier, HLO was refused everywhere: the error was that it is no StableHLO."""
     function, arguments = FUNCTIONS[name]
     computation = plugrt.xla_computation(function, tuple_args=tupled)(*arguments)
     program = plugrt.load_program(FORMS[form](computation))
@@ -155,13 +155,13 @@ def altered(code: bytes, count: int, seed: int) -> Iterator[bytes]:
 
 DUMPED = {"module": bytes, "dump": lambda code: message(1, code) + message(3, b"\x08\x01")}
 NAMED = 50
-"""A module that is cut here has its name, so that it is known for one."""
+"""A module that is truncated here still has its name, so that it is recognised."""
 
 
 @pytest.mark.parametrize("form", DUMPED)
 @pytest.mark.parametrize("name", ["results", "loop"])
 def test_a_module_that_is_cut_is_refused_with_its_damage(name: str, form: str) -> None:
-    """At each byte: it was "neither StableHLO text nor MLIR bytecode, no HLO and no export"."""
+    """Earlier, the error was "neither StableHLO text nor MLIR bytecode, no HLO and no export"."""
     code = DUMPED[form](serialized(name))
     whole = find_module(code)
     for end in range(len(code)):
@@ -171,7 +171,7 @@ def test_a_module_that_is_cut_is_refused_with_its_damage(name: str, form: str) -
             damaged = "a serialised HLO module that is damaged: " in str(error)
             if end >= NAMED and not damaged:
                 pytest.fail(f"cut at {end}: {error}")
-        else:  # all that is lost are fields that a module can do without
+        else:  # only optional fields of a module are lost
             assert whole is not None
             assert program.code == whole[: len(program.code)], end
             assert len(program.code) > 0.95 * len(whole)
@@ -179,7 +179,7 @@ def test_a_module_that_is_cut_is_refused_with_its_damage(name: str, form: str) -
 
 @pytest.mark.parametrize("name", ["results", "loop", "calls"])
 def test_altered_bytes_are_refused_or_read(name: str) -> None:
-    """By a program's reader, and by whatever reads an optimised program that a library gives."""
+    """By a program's reader, and by the readers of a library's optimised program."""
     code, refused = serialized(name), 0
     for content in altered(code, 400, seed=7):
         for read in (
@@ -208,7 +208,7 @@ WIRE_TYPES = {0: b"\x05", 1: b"12345678", 5: b"1234"}
     [*((number, form) for number in (1, 3, 4) for form in (0, 1, 5)), (6, 1), (6, 5)],
 )
 def test_a_field_of_a_wrong_wire_type_is_named(number: int, wire_type: int) -> None:
-    """It was passed over, or read as a packed number."""
+    """Earlier, it was skipped, or read as a packed number."""
     code = serialized("results") + varint(number << 3 | wire_type) + WIRE_TYPES[wire_type]
     says = f"damaged: field {number} of a protocol buffer has the wire type {wire_type}"
     with pytest.raises(ProgramError, match=says):
@@ -228,12 +228,12 @@ print(refused)
 
 
 def test_altered_programs_do_not_end_the_process(tmp_path: Path) -> None:
-    """XLA ended it where a tuple's operands, or the signature, did not fit the program."""
+    """Earlier, XLA ended it if a tuple's operands, or the signature, did not fit the program."""
     code = serialized("results")
     module = find_module(code)
     assert module is not None
     changes = [
-        (b"\xa2\x02\x0f", b"\xe2\x02\x0f"),  # the operands of the tuple are of another field
+        (b"\xa2\x02\x0f", b"\xe2\x02\x0f"),  # the operands of the tuple are in another field
         (b"\x22\x10\x10\x0b", b"\x20\x10\x10\x0b"),  # the results of the signature
     ]
     damaged = [content for old, new in changes for content in replaced(code, old, new)]

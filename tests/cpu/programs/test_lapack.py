@@ -1,4 +1,4 @@
-"""Programs that call LAPACK by jaxlib's handlers, as those that JAX lowers for CPUs do."""
+"""Programs that call LAPACK by jaxlib's handlers, like those that JAX lowers for CPUs."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_library_without_lapack_says_who_has_it(program: bytes) -> None:
 
 
 def test_jax_is_not_needed_for_it(program: bytes, tmp_path: Path) -> None:
-    """In a process where JAX has not made LAPACK ready; also for an executable that was saved."""
+    """In a process where JAX has not registered LAPACK; also for a saved executable."""
     (tmp_path / "program.mlir").write_bytes(program)
     np.save(tmp_path / "x.npy", X)
     for _ in range(2):
@@ -114,7 +114,7 @@ def test_left_eigenvectors_and_the_other_driver_of_svd_on_numpy(dtype: str) -> N
     linalg = jax.lax.linalg
     x = np.random.default_rng(3).standard_normal((2, 4, 4, 2)).view(np.complex128)[..., 0]
     x = (x if dtype == "complex64" else x.real).astype(dtype)
-    x[1] = np.eye(4)  # eigenvalues that are equal
+    x[1] = np.eye(4)  # equal eigenvalues
 
     def f(x: Any) -> Any:
         by_qr = linalg.svd(x, full_matrices=False, algorithm=linalg.SvdAlgorithm.QR)

@@ -1,4 +1,4 @@
-"""Programs from elsewhere: every form that a program comes in, and every way that it is wrong."""
+"""Given programs in every form, and every way in which they are invalid."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_a_device_or_a_backend_not_both() -> None:
 
 
 def test_only_a_file_is_a_program(tmp_path: Path) -> None:
-    """A FIFO that nobody writes would be waited for, whether somebody means to write or not."""
+    """A FIFO would be waited for, whether or not somebody means to write."""
     (tmp_path / "large").touch()
     os.truncate(tmp_path / "large", 2**31 + 1)
     os.mkfifo(tmp_path / "fifo")

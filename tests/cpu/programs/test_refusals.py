@@ -1,4 +1,4 @@
-"""Programs that would end the process inside a compiler are refused by a look at them."""
+"""Programs that would end the process inside a compiler are refused by a check."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def chain(depth: int) -> str:
 
 
 def test_calls_that_nest_too_deep_are_refused() -> None:
-    """They ended the process in jaxlib, at 187 functions."""
+    """Earlier, they ended the process in jaxlib, at 187 functions."""
     x = np.float32([1, 2])
     np.testing.assert_array_equal(np.asarray(plugrt.compile(chain(DEEPEST_CALLS))(x)), x)
     for depth in (DEEPEST_CALLS + 1, 5000):

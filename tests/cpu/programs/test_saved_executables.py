@@ -85,7 +85,7 @@ def test_a_saved_executable_is_loaded(compiled: Any, tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="env_overrides are for the compiler"):
         plugrt.compile(path, env_overrides={"xla_dump_to": ""})
     with pytest.raises((ArgumentMismatch, InvalidArgument), match="1 arguments"):
-        again(X, X)  # what the program takes is stated by the executable, or by its backend
+        again(X, X)  # the executable or its backend states the program's arguments
 
 
 def test_what_cannot_be_loaded_is_said(compiled: Any, tmp_path: Path) -> None:
@@ -331,7 +331,7 @@ def test_a_function_with_layouts_is_saved_and_loaded() -> None:
 
 def test_another_format_and_what_cannot_be_saved(compiled: Any) -> None:
     saved, in_tree, out_tree = serialize_executable.serialize(compiled)
-    # Until 4 the parts of pmap lacked the mapped axis, and its shardings were of a class of theirs.
+    # Up to 4 the parts of pmap lacked the mapped axis, and its shardings had a class of their own.
     for number in (b"2", b"4", b"44", b""):
         older = saved.replace(b"function 5\n", b"function %s\n" % number, 1)
         said = rf"another version of plugrt, in format '{number.decode()}', .* reads '5'; compile"
@@ -340,7 +340,7 @@ def test_another_format_and_what_cannot_be_saved(compiled: Any) -> None:
 
 
 def test_the_format_has_a_number_for_each_set_of_fields() -> None:
-    """A change of these fields needs another number, so that older files are refused by name."""
+    """A change of these fields needs another number, so that the error of older files names it."""
     fields = [
         f"{record.__name__}.{name}: {annotation}"
         for record in (SavedHeader, SavedLaunch, SavedType, SavedLayout)

@@ -43,7 +43,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "weibull_min": ((2.0, X), {"shape": (5, 7)}),
 }
 NEAR = {"ball", "double_sided_maxwell", "maxwell"}
-"""Sums of squares, which XLA's CPU compiler contracts as the code around them lets it."""
+"""Sums of squares, which XLA's CPU compiler contracts depending on the code around them."""
 
 
 @pytest.mark.parametrize("name", CALLS)

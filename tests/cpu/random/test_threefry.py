@@ -1,4 +1,4 @@
-"""The generator itself: fixed numbers that may never change."""
+"""The generator itself: fixed numbers that must never change."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Which comparisons of the conformance kit's checks a plugin never reached, though it passed.
+"""Lists comparisons of the conformance kit's checks that a plugin never reached, though it passed.
 
 ``python -m cpu.sdk.compared_lines KIND NAME OPTIONS SKIPPED`` runs the checks on a `Target` in this
-process and prints a JSON object: of each function in ``plugrt_sdk/conformance/checks`` through
-which a check passed, the lines with a comparison that were not run by any that passed.
+process and prints a JSON object: for each function in ``plugrt_sdk/conformance/checks`` that a
+passing check called, the lines with a comparison that no passing check ran.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from plugrt_sdk.conformance.verdict import Verdict
 
 FOLDER = str(Path(package.__file__).parent)
 ONE_BODY_FOR_MANY = ("operations.", "composites.", "random.", "installed.")
-"""Chapters whose hundreds of checks share a body, and those of which the kit's own tests are."""
+"""Chapters whose hundreds of checks share a body, and the chapter of the kit's own tests."""
 Lines = dict[str, set[int]]
 
 
 class Trace:
-    """Notes the lines of the checks' modules that are run, in any thread."""
+    """Records the lines of the checks' modules that run, in any thread."""
 
     def __init__(self) -> None:
         self.lines: Lines = {}
 
     def begin(self) -> None:
-        """Begins with none."""
+        """Clears the records and starts."""
         self.lines = {}
         threading.settrace(self._enter)
         sys.settrace(self._enter)
@@ -72,7 +72,7 @@ def passed_lines(target: Target, skipped: Collection[str]) -> Lines:
 
 
 def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yields the statements of a function, but for those that handle what went wrong."""
+    """Yields the statements of a function, except error handlers."""
     for statement in body:
         yield statement
         for field in ("body", "orelse", "finalbody"):
@@ -80,7 +80,7 @@ def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def is_comparison(statement: ast.stmt) -> bool:
-    """Whether a statement is a call that raises `Mismatch` by what it finds."""
+    """Whether a statement is a call that raises `Mismatch` depending on its arguments."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         return False
@@ -89,7 +89,7 @@ def is_comparison(statement: ast.stmt) -> bool:
 
 
 def unreached(lines: Lines) -> dict[str, list[str]]:
-    """Returns function to its comparisons that were not run, of functions that were."""
+    """Returns the comparisons that were not run, for each function that was run."""
     found: dict[str, list[str]] = {}
     for file, run in lines.items():
         text = Path(file).read_text("utf-8")
@@ -105,7 +105,7 @@ def unreached(lines: Lines) -> dict[str, list[str]]:
 
 
 def main(kind: str, name: str, options: str, skipped: str) -> None:
-    """Prints what `unreached` finds; plugins may leave threads that would keep the process."""
+    """Prints the result of `unreached`; plugins may leave threads that would keep the process."""
     found = unreached(passed_lines(Target(kind, name, json.loads(options)), json.loads(skipped)))
     print(json.dumps(found))
     sys.stdout.flush()

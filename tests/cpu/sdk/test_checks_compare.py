@@ -1,9 +1,8 @@
-"""On each real backend the checks that pass have made their comparisons.
+"""On each real backend the passing checks have run their comparisons.
 
-A check may pass because the branch in which it compares is never taken, as ``several`` in
-``checks/puts.py`` did on every client whose puts give no lists. So all lines with a comparison must
-have run, but for those that are for backends of another kind. `nox -s sdk` tries one backend,
-``nox -s long`` all.
+A check may pass because the branch with its comparison is never reached, like ``several`` in
+``checks/puts.py`` on every client whose puts return no lists. So all lines with a comparison must
+run, except those for other kinds of backends. `nox -s sdk` tests one backend, ``nox -s long`` all.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ TARGETS = {
     EXPORTED: ("object", "support.conformance_mutants:through_capsule", {"num_devices": 4}),
 }
 FOR_OTHERS = {
-    # that declare more, or less, than these
+    # backends that declare more, or less, than these
     "accepts.dtypes": {NUMPY},
     "accepts.strided_put": {NUMPY, XLA_CPU, EXPORTED},
     "accepts.zero_copy_put": {NUMPY, CPU, XLA_CPU, EXPORTED},
@@ -45,7 +44,7 @@ FOR_OTHERS = {
     "host.plugin_has_its_name": {EXPORTED},
     "ownership.donation": {NUMPY, CPU, XLA_CPU, EXPORTED},
     "table_buffers._put_as": {XLA_CPU, EXPORTED},
-    # that fail later, or earlier
+    # backends that fail later, or earlier
     "failures.donation_failed": {NUMPY, CPU, XLA_CPU, EXPORTED},
     "failures.others": {NUMPY, CPU, XLA_CPU, EXPORTED},
     "ownership.donation_twice": {NUMPY, CPU, XLA_CPU, EXPORTED},

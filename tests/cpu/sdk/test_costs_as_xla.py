@@ -1,4 +1,4 @@
-"""The costs that the NumPy backend states are those of XLA's analysis, for every operation."""
+"""The NumPy backend's costs equal those of XLA's analysis, for every operation."""
 
 from __future__ import annotations
 
@@ -30,8 +30,11 @@ print(json.dumps(found))
 """
 WORK = ("flops", "transcendentals")
 REWRITTEN = {"select", "clamp", "convert", "moves", "reduce", "control_flow", "cholesky"}
-"""Programs that XLA's importer changes: scalars and constants become broadcasts, which move bytes,
-and what does nothing is dropped."""
+"""Programs that XLA's importer changes.
+
+Scalars and constants become broadcasts, which move bytes, and operations without an effect are
+dropped.
+"""
 
 
 @pytest.fixture(scope="module")

@@ -135,7 +135,7 @@ def test_a_launch_that_fails_says_why_and_what_it_took(client: Client, devices: 
 
 
 def test_an_argument_that_went_without_the_host_s_knowledge_is_named(tmp_path: Path) -> None:
-    """As where another thread deletes it meanwhile: that is said, and not the library's refusal."""
+    """Like a deletion by another thread: the message reports that, not the library's refusal."""
     client = _capsule(tmp_path)
     program, x, y = _compile(client, DONATING), _put(client), _put(client)
     x._spec.handle.library.call("Buffer_Delete", buffer=x._pointer)
@@ -227,7 +227,7 @@ def test_a_view_of_the_host_s_memory(tmp_path: Path) -> None:
     assert pointer == source.ctypes.data
     assert not released
     client.library.call("Buffer_Destroy", buffer=args.buffer)
-    for _ in range(3):  # jaxlib lets go of Python's objects at a later call
+    for _ in range(3):  # jaxlib releases Python's objects at a later call
         _put(client)
         gc.collect()
     assert released == [source.ctypes.data]

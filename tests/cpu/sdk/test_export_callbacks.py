@@ -20,7 +20,7 @@ from plugrt_sdk import BackendClient
 from plugrt_sdk.export import export_capsule
 
 OWN = "xla_ffi_python_cpu_callback"
-"""A target that jaxlib's own registry has."""
+"""A target in jaxlib's own registry."""
 BACKENDS: dict[str, Callable[..., Client]] = {
     "cpu": lambda **options: start(options),
     "numpy": lambda **options: BackendClient(NumpyBackend(**options)),
@@ -38,7 +38,7 @@ def exported(make: Callable[..., Client]) -> Client:
 
 
 def run(client: Client, number: int, factor: int) -> list[float]:
-    """Runs a program whose callback is a function like any other, not one of plugrt's classes."""
+    """Runs a program whose callback is an ordinary function, not one of plugrt's classes."""
     program = Program(
         TEXT.replace("NUMBER", str(number)).encode(),
         callbacks={number: lambda arrays: [factor * arrays[0]]},
@@ -76,7 +76,7 @@ def test_a_name_that_the_client_has_itself_is_refused_by_name() -> None:
 
 
 def test_a_refused_handler_leaves_the_plugin_usable(caplog: pytest.LogCaptureFixture) -> None:
-    """Registered before there is a client, who then refuses it: each client starts and computes."""
+    """Registered before there is a client, which then refuses it: each client still computes."""
     capsule = export_capsule(BACKENDS["cpu"])
     library = library_in(capsule, "cpu")
     register_handler(library, OWN, nothing, "cpu")

@@ -1,6 +1,6 @@
-"""The NumPy backend gives what XLA gives, for programs of every operation (`stablehlo_cases`).
+"""The NumPy backend computes XLA's results, for programs of every operation (`stablehlo_cases`).
 
-``nox -s long`` tries every case, `nox -s sdk` some.
+``nox -s long`` runs every case, `nox -s sdk` some.
 """
 
 from __future__ import annotations

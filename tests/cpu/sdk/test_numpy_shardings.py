@@ -1,4 +1,4 @@
-"""Over a mesh the NumPy backend divides as XLA does what no sharding is stated for."""
+"""Over a mesh the NumPy backend divides arrays without a stated sharding as XLA does."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""One suite for every client: plugins directly, and as hosts have them when they are exported.
+"""One suite for every client: plugins directly, and as exported libraries under hosts.
 
-`plugrt_sdk.testing` is what authors run on their own. Here the NumPy backend and the cpu plugin
-pass it as they are, through a table in a capsule, and from a shared library, both by plugrt's own
-host of the C API; they are held to what the plugin itself declares.
+Authors run `plugrt_sdk.testing` on their own plugins. Here the NumPy backend and the cpu plugin
+pass it directly, through a table in a capsule, and from a shared library, both by plugrt's own host
+of the C API; the plugin itself declares the expected capabilities.
 """
 
 from __future__ import annotations

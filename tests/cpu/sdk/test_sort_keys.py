@@ -1,4 +1,4 @@
-"""The comparators that plugrt writes are read as keys, which NumPy sorts by in one call."""
+"""plugrt's comparators are recognised as keys, by which NumPy sorts in one call."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SORTS: dict[str, tuple[Callable[..., Any], int]] = {
 def test_keys_are_recognised(name: str, dtype: str) -> None:
     function, keys = SORTS[name]
     if dtype == "complex64":
-        if name == "top_k":  # takes none
+        if name == "top_k":  # has no arguments
             return
         keys *= 2
     array = np.zeros((5, 4), np.dtype(dtype))

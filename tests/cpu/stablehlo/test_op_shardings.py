@@ -1,4 +1,4 @@
-"""Shardings of programs, beside the `xla.OpSharding` that JAX makes of the same ones."""
+"""Shardings of programs, beside JAX's `xla.OpSharding` of the same shardings."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_shardings_of_a_program_are_those_that_jax_stated(shape: tuple[int, ...]
 
 
 def written(axes: Sequence[str]) -> str:
-    """Returns axes a and b, the halves of x, and c, as Shardy has them to be written."""
+    """Returns axes a and b, the halves of x, and c, in Shardy's notation."""
     halves = {"a": '"x":(1)2', "b": '"x":(2)2', "c": '"y"'}
     return ", ".join(halves[n] for n in axes).replace('"x":(1)2, "x":(2)2', '"x"')
 

@@ -12,7 +12,7 @@ from plugrt_sdk.testing.program_text import named_dtype, typed
 
 
 def program(shape: tuple[int, ...], dimension: int, dtype: str, reverse: str) -> str:
-    """Returns a scan that gives the sums, and twice each element, and the last sum."""
+    """Returns a scan with the sums, twice each element, and the last sum as results."""
     whole, rest = typed(shape, dtype), typed([*shape[:dimension], *shape[dimension + 1 :]], dtype)
     return f"""func.func public @main(%x: {whole}, %i: {rest}) -> ({whole}, {whole}, {rest}) {{
   %0:3 = "chlo.scan"(%x, %i) <{{dimension = {dimension} : i64{reverse},
@@ -34,7 +34,7 @@ def program(shape: tuple[int, ...], dimension: int, dtype: str, reverse: str) ->
 def test_a_scan_goes_in_its_direction(
     reverse: str, shape: tuple[int, ...], dimension: int, dtype: str
 ) -> None:
-    """On the NumPy backend is_reverse was ignored, and others refused every scan."""
+    """Earlier, the NumPy backend ignored is_reverse, and others refused every scan."""
     x: Any = np.arange(np.prod(shape)).reshape(shape).astype(named_dtype(dtype))
     first = np.ones(shape[:dimension] + shape[dimension + 1 :], x.dtype)
     sums, twice, last = plugrt.compile(program(shape, dimension, dtype, reverse))(x, first)
@@ -48,7 +48,7 @@ def test_a_scan_goes_in_its_direction(
 
 
 def test_scans_within_a_scan() -> None:
-    """The inner one gets its start from the outer one, against its direction."""
+    """The inner one starts with the outer one's carry, in the opposite direction."""
     text = """func.func public @main(%x: tensor<3x4xi32>, %i: tensor<i32>) -> tensor<3x4xi32> {
   %0:2 = "chlo.scan"(%x, %i) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 1, 1>,
     resultSegmentSizes = array<i32: 1, 1>}> ({

@@ -1,4 +1,4 @@
-"""Faults of XLA in jaxlib: a test that fails here says that a workaround may go.
+"""Faults of XLA in jaxlib: a test that fails here shows that a workaround is not needed.
 
 `docs/data/upstream_faults.toml` has the workaround of each.
 """

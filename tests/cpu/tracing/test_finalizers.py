@@ -1,4 +1,4 @@
-"""Finalisers that Python runs while a function is traced are no part of the trace."""
+"""Finalisers that Python runs while a function is traced do not become part of the trace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ X = np.ones(8, np.float32)
 
 
 class Cycle:
-    """An object that only the garbage collector finds, and that calls a function then."""
+    """An object that only the garbage collector finds, and that then calls a function."""
 
     def __init__(self, call: Any) -> None:
         self.call = call

@@ -1,4 +1,4 @@
-"""Traced arrays that are used where they do not belong, and functions that fail half-way."""
+"""Traced arrays used outside of their trace, and functions that fail half-way."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Holder:
 
 
 def leak() -> Any:
-    """Returns a traced array of a call that is over."""
+    """Returns a traced array of a call that has ended."""
     holder = Holder()
 
     @jit
@@ -133,7 +133,7 @@ class Unlucky(Exception):
 
 
 def clean() -> None:
-    """Asserts that nothing of a trace is left in this thread and that the next call works."""
+    """Asserts that no trace is left in this thread and that the next call works."""
     out = jit(lambda x: add(mul(x, 2), 1))(X)
     np.testing.assert_array_equal(out, 2 * X + 1)
     assert isinstance(device_get(add(X, 1)), np.ndarray)

@@ -1,6 +1,6 @@
 """Every public function with weak operands: dtype and weakness as in JAX, eager as in a trace.
 
-One trace on each side holds thousands of calls (`weak_calls.py`), so that they cost seconds.
+One trace on each side contains thousands of calls (`weak_calls.py`), so that they cost seconds.
 
 Same as JAX: weak types: a Python number does not widen an array.
 """
@@ -62,7 +62,7 @@ DEVIATIONS = {
     "m.cum": "widened as sum is, as in NumPy",
     "xp.searchsorted": "positions have the default integer dtype, as argmax's",
 }
-"""All calls, by the beginnings of their names, that may differ where both sides take them."""
+"""Calls, by the beginnings of their names, that may differ if both sides accept them."""
 
 
 def kinds(wide: bool) -> list[str]:
@@ -119,7 +119,7 @@ def traced(
     leaves: Callable[..., list[Any]],
     refusals: tuple[type[Exception], ...],
 ) -> list[list[Kind] | None]:
-    """Returns what each call gives within one trace; None where it is refused."""
+    """Returns the result of each call within one trace; None if it is refused."""
     arrays = [*ARRAYS, *(WIDE if wide else ())]
     found: list[list[Kind] | None] = []
 
@@ -156,7 +156,7 @@ JAX_REFUSALS = (
 @pytest.mark.parametrize("wide", [False, True], ids=["x64 off", "x64 on"])
 def test_traced_calls_give_what_they_give_in_jax(wide: bool) -> None:
     calls = some_calls(wide, seed=7, pairs=8 * EFFORT)
-    if EFFORT == 1:  # of those of one operand half with x64, the others without
+    if EFFORT == 1:  # half of the calls of one operand with x64, the others without
         calls = [c for i, c in enumerate(calls) if len(c[2]) == 2 or i % 2 == wide]
     with jax.enable_x64(wide), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -206,7 +206,7 @@ def test_eager_and_jitted_calls_give_the_same(seed: int) -> None:
 def outcome(
     call: Callable[..., Any], args: Sequence[Any], wide: bool | None
 ) -> tuple[Any, list[Any]]:
-    """Returns the kinds and the values of what a call gives, or that it is refused."""
+    """Returns the kinds and the values of a call's results, or that it is refused."""
     try:
         made = tree.leaves(call(*args))
     except (PlugrtError, TypeError, ValueError):
@@ -271,6 +271,7 @@ def test_collectives_give_what_they_give_in_jax(passed: bool, wide: bool) -> Non
     for (name, x), f, e in zip(names, found, expected, strict=True):
         # JAX divides NumPy's scalars by a Python integer, as NumPy does.
         numpys = not passed and name.startswith("pmean") and isinstance(x, np.generic)
-        # JAX's psum_scatter takes no booleans (XLA refuses its program); ours counts, as psum does.
+        # JAX's psum_scatter refuses booleans (XLA refuses its program); plugrt's counts, as psum
+        # does.
         counts = name == "psum_scatter" and isinstance(x, bool | np.bool_) and f[0] == "int32"
         assert f == e or numpys or counts, (name, x)

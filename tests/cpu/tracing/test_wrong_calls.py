@@ -1,4 +1,4 @@
-"""A call that does not fit an operation's parameters: the error says which, eager and traced."""
+"""For a call that does not fit an operation's parameters, the error names them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Calls of every public function whose results may be weak: for plugrt and JAX alike.
+"""Calls of every public function whose results may be weak, for both plugrt and JAX.
 
-Each takes the namespaces, a `Namespaces`, and one operand or two of any kind.
+The arguments of each are the namespaces, a `Namespaces`, and one or two operands of any kind.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 Call = Callable[..., Any]
-"""Takes `Namespaces` and operands; returns a pytree of arrays."""
+"""A function of `Namespaces` and operands that returns a pytree of arrays."""
 
 
 class Namespaces:
-    """The modules of one side, plugrt or JAX, and what calls need besides their operands."""
+    """The modules of one side, plugrt or JAX, and further arguments of calls."""
 
     def __init__(self, xp: Any, lax: Any, random: Any, jit: Any) -> None:
         self.xp, self.lax, self.rnd, self.jit = xp, lax, random, jit

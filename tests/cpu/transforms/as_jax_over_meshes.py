@@ -118,7 +118,7 @@ CASES: list[Callable[[Any], Any]] = [
 
 
 def specs(result: Any) -> list[tuple[Any, ...]]:
-    """Returns how each array is divided, and over how many devices, in the words of both."""
+    """Returns the division of each array, and the number of devices, in the words of both."""
     found = []
     for x in jax.tree.leaves(result):
         spec = [*getattr(x.sharding, "spec", ())]
@@ -129,10 +129,10 @@ def specs(result: Any) -> list[tuple[Any, ...]]:
 
 
 def main() -> None:
-    """Compares values, and how results are divided where the backend chooses as XLA does."""
+    """Compares values, and the division of results if the backend divides as XLA does."""
     ours = [plugrt.from_jax(make(AbstractMesh(SIZES, NAMES, TYPES)))(A, A.T) for make in CASES]
     print("backends", xla_bridge.backends_are_initialized())
-    jax.config.update("jax_platforms", "cpu")  # whatever platform plugrt is told to use
+    jax.config.update("jax_platforms", "cpu")  # for any platform that plugrt is set to use
     jax.config.update("jax_num_cpu_devices", 8)
     mesh = Mesh(np.reshape(jax.devices(), SIZES), NAMES, axis_types=TYPES)
     chooses = plugrt.get_backend().platform != "numpy"

@@ -1,6 +1,6 @@
-"""Random shardings of all classes, asked the same here and of JAX: which parts, and which alike.
+"""Random shardings of all classes, compared with JAX: parts, and equality.
 
-`PositionalSharding`, which JAX dropped, is asked beside the `NamedSharding` that divides alike.
+`PositionalSharding`, which JAX removed, is compared with the `NamedSharding` that divides alike.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import plugrt
 from plugrt.sharding import GSPMDSharding, PositionalSharding
 
 Pair = tuple[Any, Any]
-"""A sharding here, and JAX's."""
+"""A sharding of plugrt, and JAX's."""
 
 
 def ask(question: Callable[..., Any], *values: Any) -> Any:
-    """Returns the answer in words that both have; ``refused`` for an error of whatever class."""
+    """Returns the answer in words that both have; ``refused`` for an error of any class."""
     try:
         answer = question(*values)
     except (plugrt.errors.ShapeError, ValueError, IndexError):
@@ -71,7 +71,7 @@ def in_a_class(choice: random.Random, ndim: int) -> Pair:
 
 
 def compare_shardings(seed: int = 0, count: int = 500) -> str:
-    """Returns ``same``, or the first question of which the answers differ."""
+    """Returns ``same``, or the first question with different answers."""
     choice, answers = random.Random(seed), Counter[str]()
     for _ in range(count):
         ndim = choice.randint(0, 3)
@@ -83,7 +83,7 @@ def compare_shardings(seed: int = 0, count: int = 500) -> str:
                 return f"{name} of {a!r}, {shape}: {found}; JAX has {expected}"
         found = ask(a.is_equivalent_to, b, ndim)
         expected = ask(of_jax.is_equivalent_to, other, ndim)
-        # JAX's IndexError comes first: it asks of the parts before the devices and equality.
+        # JAX's IndexError comes first: it checks the parts before the devices and equality.
         if found != expected and not (expected == "refused" and found == (a == b)):
             return f"is_equivalent_to of {a!r}, {b!r}, {ndim}: {found}; JAX has {expected}"
         answers[f"{expected}, of {'one class' if type(a) is type(b) else 'two'}"] += 1

@@ -1,6 +1,6 @@
-"""A program for a child: Python functions that fail in one of four parts, and what comes of each.
+"""A program for a child: Python functions that fail in one of four parts, with the results of each.
 
-It prints one line for each case, and is ended by an alarm if one of them hangs.
+It prints one line for each case, and an alarm ends it if one of them hangs.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def by_operation() -> Any:
 
 
 def loop() -> Any:
-    """Goes on for as long as the function returns zeros."""
+    """Loops as long as the function returns zeros."""
 
     def part(v: Any) -> Any:
         def body(total: Any) -> Any:
@@ -74,7 +74,7 @@ def loop() -> Any:
 
 
 def interrupt() -> Any:
-    """Ctrl-C while the parts compute; what it leaves is awaited by `effects_barrier`."""
+    """Raises Ctrl-C while the parts compute; `effects_barrier` waits for the rest."""
     called, release = threading.Event(), threading.Event()
     left: list[int] = []
 

@@ -1,8 +1,8 @@
 """A child of test_ordered_effects_as_jax.py: ordered `io_callback` over devices, here or in JAX.
 
 ``python -m cpu.transforms.ordered_effects HOST``, HOST is ``jax`` or ``plugrt``. Prints a line of
-JSON for each way to call, sequence of meshes and number of calls: the calls of `note`, in order.
-Where each device calls there is a list for each, since they call at the same time.
+JSON for each way to call, sequence of meshes and number of calls: the calls of `note`, in order. If
+each device calls there is a list for each, since they call at the same time.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _seen: list[list[int]] = []
 
 
 def note(*values: Any) -> None:
-    """Keeps what it is called with, after others had time to come first."""
+    """Records its argument, after a pause in which other calls could overtake."""
     time.sleep(0.001)
     with _lock:
         _seen.append([int(value) for value in values])
@@ -73,7 +73,7 @@ def call(*values: Any) -> Any:
 
 
 def tell(*values: Any) -> None:
-    """As `call`, without a result."""
+    """Like `call`, without a result."""
     io_callback(note, None, *values, ordered=True)
 
 
@@ -144,7 +144,7 @@ def place(ids: Sequence[int]) -> Any:
 
 @cache
 def program(way: str, ids: tuple[int, ...]) -> Callable[[Any], Any]:
-    """Returns what calls a way's program over some devices, with the number of the call."""
+    """Returns a function that calls a way's program over some devices, with the call's number."""
     x, mesh = place(ids)
     if way in PARTS:
         mapped = host.shard_map(
@@ -164,7 +164,7 @@ def program(way: str, ids: tuple[int, ...]) -> Callable[[Any], Any]:
 
 
 def run(way: str, meshes: str, count: int) -> Any:
-    """Returns what was called, of all devices or of each; and the sums of the results."""
+    """Returns the calls, of all devices or of each, and the sums of the results."""
     _seen.clear()
     results = []
     for n, ids in zip(range(count), itertools.cycle(MESHES[meshes]), strict=False):

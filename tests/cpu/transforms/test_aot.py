@@ -1,4 +1,4 @@
-"""Compiling for devices that are not there, with a plugin that keeps what it was given."""
+"""Compiling for absent devices, with a plugin that records its arguments."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_a_failure_on_one_device_is_raised(name: str) -> None:
         assert "in fail" in str(e.value)  # the traceback of the user's function
         assert isinstance(e.value.__cause__, KeyError)
     plugrt.effects_barrier()
-    assert later == []  # nothing is called with what the failed call did not give
+    assert later == []  # no function is called with results of the failed call
     failing = False
     found = np.asarray(f(X))
     np.testing.assert_array_equal(found.reshape(-1)[:2], [120, 160])

@@ -40,7 +40,7 @@ THREE = plugrt.ShapeDtypeStruct((3,), "float32")
 
 @pytest.fixture(autouse=True)
 def callbacks() -> Any:
-    """Skips where programs cannot call Python; leaves nothing under way."""
+    """Skips if programs cannot call Python; leaves nothing in flight."""
     client = plugrt.get_backend()
     if not client.capabilities.host_callbacks:
         pytest.skip(f"{client.platform} does not declare host_callbacks")
@@ -105,7 +105,7 @@ def test_every_dtype_and_shape_goes_through(dtype: str, shape: tuple[int, ...]) 
 
     promised = plugrt.ShapeDtypeStruct(shape, kind)
     found = jitted(lambda x: plugrt.pure_callback(pass_on, promised, x))(data)
-    assert seen == [(kind, shape)] * min(data.size, 1)  # XLA calls nobody for an empty result
+    assert seen == [(kind, shape)] * min(data.size, 1)  # XLA calls no function for an empty result
     assert np.asarray(found).tobytes() == data.tobytes()
 
 
@@ -169,7 +169,7 @@ def test_an_exception_tells_the_line_in_the_function_and_the_line_of_the_call() 
     jax="an error like others",
 )
 def test_exits_reach_the_caller() -> None:
-    """They were `Internal`: `except RuntimeError` took Ctrl-C for a fault of the program."""
+    """Earlier, they were `Internal`: `except RuntimeError` caught Ctrl-C as a program's fault."""
     x, ones = np.ones(3, np.float32), np.ones(100_000, np.float32)
 
     class Leave(BaseException):
@@ -192,7 +192,8 @@ def test_exits_reach_the_caller() -> None:
             with pytest.raises(type(raised)) as caught:
                 call()
             assert caught.value is raised
-            with contextlib.suppress(type(raised)):  # where the result was waited for, not this
+            # the line of the wait for the result, not this one
+            with contextlib.suppress(type(raised)):
                 plugrt.effects_barrier()
     np.testing.assert_array_equal(jitted(lambda x: x + 1)(x), [2, 2, 2])
 
@@ -342,7 +343,7 @@ def test_a_callback_may_run_compiled_code() -> None:
 
 
 def test_callbacks_on_all_threads_may_wait_for_compiled_code() -> None:
-    """More callbacks at once than XLA has threads, each of which waits for work on those."""
+    """More callbacks at once than XLA has threads, each waiting for work on those threads."""
     if type(plugrt.get_backend()).__module__.startswith("plugrt.capi"):
         pytest.skip(
             "the library runs callbacks on its few threads, where waiting for work can hang"
@@ -434,7 +435,7 @@ def test_frames_of_a_callback() -> None:
         raise ValueError("within")
 
     def frames() -> tuple[list[str], set[str]]:
-        """Whose the frames in the message are, in order, and those of the traceback and causes."""
+        """Returns the owners of the frames in the message, in order, and of the tracebacks."""
         with pytest.raises(Internal) as caught:
             np.asarray(jitted(lambda x: plugrt.pure_callback(outer, SCALAR, x))(0.0))
         message = caught.value.message

@@ -1,4 +1,4 @@
-"""Python functions that programs over several devices call: who calls, and with what."""
+"""Python functions that programs over several devices call: the calling devices, and arguments."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def over_x() -> Any:
 
 
 class Seen:
-    """A function that keeps what it was called with."""
+    """A function that records its arguments."""
 
     __name__ = "see"
 
@@ -46,7 +46,7 @@ class Seen:
         return values[-1]
 
     def taken(self) -> Counter[Any]:
-        """Returns what it was called with, how often, once all effects were there."""
+        """Returns the arguments, with counts, after all effects."""
         plugrt.effects_barrier()
         found = counted(*self.calls)
         self.calls.clear()

@@ -1,4 +1,4 @@
-"""Calls that are like the last one, or nearly: each finds its own program, whatever came before."""
+"""Calls like the last one, or nearly: each finds its own program, after any other call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from plugrt import array_api as xp
 from plugrt.errors import DeletedBuffer
 
 X, Y = (plugrt.device_put(np.full(2, n, np.float32)) for n in (3, 5))
-TIMES = 4  # a call is looked for in the last one from the third of its form on
+TIMES = 4  # a call is compared with the last one from the third of its form on
 
 
 class Pair(NamedTuple):
@@ -31,13 +31,13 @@ class Pair(NamedTuple):
 
 
 class Turned(Pair):
-    """Another one, of the same parts."""
+    """A named tuple with the same fields."""
 
 
 @plugrt.tree.register_dataclass
 @dataclass
 class Record:
-    """An object with a default, which its class has."""
+    """An object with a default, which is an attribute of its class."""
 
     a: Any
     b: Any = None
@@ -55,7 +55,7 @@ plugrt.tree.register_dataclass(Named, ["a"], ["name"])
 
 
 def described(x: Any) -> str:
-    """Returns what a call's argument is, to a function that is traced with it."""
+    """Returns a description of a call's argument, for a function that is traced with it."""
     if isinstance(x, dict):
         return f"{type(x).__name__}({ {k: described(x[k]) for k in sorted(x, key=str)} })"
     if isinstance(x, (tuple, list)):
@@ -68,13 +68,13 @@ def described(x: Any) -> str:
 
 
 def value(x: Any) -> float:
-    """Returns a number that tells which array is where in an argument."""
+    """Returns a number that identifies the position of each array in an argument."""
     return sum(float(v[0]) * 10**i for i, v in enumerate(plugrt.tree.leaves(x)))
 
 
 @pytest.fixture
 def call() -> Callable[..., tuple[str, float]]:
-    """Calls a jitted function; returns with what it was traced, and its result."""
+    """Calls a jitted function; returns the arguments of its trace, and its result."""
     programs: list[str] = []
 
     @plugrt.jit
@@ -129,13 +129,13 @@ def test_nothing_of_a_call_is_kept() -> None:
     for i in range(100):
         double(d, r)
         if i % 10 == 0:
-            double(d, Record(1))  # which is another call from its last argument on
+            double(d, Record(1))  # which differs from its last argument on
     gc.collect()
     assert [sys.getrefcount(x) for x in (put, d, d["a"], r, Record)] == before
     gone = weakref.ref(put)
     d["a"].clear()
     del put, r
-    gc.collect()  # what was traced was in cycles
+    gc.collect()  # traced objects were in cycles
     assert gone() is None
 
 
@@ -226,7 +226,7 @@ def test_a_deleted_array_in_a_container_is_refused_by_name(others: dict[str, Any
 
 
 def test_containers_may_change_in_other_threads() -> None:
-    """Values are taken with the keys that they have, whatever comes and goes meanwhile."""
+    """Each value is read with its key, whatever keys other threads add or remove."""
 
     @plugrt.jit
     def weigh(d: dict[str, Any]) -> Any:
@@ -239,7 +239,7 @@ def test_containers_may_change_in_other_threads() -> None:
     stop = threading.Event()
 
     def three() -> Any:
-        """Other threads run while an array is put: each state of the dict is met."""
+        """Other threads run while an array is put: each state of the dict occurs."""
         return plugrt.device_put(np.full(2, 3, np.float32))
 
     def change() -> None:
@@ -259,7 +259,7 @@ def test_containers_may_change_in_other_threads() -> None:
         while not stop.is_set():
             change()
 
-    for more in ({}, {"c": Y}):  # optree, which opens those of new forms, may crash meanwhile
+    for more in ({}, {"c": Y}):  # optree, which opens containers of new forms, may crash meanwhile
         for b in (make(X) for make in makers):
             weigh({"z": Y, "a": X, "b": b, **more}), weigh({"z": Y, "a": X, **more, "b": b})
         weigh({"z": Y, "a": X, **more})
@@ -340,7 +340,7 @@ def test_an_interruption_in_the_hash_of_a_class_ends_the_call() -> None:
 
 def test_a_container_that_changes_while_its_runner_is_looked_up() -> None:
     class Key:
-        """Whose hash, a part of the call's key, turns what it was in into another dict."""
+        """An object whose hash, a part of the call's key, makes its container another dict."""
 
         turned: Any = None
 

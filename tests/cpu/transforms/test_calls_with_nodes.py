@@ -1,4 +1,4 @@
-"""Calls with objects of registered classes: opened as optree does it, without flattening."""
+"""Calls with objects of registered classes: opened like in optree, without flattening."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from plugrt import array_api as xp
 
 @dataclass
 class Step:
-    """Of two parts; `scale` is metadata."""
+    """An object with two parts; `scale` is metadata."""
 
     state: Any
     scale: Any
@@ -28,7 +28,7 @@ plugrt.tree.register_dataclass(Step, ["rate", "state"], ["scale"])
 
 @dataclass
 class Opened:
-    """Opened by a function that each object has, which is counted."""
+    """An object opened by its own function, which is counted."""
 
     open: Callable[[], Any]
     calls: list[int] = field(default_factory=list)
@@ -55,7 +55,7 @@ def test_containers_of_the_standard_library_are_opened() -> None:
         return [leaf * (i + 1) for i, leaf in enumerate(leaves)]
 
     class Kept(OrderedDict[str, Any]):
-        """A subclass is a leaf, and none that a program takes."""
+        """A subclass, which is a leaf, and no valid argument of a program."""
 
     calls: list[Any] = [
         OrderedDict(b=x, a=y), OrderedDict(a=y, b=x), OrderedDict(a=x, b=y), {"b": x, "a": y},
@@ -70,7 +70,8 @@ def test_containers_of_the_standard_library_are_opened() -> None:
     ]  # fmt: skip
     assert wanted[4:6] == [repr([y, x * 2, y * 3])] * 2
     count = len(traced)
-    assert count == len(calls) - 2  # of two pairs one is the other, with other values or order
+    # in each pair the second is the first with other values or another order
+    assert count == len(calls) - 2
     for _ in range(3):
         assert [repr(f(given, n=y)) for given in calls] == wanted
     assert len(traced) == count
@@ -178,7 +179,7 @@ def test_a_node_that_changes_what_it_is_in_while_it_is_opened() -> None:
 @pytest.mark.parametrize("container", [dict, OrderedDict, list, deque])
 @pytest.mark.parametrize("is_known", [False, True])
 def test_a_node_that_empties_what_it_is_in(container: Any, is_known: bool) -> None:
-    """A call has the parts that were there when its containers were read."""
+    """A call uses the parts that its containers had when they were read."""
     f = plugrt.jit(lambda parts: sum(plugrt.tree.leaves(parts), xp.zeros(2)))
 
     def call(empties: bool) -> Any:
@@ -193,7 +194,7 @@ def test_a_node_that_empties_what_it_is_in(container: Any, is_known: bool) -> No
 
     for _ in range(3 if is_known else 0):
         assert call(False) == [4, 4]
-    assert call(True) in ([4, 4], [4, 4] if is_known else [0, 0])  # where the core read it before
+    assert call(True) in ([4, 4], [4, 4] if is_known else [0, 0])  # after the core read it
     for _ in range(3):
         assert call(False) == [4, 4]
         assert call(True) == [4, 4]

@@ -1,4 +1,4 @@
-"""First calls whose arguments change meanwhile: what was traced is not kept for others."""
+"""First calls whose arguments change meanwhile: the trace is not kept for other calls."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from support.native_core import IN_C
 
 X, Y = (plugrt.device_put(np.full(2, n, np.float32)) for n in (3, 5))
 Change = Callable[[dict[Any, Any]], None]
-MOST = 24  # a first call asks for a hash up to 21 times; of these moments each test tries some
+MOST = 24  # a first call computes a hash up to 21 times; each test uses some of these moments
 
 
 class Changing:
-    """Whose hash changes a dict when it is asked for so often, and the next time back."""
+    """Changes a dict when its hash has been computed that often, and back the next time."""
 
     def __init__(
         self, given: dict[Any, Any], change: Change, left: int, back: bool = False
@@ -44,43 +44,43 @@ class Changing:
 
 
 def turn(given: dict[Any, Any]) -> None:
-    """Has the values of a dict under other keys."""
+    """Moves the values of a dict to other keys."""
     values = [*given.values()]
     given.clear()
     given.update(zip("kn23456789abcdefghijopqrst", values, strict=False))
 
 
 def add(given: dict[Any, Any]) -> None:
-    """Puts another array into a dict, before the others."""
+    """Inserts another array into a dict, before the others."""
     rest = {**given}
     given.clear()
     given.update({"a": Y}, **rest)
 
 
 def replace(given: dict[Any, Any]) -> None:
-    """Puts a list in the place of an array."""
+    """Replaces an array by a list."""
     given["k"] = [given["k"], Y]
 
 
 def swap(given: dict[Any, Any]) -> None:
-    """Has the keys in another order, with the arrays of each other."""
+    """Exchanges the order of the keys, with the arrays of each other."""
     given["k"], given["l"] = given.pop("l"), given.pop("k")
 
 
 def described(x: Any) -> Any:
-    """Returns the keys and the values of what a call was given or returned."""
+    """Returns the keys and the values of a call's arguments or results."""
     if isinstance(x, dict):
         return {key: described(value) for key, value in x.items()}
     return [*map(described, x)] if isinstance(x, list) else float(x[0])
 
 
 def copied(x: dict[Any, Any], other: Any) -> Any:
-    """Returns an argument anew, as a program's results."""
+    """Returns a copy of an argument, like a program's results."""
     return plugrt.tree.map(lambda leaf: leaf + 0, x)
 
 
 def changed(form: dict[Any, Any], change: Change) -> dict[Any, Any]:
-    """Returns a dict as it is after a change."""
+    """Returns a dict after a change."""
     made = {**form}
     change(made)
     return made
@@ -155,12 +155,12 @@ def test_what_is_donated_is_of_what_was_traced() -> None:
 
 
 def reorder(given: dict[Any, Any]) -> None:
-    """Has the same values under the same keys, in another order."""
+    """Changes the order of the same keys and values."""
     given["l"] = given.pop("l")
 
 
 def grow(given: dict[Any, Any]) -> None:
-    """Has more keys than there were."""
+    """Adds keys."""
     given.update(zip("mno", [X] * 3, strict=True))
 
 
@@ -169,9 +169,9 @@ def grow(given: dict[Any, Any]) -> None:
 def test_a_container_changes_while_a_known_call_is_flattened(
     change: Change, is_nested: bool
 ) -> None:
-    """The collector does it, which Python up to 3.11 runs where an object is made."""
+    """The collector changes it; Python up to 3.11 runs it at allocations."""
     copy = plugrt.jit(lambda x: copied(x, None))
-    before = {**BEFORE, **{str(i): X for i in range(24)}}  # of smaller tuples Python keeps some
+    before = {**BEFORE, **{str(i): X for i in range(24)}}  # Python keeps some smaller tuples
     after = changed(before, change)
     outer: Callable[[Any], Any] = (lambda x: [x, X]) if is_nested else (lambda x: x)
     held: list[set[Any]] = []
@@ -190,9 +190,9 @@ def test_a_container_changes_while_a_known_call_is_flattened(
         for at in some_of(range(1, 3 * MOST), 24, f"{change.__name__} {is_nested}"):
             given = {**before}
             argument = outer(given)
-            for form in (before, after):  # after which no call is like the last one
+            for form in (before, after):  # after it no call is like the last one
                 copy(outer(form))
-            held[:] = [set() for _ in range(at % 3)]  # of which the collector is run the sooner
+            held[:] = [set() for _ in range(at % 3)]  # so that the collector runs sooner
             gc.set_threshold(1)
             left = at // 3
             found = copy(argument)
@@ -205,7 +205,7 @@ def test_a_container_changes_while_a_known_call_is_flattened(
 
 
 class Opened:
-    """What its tests open by a function, with metadata."""
+    """An object that its tests open by a function, with metadata."""
 
     opens: Callable[[], object]
 
@@ -293,7 +293,7 @@ print("done")
 
 @pytest.mark.parametrize("which", ["c", "python"])
 def test_a_dict_whose_keys_go_while_it_is_flattened_ends_no_process(which: str) -> None:
-    """As optree 0.20 does up to Python 3.12, where a part's function changes it, or a thread."""
+    """optree 0.20 crashes up to Python 3.12 if a part's function changes it, or a thread."""
     if which == "c" and not IN_C:
         pytest.skip("no compiled core here")
     done = subprocess.run(

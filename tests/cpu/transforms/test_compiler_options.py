@@ -1,4 +1,4 @@
-"""Options of the compiler: for `jit`, for a compiled stage, and those that nobody knows."""
+"""Options of the compiler: for `jit`, for a compiled stage, and unknown ones."""
 
 from __future__ import annotations
 

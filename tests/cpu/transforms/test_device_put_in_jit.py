@@ -49,7 +49,7 @@ def targets(package: Any) -> dict[str, Any]:
 
 
 def placed(x: Any) -> tuple[Any, ...]:
-    """Returns where an array is, without the parts: JAX's compiler chooses others."""
+    """Returns the placement of an array, without the parts: JAX's compiler chooses others."""
     ids = sorted(device.id for device in x.sharding.device_set)
     return ids, x.sharding.memory_kind or plugrt.devices()[0].default_memory().kind, x.weak_type
 
@@ -75,7 +75,8 @@ def test_it_places_the_program_as_in_jax(value: str, target: str) -> None:
 
         def used(a: Any, package: Any = package, put: Any = put, where: Any = where) -> Any:
             [leaf] = package.tree.leaves(package.device_put(put, where))
-            return a if target == "a memory" else leaf + a  # JAX adds none of two memories
+            # JAX refuses to add arrays of two memories
+            return a if target == "a memory" else leaf + a
 
         [first] = package.tree.leaves(package.jit(alone)())
         second = package.jit(used)(X)

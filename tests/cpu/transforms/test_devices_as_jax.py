@@ -55,7 +55,7 @@ class Side:
         self.all = self.shardings["all, divided"]
 
     def jit(self, function: Any = None, **options: Any) -> Any:
-        # A new function each time: what JAX's compiled programs refuse depends on its caches.
+        # A new function each time: whether JAX's compiled programs refuse depends on its caches.
         return self.m.jit(function or (lambda v: v + 1), **options)
 
     def at(self, number: int) -> Any:

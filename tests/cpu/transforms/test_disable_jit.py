@@ -1,4 +1,4 @@
-"""What `disable_jit` means for what surrounds a call."""
+"""The effect of `disable_jit` on the code around a call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ X = np.arange(3, dtype=np.float32)
 
 def steps(x: Any) -> Any:
     y = xp.sin(x)
-    if y[0] > -2:  # which a tracer cannot answer
+    if y[0] > -2:  # a tracer has no value for it
         y = y + 71
     return y
 
@@ -71,7 +71,7 @@ def test_ahead_of_time() -> None:
 
 @behaviour(17, "events, logs, dumps and rewriters are those of the operations, one by one")
 def test_events_logs_dumps_and_rewriters(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    shape = (3, 73)  # of no other test: nothing is compiled for it yet
+    shape = (3, 73)  # of no other test: it is not compiled yet
     names: list[str] = []
 
     def look(program: Program, client: Client) -> None:

@@ -1,4 +1,4 @@
-"""Meshes of Explicit axes: the types of arrays say how they are divided, by a rule an operation."""
+"""Meshes of Explicit axes: an array's type states its division, by a rule for each operation."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ A = np.arange(32, dtype=np.float32).reshape(4, 8)
 
 @pytest.fixture(scope="module")
 def refusal() -> str:
-    """The error where the compiler makes no terms of a value; empty elsewhere."""
+    """Returns the error if the compiler makes no terms of a value; empty elsewhere."""
     with use_mesh(MESH):
         try:
             plugrt.jit(lambda v: reshard(v, P(unreduced={"x"})))(A)
@@ -52,7 +52,7 @@ def _in_mesh(request: pytest.FixtureRequest, refusal: str) -> Iterator[None]:
 
 
 def test_a_compiler_that_makes_no_terms_is_refused(refusal: str) -> None:
-    """It gave a multiple of the value: xla-cpu-pjrt 0.0.1, of an older Shardy."""
+    """Earlier, it computed a multiple of the value: xla-cpu-pjrt 0.0.1, with an older Shardy."""
     if not refusal:
         pytest.skip("no compiler without them here")
     assert "computes multiples of them" in refusal
@@ -96,7 +96,7 @@ OPERATIONS: dict[str, tuple[int, Callable[..., Any]]] = {
 
 
 def _draw(rng: np.random.Generator) -> tuple[list[str | None], set[str], set[str]]:
-    """Returns a spec of two dimensions: each axis divides one, is a sum's, or is in none."""
+    """Returns a spec of two dimensions: each axis divides one, is unreduced, or is absent."""
     entries: list[str | None] = [None, None]
     unreduced, reduced = set(), set()
     for axis in "xy":
@@ -113,7 +113,7 @@ def _draw(rng: np.random.Generator) -> tuple[list[str | None], set[str], set[str
 
 
 def _type_in_jax(call: Callable[..., Any], drawn: Sequence[Any]) -> Any:
-    """Returns the type that JAX infers; None where it refuses the operands."""
+    """Returns the type that JAX infers; None if it refuses the operands."""
     with jax.sharding.use_abstract_mesh(THEIRS):
         given = [
             jax.ShapeDtypeStruct(
@@ -242,7 +242,7 @@ PLAIN = {
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_what_is_made_as_terms_has_the_value_as_their_sum(name: str) -> None:
-    """Ahead of JAX, where `jnp.ones(4, out_sharding=P(unreduced={"x"}))` sums up to twos."""
+    """Unlike JAX, where `jnp.ones(4, out_sharding=P(unreduced={"x"}))` sums up to twos."""
     made = MAKERS[name]()
     assert made.aval.sharding.spec.unreduced == ({"x"} if name != "repeat" else set())
     np.testing.assert_array_equal(reshard(made, P()), PLAIN[name])
@@ -301,7 +301,7 @@ def test_padding_of_terms_is_zero() -> None:
 
 
 def test_constants_beside_terms_are_zero() -> None:
-    """Each device would have another one, and the sum that many times the number."""
+    """Each device would hold another one, and the sum would be that many times the number."""
     mask = np.arange(8) % 2 == 0
     terms = reshard(xp.asarray(A[0]), P(unreduced={"x"}))
 

@@ -76,7 +76,7 @@ _names = (f"plugrt_test_{i}" for i in itertools.count())
 
 @pytest.fixture(autouse=True)
 def custom_calls() -> str:
-    """Skips where no handlers can be registered."""
+    """Skips if no handlers can be registered."""
     client = plugrt.get_backend()
     if not client.capabilities.custom_calls:
         pytest.skip(f"{client.platform} does not declare custom_calls")
@@ -109,7 +109,7 @@ def compile_scale(folder: Path, *flags: str) -> Any:
 
 
 def register(handler: Any) -> str:
-    """Registers a handler on the platform under test, under a name that is new."""
+    """Registers a handler on the platform under test, under a new name."""
     name = next(_names)
     ffi.register_ffi_target(name, handler, platform=plugrt.get_backend().platform)
     return name
@@ -186,13 +186,13 @@ def test_layouts_and_aliases_are_stated() -> None:
 
 
 def test_a_handler_of_another_version_is_refused_by_a_library(tmp_path: Path) -> None:
-    """XLA says nothing of it, and then that nobody registered the name."""
+    """XLA reports nothing then, and later that no handler has the name."""
     if plugrt.get_backend().platform_version.startswith("jaxlib"):
         pytest.skip("the backend is no PJRT library")
     name = register(ffi.pycapsule(compile_scale(tmp_path, "-DMINOR=99")))
     with pytest.raises(Unimplemented, match=r"compiled for version 0\.99 of XLA's FFI, and .* has"):
         ffi.ffi_call(name, THREE)(np.ones(3, np.float32))
-    longer = name + "_longer"  # the programs that call another one have nothing to do with it
+    longer = name + "_longer"  # programs that do not call it are not affected
     fill = lambda arguments, results, attributes: results[0].fill(4)  # noqa: E731
     ffi.register_target(longer, fill, platform=plugrt.get_backend().platform)
     np.testing.assert_array_equal(ffi.ffi_call(longer, THREE)(np.ones(3, np.float32)), 4)
@@ -229,7 +229,7 @@ def test_wrong_use(scale: Any) -> None:
 
 
 def call_python(handler: Any) -> Any:
-    """Returns what a program gets from a handler in Python, for an array of three ones."""
+    """Returns the result of a handler in Python, for an array of three ones."""
     name = next(_names)
     ffi.register_target(name, handler, platform=plugrt.get_backend().platform)
     return np.asarray(ffi.ffi_call(name, THREE)(np.ones(3, np.float32)))
@@ -241,13 +241,13 @@ def call_python(handler: Any) -> Any:
     jax="has no handlers in Python",
 )
 def test_a_handler_that_returns() -> None:
-    """What the device's memory had held before was the result, without a word."""
+    """Earlier, the device memory's previous contents were the result, without an error."""
     with pytest.raises(InvalidArgument, match=r"returned array\(.*fills the results in"):
         call_python(lambda arguments, results, attributes: arguments[0] * 2)
 
 
 def test_a_handler_that_fails_in_a_call_that_donates() -> None:
-    """Its INVALID_ARGUMENT was taken for a refusal of the argument, which the launch had taken."""
+    """Earlier, its INVALID_ARGUMENT counted as a refusal of the argument, which was donated."""
 
     def fail(arguments: Any, results: Any, attributes: Any) -> None:
         raise InvalidArgument("mine")
@@ -278,7 +278,7 @@ def test_a_handler_that_exits() -> None:
     def fill(arguments: Any, results: Any, attributes: Any) -> None:
         results[0][...] = 4
 
-    np.testing.assert_array_equal(call_python(fill), [4, 4, 4])  # the next one is as ever
+    np.testing.assert_array_equal(call_python(fill), [4, 4, 4])  # the next launch works
 
 
 def test_a_handler_of_another_platform_is_not_asked_for() -> None:

@@ -24,7 +24,7 @@ X = np.float32([1, 2, 3])
 
 @pytest.fixture(autouse=True)
 def platform() -> str:
-    """The platform under test; skips where no handlers can be registered."""
+    """Returns the platform under test; skips if no handlers can be registered."""
     client = plugrt.get_backend()
     if not client.capabilities.custom_calls:
         pytest.skip(f"{client.platform} does not declare custom_calls")
@@ -37,7 +37,7 @@ def handler(tmp_path: Path) -> StagedLibrary:
 
 
 def registered(handler: StagedLibrary, platform: str, *stages: str) -> Any:
-    """Registers the handler's type, and the stages named; returns the call of it."""
+    """Registers the handler's type, and the named stages; returns a function that calls it."""
     ffi.register_type(handler.name, handler.registration(), platform=platform)
     ffi.register_target(handler.name, handler.stages(*stages), platform=platform)
     return ffi.ffi_call(handler.name, THREE)
@@ -106,7 +106,7 @@ def test_the_id_of_a_type_is_written_for_the_first_program(
     assert read(id_at).value == 0
     np.testing.assert_array_equal(call(X, factor=np.float32(2)), 2 * X)
     assert read(id_at).value != 0
-    # A type that comes later is there for the next program.
+    # A type that is registered later is available to the next program.
     ffi.register_type(f"{handler.name}_late", {"type_id": handler.capsule("other_id")}, platform)
     np.testing.assert_array_equal(call(X, factor=np.float32(4)), 4 * X)
     assert read(handler.address("other_id")).value not in (0, read(id_at).value)

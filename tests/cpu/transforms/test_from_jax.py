@@ -35,7 +35,7 @@ X = np.float32([1.0, 2.0, 3.0])
 
 @jax.tree_util.register_pytree_node_class
 class Pair:
-    """A container that only JAX knows, and that has another order than its attributes."""
+    """A container that only JAX knows, with another order than its attributes'."""
 
     def __init__(self, first: Any, second: Any) -> None:
         self.first, self.second = first, second
@@ -68,7 +68,7 @@ class Point(NamedTuple):
 
 
 def counted(f: Callable[..., Any]) -> tuple[Callable[..., Any], list[int]]:
-    """Returns a function and a list that gets an entry each time it is traced."""
+    """Returns a function and a list that grows with each trace."""
     traced: list[int] = []
 
     @functools.wraps(f)
@@ -114,7 +114,7 @@ def test_donation_is_kept() -> None:
         plugrt.from_jax(step, donate_argnums=0),
         plugrt.from_jax(jax.jit(step, donate_argnames="state")),
     ):
-        # JAX orders the dict as plugrt does, by its keys.
+        # JAX orders the dict by its keys, like plugrt.
         state = plugrt.device_put({"w": X, "n": np.int32(0)})
         x = plugrt.device_put(X)
         after = f(state, x)
@@ -355,7 +355,7 @@ def computes_meanwhile(x: Any) -> Any:
 
 
 def over(count: int) -> jax.sharding.NamedSharding:
-    """Returns a sharding of JAX's over so many devices."""
+    """Returns a sharding of JAX's over that many devices."""
     axes = (jax.sharding.AxisType.Auto,)  # versions have different defaults
     mesh = jax.sharding.AbstractMesh((count,), ("x",), axes)
     return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x"))
@@ -405,7 +405,8 @@ def test_lapack() -> None:
     values = plugrt.from_jax(lambda a: jnp.linalg.eigh(a)[0])
     if isinstance(plugrt.get_backend(), CpuClient):
         np.testing.assert_allclose(values(matrix), np.linalg.eigvalsh(matrix), rtol=1e-5)
-        assert "sdy." not in values.lower(matrix).as_text()  # JAX says how it could be partitioned
+        # JAX states how it could be partitioned
+        assert "sdy." not in values.lower(matrix).as_text()
     else:
         with pytest.raises(Unimplemented, match=r"cannot lower .* 'eigh'"):
             values(matrix)
@@ -467,7 +468,7 @@ def test_without_jax() -> None:
 
 
 def test_a_model_with_functions_among_its_leaves_is_told_how_to_be_passed() -> None:
-    """Equinox's models hold their activation functions as leaves."""
+    """Equinox's models have their activation functions as leaves."""
     model = {"weight": np.float32([1, 2]), "activation": jax.nn.relu}
     gradient = plugrt.from_jax(jax.grad(lambda m, x: jnp.sum(m["activation"](m["weight"] * x))))
     with pytest.raises(NotAnArray, match=r"equinox\.partition\(model, equinox\.is_array\)"):

@@ -1,4 +1,4 @@
-"""`from_jax` of functions that JAX divides over a mesh: they run over devices of plugrt's."""
+"""`from_jax` of functions that JAX divides over a mesh: they run on devices of plugrt's."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def over(*spec: Any, mesh: Any = None) -> Any:
 
 
 def shuffled() -> Mesh:
-    """Returns a mesh of ours whose devices are not in the order of their ids."""
+    """Returns a mesh of plugrt's whose devices are not in the order of their ids."""
     order = [3, 1, 0, 2, 7, 6, 5, 4]
     return Mesh(np.reshape([plugrt.devices()[i] for i in order], (2, 4)), ("x", "y"))
 
 
 @pytest.fixture(autouse=True)
 def has_eight_devices() -> None:
-    """Skips where there are no eight devices to divide a program over."""
+    """Skips without eight devices to divide a program over."""
     if plugrt.device_count() < 8 or not plugrt.get_backend().capabilities.partitions:
         pytest.skip("no 8 devices here, or none that a program can be divided over")
 
 
 @pytest.fixture(scope="module")
 def said_by_child() -> list[str]:
-    """Returns what a process says in which JAX has 8 devices, after plugrt's calls without any."""
+    """Returns a child's output; JAX has 8 devices there, after plugrt's calls without any."""
     command = [sys.executable, as_jax_over_meshes.__file__]
     path = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), *sys.path])
     done = children.run(command, env={**os.environ, "PYTHONPATH": path}, timeout=240)
@@ -102,7 +102,7 @@ def test_placement_and_donation() -> None:
         result = f(x, A)["a"]
         np.testing.assert_array_equal(result, 2 * A)
         assert result.sharding == NamedSharding(mesh, P(None, "y"))
-        # No result has parts of its size, so that it is kept, as in JAX; one that is moved is not.
+        # No result has parts of its size, so it is kept, as in JAX; one that is moved is not.
         assert x.is_deleted() == (spec == P("y") and plugrt.get_backend().capabilities.donation)
 
 
@@ -231,7 +231,8 @@ def test_devices_of_jaxs_are_refused() -> None:
 def test_the_backend_and_wrong_places(monkeypatch: pytest.MonkeyPatch) -> None:
     doubled = jax.jit(lambda a: a * 2, in_shardings=over("x"), out_shardings=over("x"))
     with monkeypatch.context() as patched:
-        patched.setattr(device_claims, "default_device", None)  # what is named is asked alone
+        # the argument of ``device=`` is checked alone
+        patched.setattr(device_claims, "default_device", None)
         [name] = [n for n, client in plugrt.backends().items() if client is plugrt.get_backend()]
         named = plugrt.from_jax(doubled, backend=name)(A)
     assert named.sharding.devices == tuple(plugrt.devices()[:8])

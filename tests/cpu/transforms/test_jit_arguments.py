@@ -1,4 +1,4 @@
-"""What `jit` is told about a function's arguments: accepted and refused as JAX does it.
+"""The arguments of `jit` that describe a function's arguments: accepted and refused as in JAX.
 
 Same as JAX: `jit`: static and donated arguments by number and name, what is refused.
 """
@@ -78,7 +78,7 @@ def outcome(call: Callable[[Any], Any], jit: Any) -> Any:
 @pytest.mark.parametrize("case", CASES)
 def test_as_jax(case: str) -> None:
     ours, theirs = outcome(CASES[case], plugrt.jit), outcome(CASES[case], jax.jit)
-    if isinstance(theirs, Exception):  # ours is a ValueError and a TypeError
+    if isinstance(theirs, Exception):  # plugrt's is a ValueError and a TypeError
         assert isinstance(ours, TypeError if isinstance(theirs, TypeError) else ValueError)
     else:
         assert ours == theirs

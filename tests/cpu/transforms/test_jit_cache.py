@@ -1,4 +1,4 @@
-"""`jit`: when it traces and compiles, when it does not, and what it keeps alive."""
+"""`jit`: when it traces and compiles, when it does not, and the objects it keeps alive."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_threads_that_miss_together_trace_once() -> None:
     @jit
     def f(x: Any) -> Any:
         traced.append(1)
-        time.sleep(0.05)  # long enough for the others to come
+        time.sleep(0.05)  # long enough for the other threads to arrive
         return add(x, 1)
 
     for result in together(*[lambda: f(X)] * 6):

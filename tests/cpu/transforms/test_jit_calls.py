@@ -38,7 +38,7 @@ X = np.arange(3, dtype=np.float32)
 def test_decorator_and_call_forms() -> None:
     @jit
     def one(x: Any) -> Any:
-        """One more."""
+        """Adds one."""
         return add(x, 1)
 
     @jit(keep_unused=True)

@@ -1,4 +1,4 @@
-"""What helps to find faults: disable_jit, debug_nans, log_compiles, dumps, interrupts."""
+"""Debugging settings: disable_jit, debug_nans, log_compiles, dumps, interrupts."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ BAD = np.float32([[-1, 1]])
 
 
 def first_log(x: Any) -> Any:
-    return x, array_api.multiply(jit(array_api.log)(x), 2)  # the line that messages name
+    return x, array_api.multiply(jit(array_api.log)(x), 2)  # the line in messages
 
 
 LINE = rf"{Path(__file__).name}:{first_log.__code__.co_firstlineno + 1}"
@@ -167,7 +167,7 @@ HELD = [
 
 @pytest.mark.parametrize("call", HELD)
 def test_a_program_without_floating_values_is_not_looked_into(call: Any) -> None:
-    """MLIR's bindings ended the process over a concatenation of nothing."""
+    """Earlier, MLIR's bindings ended the process over a concatenation of nothing."""
     with config.override(debug_nans=True), pytest.raises(FloatingPointFault):
         call()
 

@@ -18,12 +18,12 @@ X = np.arange(3, dtype=np.float32)
 
 
 def functions(jitted: Any, *args: Any) -> int:
-    """Returns how many functions the module has besides main."""
+    """Returns the number of functions in the module besides main."""
     return jitted.lower(*args).as_text().count("func.func private")
 
 
 def test_a_captured_name_that_is_bound_anew_between_calls() -> None:
-    """The function of the module for the first call closes over another array than the second."""
+    """The module's function for the first call closes over another array than the second."""
 
     @jit
     def outer(a: Any, b: Any) -> Any:

@@ -48,7 +48,7 @@ def test_arguments_committed_to_different_devices(function: Any) -> None:
 def test_unused_arguments_do_not_count() -> None:
     assert jit(lambda x, y: add(x, 1))(on(1), on(2)).device is devices()[1]
     with pytest.raises(DeviceMismatch, match="cpu:2"):
-        jit(lambda x, y: (add(x, 1), y))(on(1), on(2))  # what is passed through is a result
+        jit(lambda x, y: (add(x, 1), y))(on(1), on(2))  # a forwarded argument is a result
     with pytest.raises(DeviceMismatch, match="cpu:2"):
         jit(lambda x, y: add(x, 1), keep_unused=True)(on(1), on(2))
 

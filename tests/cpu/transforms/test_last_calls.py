@@ -1,4 +1,4 @@
-"""A function's last call is compared with the next one without running anything of Python."""
+"""A function's last call is compared with the next one without running Python code."""
 
 from __future__ import annotations
 

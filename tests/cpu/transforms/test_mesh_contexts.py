@@ -89,7 +89,7 @@ def test_programs_run_on_the_mesh(name: str) -> None:
         assert (found.sharding.mesh, found.committed) == (grid(), True)
         ours = found.sharding.devices_indices_map(found.shape)
         theirs = expected.sharding.devices_indices_map(expected.shape)
-        # The NumPy backend divides nothing that it is not told to divide.
+        # The NumPy backend divides only arrays with a stated sharding.
         chosen = name in ("specs of arguments", "a constraint", "shard_map")
         if get_backend().platform != "numpy" or not chosen:
             assert [*ours.values()] == [*theirs.values()]
@@ -111,7 +111,7 @@ def test_where_a_context_reaches() -> None:
             look()
         with contextlib.suppress(KeyError), line():
             assert plugrt.device_put(A, P("x")).sharding.num_devices == 4
-            look()  # specs alone mean the inner mesh
+            look()  # specs alone refer to the inner mesh
             raise KeyError
         with plugrt.set_mesh(None):
             look()
@@ -119,7 +119,7 @@ def test_where_a_context_reaches() -> None:
         lowered = plugrt.jit(lambda v: v - 1).lower(A)
         raise ZeroDivisionError
     look()
-    assert lowered.compile()(A).sharding.num_devices == 8  # where it was lowered counts
+    assert lowered.compile()(A).sharding.num_devices == 8  # the mesh of the lowering counts
     assert found == [
         (grid(), 8), (NOTHING, 1), (line(), 4), (grid(), 8), (NOTHING, 1), (NOTHING, 1),
     ]  # fmt: skip

@@ -28,7 +28,7 @@ def over(*entries: Any, kind: str | None = None) -> NamedSharding:
 
 
 def addresses(x: Any) -> list[int]:
-    """Returns where the part of each device is."""
+    """Returns the address of each device's part."""
     return [shard.data.unsafe_buffer_pointer() for shard in x.addressable_shards]
 
 
@@ -59,7 +59,7 @@ def test_donation() -> None:
     with pytest.warns(UserWarning, match=r"not usable: float32\[8,8\]"):
         np.testing.assert_array_equal(other(x), A + 1)
     assert not x.is_deleted()  # no result has parts of this size
-    # Another array that shares the memory keeps its own.
+    # Another array that shares the memory keeps it.
     x = plugrt.device_put(A, over("x"))
     same = plugrt.device_put(x, over("x", None))
     np.testing.assert_array_equal(f(x), 2 * A)
@@ -118,7 +118,7 @@ def test_results_in_another_memory(host_memory: None, way: str) -> None:
 
 
 def test_text_for_devices_without_that_memory() -> None:
-    """It is JAX's: the attribute, and the call that XLA moves a result for."""
+    """It is JAX's: the attribute, and the custom call for which XLA moves a result."""
     f = plugrt.jit(lambda v: (plugrt.device_put(v * 2, Space.Host), v + 1))
     try:
         [device, *_] = devices("numpy")

@@ -1,4 +1,4 @@
-"""A mesh stays a mesh, be it of one device: shardings keep `.mesh` and `.spec` as in JAX.
+"""A mesh stays a mesh, even with one device: shardings keep `.mesh` and `.spec` as in JAX.
 
 Same as JAX: a mesh of one device is a mesh: each function that accepts or returns a sharding keeps
 its mesh and its spec.
@@ -173,7 +173,7 @@ KINDS: dict[str, Callable[[Any], Any]] = {
 
 
 def describe(found: Any) -> Any:
-    """Returns a sharding, or an array's, in words that both have."""
+    """Returns a sharding, or an array's, in words of both libraries."""
     if isinstance(found, list | tuple):
         return [describe(each) for each in found]
     sharding = getattr(found, "sharding", found)
@@ -250,7 +250,7 @@ def test_what_agrees_is_lowered() -> None:
 
 
 def donate(k: Any, seed: int, stated: bool) -> list[bool]:
-    """Returns which of two donated arguments of random types and shardings a launch has taken."""
+    """Returns which of two donated arguments of random types and shardings a launch has deleted."""
     r = random.Random(seed)
     kinds = (np.float32, np.int32, np.int8, np.int16)
     given = [(r.choice((8, 16, 32)), r.choice(kinds), r.choice(("x", None))) for _ in range(2)]
@@ -276,7 +276,7 @@ def test_a_launch_takes_the_donated_arguments_that_jax_takes(size: int, stated: 
     taken = []
     for seed in range(40):
         ours, theirs = (donate(k, seed, stated) for k in sides)
-        # Where it states the results' types JAX pairs them by elements, and XLA then by bytes.
+        # If it states the results' types JAX pairs them by elements, and XLA then by bytes.
         same = sum(ours) >= sum(theirs) if size == 1 or stated else ours == theirs
         assert same, f"seed {seed}: {ours} and {theirs}"
         taken += ours

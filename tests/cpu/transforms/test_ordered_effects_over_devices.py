@@ -27,7 +27,7 @@ A = np.arange(8, dtype=np.float32)
 WHOLE = plugrt.ShapeDtypeStruct((8,), "float32")
 INDEX = plugrt.ShapeDtypeStruct((), "int32")
 WAIT = 100.0
-"""Seconds after which threads are taken to wait for each other."""
+"""Seconds after which threads count as waiting for each other."""
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +66,7 @@ def run_threads(work: Callable[[int], None], count: int) -> None:
 
 
 def run_in(host: str) -> dict[str, Any]:
-    """Returns what the calls of `cpu.transforms.ordered_effects` were in a library, by case."""
+    """Returns the calls in `cpu.transforms.ordered_effects` in a library, by case."""
     ended = subprocess.run(
         [sys.executable, "-m", "cpu.transforms.ordered_effects", host],
         capture_output=True, text=True, timeout=270, check=False,
@@ -137,7 +137,7 @@ def test_threads_with_meshes_of_their_own() -> None:
 
 
 def fail_below_zero(value: Any, seen: list[float]) -> Any:
-    """Keeps what it is called with; raises for negative numbers."""
+    """Records its argument; raises for negative numbers."""
     if value.min() < 0:
         raise ValueError("below zero")
     seen.append(float(value.min()))

@@ -1,4 +1,4 @@
-"""Who divides a program over a mesh: Shardy, GSPMD where that is off, the compiler with `AUTO`."""
+"""The partitioner of a program over a mesh: Shardy, or GSPMD, or the compiler with `AUTO`."""
 
 from __future__ import annotations
 

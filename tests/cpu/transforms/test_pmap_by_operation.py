@@ -141,11 +141,11 @@ def test_each_is_compiled_once() -> None:
         assert (lax.psum(1, "i"), lax.axis_size("i"), lax.psum(2.5, "i")) == (4, 4, 10.0)
         return lax.psum(v, "i") + lax.pmin(v, "i") * 72
 
-    x = np.ones((4, 73), np.float32)  # of no other test: nothing is compiled for it yet
+    x = np.ones((4, 73), np.float32)  # of no other test: it is not compiled yet
     with plugrt.disable_jit(), counting() as counts:
         for _ in range(3):
             np.testing.assert_array_equal(pmap(f, "i")(x), 76 * x)
-    assert counts[monitoring.COMPILE] == 6  # the mapped axis is taken away first, and added last
+    assert counts[monitoring.COMPILE] == 6  # the mapped axis is removed first, and added last
 
 
 @behaviour(107, "`debug.print` and callbacks are called for each replica")

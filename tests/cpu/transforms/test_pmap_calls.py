@@ -1,4 +1,4 @@
-"""`pmap`: what it computes, in all forms of arguments, with JAX as the oracle.
+"""`pmap`: its results, in all forms of arguments, with JAX as the oracle.
 
 Same as JAX: `pmap`: axes, static arguments, results that stay on their devices.
 """

@@ -1,4 +1,4 @@
-"""`pmap`: what it refuses, and what it says."""
+"""`pmap`: refused calls, and the error messages."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Side:
         return self.names.NamedSharding(mesh, self.names.PartitionSpec(*spec))
 
     def others(self) -> list[Any]:
-        """Returns arrays of the same shape that may meet such a result."""
+        """Returns arrays of the same shape to combine with such a result."""
         one = self.names.SingleDeviceSharding(self.devices[3])
         where = [one, self.over(ALL, "x"), self.over(ALL, None, "x"), self.over(ALL),
                  self.over(REVERSED, "x"), self.over(FIRST, "x")]  # fmt: skip

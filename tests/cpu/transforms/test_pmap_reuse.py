@@ -1,4 +1,4 @@
-"""`pmap`: what is not done twice: transfers, traces, compilations."""
+"""`pmap`: reuse of transfers, traces and compilations."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_one_program_for_every_origin_of_the_data() -> None:
     spread = device_put(X, PmapSharding(devices()[:4]))
     calls = [X, spread, device_put(X), device_put(X, devices()[6]), X.astype(np.int32), X[:3], X]
     for elsewhere in calls[2:4]:
-        device_put(elsewhere, spread.sharding)  # what takes them apart is compiled here
+        device_put(elsewhere, spread.sharding)  # the program that splits them is compiled here
     assert compilations(f, *[(x,) for x in calls]) == [1, 0, 0, 0, 1, 1, 0]
 
 

@@ -1,6 +1,6 @@
 """pmap while another function is traced: within pmap, jit, scan and cond.
 
-The numbers are those of JAX 0.4.20, the last that had it: `nox -s old_jax` compares with that.
+The numbers are those of JAX 0.4.20, the last version with it: `nox -s old_jax` compares with that.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROWS, TOTALS = X.sum(1, keepdims=True), X.sum(0)
 
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
-    """Each jit of pmap warns: `test_it_warns_once` is about that."""
+    """Ignores the warning of each jit of pmap, which `test_it_warns_once` tests."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "the jitted function")
         yield
@@ -175,7 +175,7 @@ def test_within_what_is_traced(name: str) -> None:
         found = function(plugrt.device_put(X[0], place))
         np.testing.assert_array_equal(found, expected(X[0]))
     assert found.sharding.devices == tuple(devices()[: len(found.sharding.devices)])
-    if name in ("jit", "loop"):  # its results lie as it takes them
+    if name in ("jit", "loop"):  # its results are in the layout of its arguments
         np.testing.assert_array_equal(function(found), expected(np.asarray(found)))
     np.testing.assert_array_equal(found + 1, expected(X[0]) + 1)
     if name != "the other branch":

@@ -1,4 +1,4 @@
-"""`PositionalSharding` where shardings are taken: device_put, jit, constraints, and its results."""
+"""`PositionalSharding` in each function with shardings: device_put, jit, constraints; results."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_programs_over_it() -> None:
     total = xp.sum(y, axis=0)
     assert isinstance(z.sharding, PositionalSharding)
     assert isinstance(total.sharding, PositionalSharding)
-    assert total.sharding.ndim in (1, 2)  # whole where the compiler divides no results
+    assert total.sharding.ndim in (1, 2)  # whole if the compiler divides no results
     if get_backend().platform != "numpy":
         assert z.sharding.is_equivalent_to(rows, 2)
     np.testing.assert_allclose(total, np.tanh(A).sum(0), rtol=1e-5)

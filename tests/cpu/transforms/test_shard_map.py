@@ -274,7 +274,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
 @behaviour(106, "over the shape of a mesh: on the devices of the arguments, in their order",
            jax="the same; refuses arguments that lie on no mesh")  # fmt: skip
 def test_over_the_shape_of_a_mesh() -> None:
-    """It divides what is not divided so.
+    """It divides arrays that are divided otherwise.
 
     Differs from JAX: arguments of a `shard_map` over an `AbstractMesh` that have no NamedSharding,
     or one over a mesh of another shape | refused | divided over their devices, or the first ones.
@@ -343,7 +343,7 @@ def test_closures_at_each_call() -> None:
 @pytest.mark.parametrize("dtype", ["int32", "complex64"])
 @pytest.mark.parametrize("spec", [("y",), (None, "x"), (), (("x", "y"),), ("y", "x")])
 def test_results_are_divided_as_out_specs_say(spec: Any, dtype: str) -> None:
-    """Also where they hold less than is computed: ``check_vma=False``."""
+    """Also if they contain less than is computed: ``check_vma=False``."""
     mesh = plugrt.make_mesh((4, 2), ("x", "y"))
     x = plugrt.device_put(A.astype("int32"), NamedSharding(MESH, P("x", "y")))
     f = plugrt.shard_map(
@@ -454,7 +454,7 @@ CARRIED: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 @pytest.mark.parametrize("name", CARRIED)
 def test_a_carry_has_one_type(name: str) -> None:
-    """As in JAX: `lax.pcast` of the initial one is the cure."""
+    """As in JAX: apply `lax.pcast` to the initial one."""
     f, mesh, x = CARRIED[name], plugrt.make_mesh((2,), ("x",)), np.arange(4, dtype=np.float32)
 
     def mapped(lib: Any, module: Any, mesh: Any, spec: Any, casts: bool, out: Any) -> Any:

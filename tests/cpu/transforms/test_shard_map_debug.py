@@ -24,7 +24,7 @@ BAD[3, 2] = -1  # the part of one device
 
 
 def log(v: Any) -> Any:
-    return xp.log(v)  # the line that messages name
+    return xp.log(v)  # the line in messages
 
 
 def summed(v: Any) -> Any:

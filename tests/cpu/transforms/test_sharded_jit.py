@@ -1,4 +1,4 @@
-"""jit over a mesh: shardings of arguments and results, constraints, and what follows an array."""
+"""jit over a mesh: shardings of arguments and results, constraints, and dependent arrays."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def over(*entries: Any) -> NamedSharding:
 
 
 def chooses() -> bool:
-    """Whether the backend divides results that nobody asked to be divided, and says how."""
+    """Whether the backend divides results without a requested sharding, and reports it."""
     return get_backend().platform != "numpy"
 
 
@@ -128,7 +128,7 @@ def test_what_the_compiler_chose() -> None:
     np.testing.assert_array_equal(a, A * A)
     np.testing.assert_array_equal(b, A)
     np.testing.assert_array_equal(d, A.sum(1))
-    # An array without a mesh: what was chosen has no names.
+    # An array without a mesh: the chosen sharding has no names.
     tiled = plugrt.device_put(A, GSPMDSharding.from_tiling(
         over("x").devices, over("x", "y").tiling(2)))  # fmt: skip
     e = tiled + 1
@@ -184,7 +184,7 @@ def test_arguments_are_put_as_the_compiler_chose() -> None:
     for given in (A, plugrt.device_put(A)):
         np.testing.assert_allclose(product(given, A, 2.0), 2 * A @ A)
         np.testing.assert_allclose(compiled(given, A, 2.0), 2 * A @ A)
-    # What does not divide is whole, and what is a result as well stays so.
+    # An argument that cannot be divided is whole, and stays whole if it is a result as well.
     x = plugrt.device_put(A, over("x"))
     beside = plugrt.jit(lambda a, b, c: (a[:3] + b, c, a + c)).lower(x, A[:3], A).compile()
     assert beside.input_shardings[0] == (over("x"), over(), over())

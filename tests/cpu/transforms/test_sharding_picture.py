@@ -1,4 +1,4 @@
-"""`debug.draw_sharding`: pictures of which device has which part."""
+"""`debug.draw_sharding`: pictures of the parts of each device."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def over(*spec: Any) -> NamedSharding:
 
 
 def read_parts(picture: Any) -> list[tuple[str, tuple[float, ...], list[str]]]:
-    """Returns of each part its tooltip, its rectangle (x, y, width, height) and what is in it."""
+    """Returns for each part its tooltip, its rectangle (x, y, width, height) and its text."""
     found = []
     for group in ElementTree.fromstring(picture.svg).iter(f"{SVG}g"):
         box = group.find(f"{SVG}rect")

@@ -1,4 +1,4 @@
-"""What the stages of ahead-of-time compilation say of a program, and compile it for."""
+"""The properties of a program at the stages of ahead-of-time compilation, and its devices."""
 
 from __future__ import annotations
 

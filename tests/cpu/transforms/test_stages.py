@@ -36,7 +36,7 @@ X = np.arange(3, dtype=np.float32)
 
 @dataclasses.dataclass
 class Spec:
-    """Anything with shape and dtype."""
+    """An object with shape and dtype."""
 
     shape: Any
     dtype: Any
@@ -195,7 +195,7 @@ def test_a_compiled_program_within_a_traced_function_says_the_way_out() -> None:
             with pytest.raises(NotAnArray, match=r"within a traced function.*Fix: call") as error:
                 outer(x)
             assert isinstance(error.value, TypeError)  # as JAX raises
-        assert jit(lambda y, c=compiled: y + c(x))(x).shape == x.shape  # of known arrays it may be
+        assert jit(lambda y, c=compiled: y + c(x))(x).shape == x.shape  # allowed for known arrays
 
 
 @pytest.mark.parametrize("shape", [(8.5,), (8.0,), ("2",), 3, None])

@@ -1,4 +1,4 @@
-"""One set of stages: those of jit, jit over a mesh, shard_map and pmap have the same methods."""
+"""The stages of jit, jit over a mesh, shard_map and pmap have the same methods."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def keyword(name: str) -> Any:
 
 
 def results(name: str) -> Any:
-    """Where the results lie, as it is known before the call."""
+    """The shardings of the results that are known before the call."""
     if name == "pmap":
         return PmapSharding(devices()[:4])
     return None if name == "jit" else rows()

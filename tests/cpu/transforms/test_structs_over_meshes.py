@@ -1,4 +1,4 @@
-"""Structs that state a place: they are lowered as arrays that are there, or refused by name."""
+"""Structs with a placement: they are lowered like arrays, or refused by name."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FUNCTIONS = [
 
 
 def places() -> list[Any]:
-    """Returns where an argument may be: nowhere, on one device, or over meshes."""
+    """Returns the possible placements of an argument: none, one device, or meshes."""
     devices = plugrt.devices()
     mesh, line = Mesh(np.array(devices[:4]).reshape(2, 2), ("x", "y")), Mesh(devices[:4], "x")
     backwards = Mesh(devices[3::-1], "x")
@@ -95,7 +95,7 @@ def test_each_abstract_form_is_lowered_as_the_array_is(seed: int) -> None:
     described = [forms(x) for x in arrays]
     for form in described[0]:
         assert outcome(f, [each[form] for each in described]) == expected, form
-    if len(expected) == 4:  # the avals that it states describe the same call
+    if len(expected) == 4:  # its avals describe the same call
         assert outcome(f, expected[3][0]) == expected
 
 

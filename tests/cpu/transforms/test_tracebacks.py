@@ -1,4 +1,4 @@
-"""Tracebacks of jitted functions: the user's frames, and all of them if that is asked for."""
+"""Tracebacks of jitted functions: the user's frames, and all of them on request."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def on_device() -> Any:
 
 
 def frames(call: Callable[[], Any], error: type[Exception]) -> list[str]:
-    """Returns the names of the functions in the traceback of what a call raises, from it on."""
+    """Returns the names of the functions in the traceback of a call's exception."""
     with pytest.raises(error) as caught:
         call()
     names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]

@@ -14,7 +14,7 @@ from support.collector import uncollected
 from support.native_core import runs_in_c, warm_calls
 
 READINGS = {"_call_in_python", "_call_read", "read", "_open_all", "flatten"}
-"""The functions in Python that read a call; others may make constant or forwarded results."""
+"""The Python functions that read a call; others may make constant or forwarded results."""
 
 
 @runs_in_c
@@ -48,7 +48,7 @@ plugrt.tree.register_node(Counted, _open_counted, lambda _, parts: Counted(*part
 
 
 def test_a_call_reads_its_settings_and_arguments_once() -> None:
-    """In C that is no Python call; a container that a function opens is opened once in both."""
+    """In C these are no Python calls; a container with a function is opened once in both."""
     x, host = plugrt.device_put(np.ones(2, np.float32)), np.ones(2, np.float32)
 
     def function(*args: Any, n: int = 1, **kwargs: Any) -> Any:
@@ -123,7 +123,7 @@ def _random_tree(random: np.random.Generator, depth: int) -> Any:
 
 
 def _weigh(tree: Any) -> Any:
-    """Returns a number, another for each pytree and each place of its leaves."""
+    """Returns a number, different for each pytree and each position of its leaves."""
     if isinstance(tree, dict):
         return sum(_weigh(x) * (3 + ord(key)) for key, x in tree.items()) + 0.5
     if isinstance(tree, list | tuple):
@@ -138,7 +138,7 @@ class Point(NamedTuple):
 
 
 class Vector(NamedTuple):
-    """Iterates over something else, as pytrees do not see."""
+    """A vector whose iteration differs from its pytree."""
 
     x: Any
     y: Any
@@ -162,7 +162,7 @@ def test_a_tuple_of_another_class_is_no_container() -> None:
 
 
 def _count(tree: Any) -> Any:
-    """Returns a number, another for each of the pytrees above and each place of None in them."""
+    """Returns a number, different for each of the pytrees above and each position of None."""
     if tree is None:
         return 0.5
     if isinstance(tree, dict):

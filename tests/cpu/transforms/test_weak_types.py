@@ -21,7 +21,7 @@ from support.jax_oracle import jax
 jnp: Any = jax.numpy
 F32, F16, I16, I8 = (np.ones(3, d) for d in ("float32", "float16", "int16", "int8"))
 
-# The table M1 of the differential audit: a function, its arguments, and the dtype it must give.
+# The table M1 of the differential audit: a function, its arguments, and the expected dtype.
 ROWS: list[tuple[bool | None, Callable[..., Any], tuple[Any, ...], str]] = [
     (True, lambda x, lr: x * lr**2, (F32, 0.1), "float32"),
     (True, lambda x, b: x / (1 - b), (F32, 0.9), "float32"),
@@ -65,7 +65,7 @@ def test_booleans_are_never_weak() -> None:
 
 
 Call = Callable[[Any, Any, Any, Any], Any]
-"""A call of (namespace, lax, a weak vector, a float16 vector), which gives arrays."""
+"""A function of (namespace, lax, a weak vector, a float16 vector) that returns arrays."""
 
 CALLS: dict[str, Call] = {
     "full": lambda ns, lax, v, s: ns.full((3,), 2.0),
@@ -117,7 +117,7 @@ MODES = (True, False, None)
 IN_MODES = [(name, x64) for name in CALLS for x64 in MODES]
 IN_SOME = [(name, MODES[i % 2]) for i, name in enumerate(CALLS)]
 IN_SOME += [(name, None) for name in some_of([*CALLS], 8)]
-"""Each call in a mode of 64 bits that JAX has too, and some in the one that it has not."""
+"""Each call in an x64 mode that JAX has too, and some in the mode that only plugrt has."""
 
 
 @pytest.mark.parametrize(("name", "x64"), IN_MODES if WHOLE else IN_SOME)
@@ -153,7 +153,7 @@ TARGETS = [
     *("float16", "float32", "float64", "complex64", "complex128"),
     *(np.dtype(getattr(ml_dtypes, name)) for name in SMALL),
 ]
-"""dtypes that `astype` goes to."""
+"""The dtypes of `astype`."""
 
 
 @pytest.mark.parametrize("x64", [True, False])
@@ -165,7 +165,8 @@ def test_astype_of_a_literal_is_that_of_jax_eager_and_jitted(x64: bool) -> None:
         return [ns.astype(x, dtype) for dtype in TARGETS for x in literals]
 
     with warnings.catch_warnings(), config.override(enable_x64=x64), jax.enable_x64(x64):
-        warnings.simplefilter("ignore")  # of lost imaginary parts, of overflows, of narrowing
+        # warnings of lost imaginary parts, of overflows, of narrowing
+        warnings.simplefilter("ignore")
         closed_over = jax.jit(lambda: convert(jnp, literals))()
         passed = jax.jit(lambda x: convert(jnp, x))(literals)
         for found, expected in [
@@ -220,7 +221,7 @@ def test_eager_is_jit_is_jax(seed: int, x64: bool | None) -> None:
             inner = jit(lambda *a: f(xp, lax, a))  # noqa: B023
             nested = _dtype(jit(lambda *a: inner(*a)).eval_shape, args)  # noqa: B023
         assert traced == nested
-        if eager is not None:  # a Python scalar is none to xp's functions outside of a trace
+        if eager is not None:  # xp's functions refuse a Python scalar outside of a trace
             assert eager == traced
         if x64 is not None:
             with jax.enable_x64(x64):
@@ -230,7 +231,7 @@ def test_eager_is_jit_is_jax(seed: int, x64: bool | None) -> None:
 
 
 def _dtype(function: Callable[..., Any], args: list[Any]) -> str | None:
-    """Returns the dtype of the result, or None where the function refuses the arguments."""
+    """Returns the dtype of the result, or None if the function refuses the arguments."""
     try:
         found = function(*args)
     except (TypeError, ValueError, OverflowError):

@@ -1,6 +1,6 @@
 """`xla_computation`: the program of a function as HLO, as jax 0.4.20 documented it.
 
-What JAX gave is in the assertions: it has had no such function since 0.4.31.
+The assertions have JAX's results: it has had no such function since 0.4.31.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from plugrt.interface import Program
 from plugrt.wire.hlo_proto import read_module
 from support.behaviour import behaviour
 
-Pair = namedtuple("Pair", "a b")  # as users write it
+Pair = namedtuple("Pair", "a b")  # a user's form
 MATRIX = np.ones((4, 4), np.float32)
 
 
@@ -39,7 +39,7 @@ def f(x: Any) -> Any:
 
 
 def operations(text: str) -> list[str]:
-    """Returns the operations of HLO text, in order, but parameters and the tuple of results."""
+    """Returns the operations of HLO text, in order, except parameters and the tuple of results."""
     found = re.findall(r"^ +(?:ROOT )?\S+ = .*?\S+ ([a-z][a-z-]*)\(", text, re.M)
     return [op for op in found if op not in ("parameter", "tuple")]
 

@@ -1,4 +1,4 @@
-"""What the annotations of right calls promise is what comes."""
+"""The annotations of right calls agree with the values at run time."""
 
 from __future__ import annotations
 

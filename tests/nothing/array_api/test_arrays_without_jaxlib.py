@@ -1,4 +1,4 @@
-"""Without jaxlib, arrays are there, and the first operator says what to install."""
+"""Without jaxlib arrays work, and the first operator's error names the package to install."""
 
 from __future__ import annotations
 

@@ -93,8 +93,8 @@ def test_every_attribute_and_method_of_arrays_is_there(cls: Any) -> None:
 def test_signatures_are_the_standards(name: str) -> None:
     """Positional parameters of jax.numpy may be positional here, which the standard allows.
 
-    So are further parameters of jax.numpy's, ``out_sharding``, ``ddof`` and ``order``. The start of
-    ``arange`` may be named, as there.
+    The same applies to jax.numpy's additional parameters, ``out_sharding``, ``ddof`` and ``order``.
+    The start of ``arange`` may be a keyword, as there.
     """
     found = inspect.signature(getattr(xp, name))
     bare = [p.replace(annotation=inspect.Parameter.empty) for p in found.parameters.values()]

@@ -1,4 +1,4 @@
-"""Key-value callbacks, called by a C library while its client is made."""
+"""Key-value callbacks, called by a C library while its client is created."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ static PJRT_Error* asking(struct PJRT_Client_Create_Args* a) {
 
 
 class Store:
-    """A store in a dictionary that remembers what it was asked."""
+    """A store in a dictionary that records its requests."""
 
     def __init__(self) -> None:
         self.values: dict[str, bytes] = {}

@@ -1,4 +1,4 @@
-"""Libraries that must be refused, or driven with care, before anything of theirs is called."""
+"""Libraries that must be refused, or used with care, before any of their functions is called."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_an_entry_point_that_is_no_function(tmp_path: Path, symbol: str) -> None
 def test_an_entry_point_where_code_was_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was called, and the process ended, where a freed program of XLA had been."""
+    """Earlier, it was called, and the process ended, if a freed program of XLA had been there."""
     monkeypatch.setattr(process_map, "_latest", SimpleNamespace(executable=lambda address: True))
     path = compile_c(tmp_path, "int GetPjrtApi = 5;")
     with pytest.raises(PluginBroken, match="no code to run"):
@@ -113,7 +113,7 @@ def test_nonsense_table_size(tmp_path: Path, size: int | str) -> None:
 
 
 def test_slots_past_the_table_are_not_read(tmp_path: Path) -> None:
-    # Everything from Event_Create on is garbage that the library did not promise.
+    # The library does not define the memory from Event_Create on.
     cut = "size_t n=offsetof(PJRT_Api, Event_Create); api.struct_size=n;"
     cut += "memset((char*)&api + n, 0x41, sizeof api - n);"
     library = load_library(tiny_library(tmp_path, cut))
@@ -323,7 +323,7 @@ def test_client_is_destroyed_once_and_with_its_last_child(tmp_path: Path) -> Non
 def test_an_error_is_not_one_of_a_size_that_was_tried(
     tmp_path: Path, right: str, code: int, error: type[PjrtError]
 ) -> None:
-    """Headers of 0.61 differ in that struct, whose smaller size a library may refuse or want."""
+    """Headers of 0.61 differ in that struct, whose smaller size a library may refuse or require."""
     create = f"""static PJRT_Error* create(struct PJRT_Client_Create_Args* a) {{
       return {right} ? fail({code}, "no card") : fail(3, "Unexpected size of the struct");
     }}"""

@@ -1,5 +1,7 @@
-"""Tables and devices that no library should have; `tests/pjrt/capi/test_broken_libraries.py` has
-the functions that answer wrongly."""
+"""Invalid tables and devices of libraries.
+
+`tests/pjrt/capi/test_broken_libraries.py` has functions with wrong answers.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def function(name: str, body: str) -> str:
 
 
 def broken(folder: Path, name: str, body: str, *flags: str) -> Path:
-    """Returns a tiny library whose function of that name is the C text ``body``."""
+    """Returns a tiny library whose function of that name has the C text ``body``."""
     return tiny_library(folder, f"api.{name}=f;", function(name, body), *flags)
 
 
@@ -85,7 +87,7 @@ class TestSlots:
 
 
 class TestDevices:
-    """Lists of devices that a client cannot be made with, or not be used with."""
+    """Lists of devices with which a client cannot be made, or cannot be used."""
 
     def test_equal_ids(self, tmp_path: Path) -> None:
         path = broken(tmp_path, "DeviceDescription_Id", "a->id = 0;", "-DDEVICES=3")
@@ -128,7 +130,7 @@ class TestDevices:
         assert create_client(path, {}, name="tiny").devices()[0].is_addressable
 
     def test_a_process_that_can_use_none_of_its_own_devices(self, tmp_path: Path) -> None:
-        """Direct use went on, with devices that no array can be put on."""
+        """Earlier, direct use continued, with devices that no array can be put on."""
         path = broken(tmp_path, "Device_IsAddressable", "a->is_addressable = 0;")
         with pytest.raises(PluginBroken, match=r"process 0.*none of its \d+ devices \[0"):
             create_client(path, {}, name="tiny")
@@ -149,7 +151,7 @@ def _run(code: str, path: Path) -> subprocess.CompletedProcess[str]:
 
 
 class TestStrings:
-    """Names at addresses and of sizes that are not there."""
+    """Names at invalid addresses and with invalid sizes."""
 
     @pytest.mark.parametrize(
         ("body", "found"),
@@ -299,7 +301,7 @@ def test_memory_is_read_where_other_code_closed_or_replaced_the_file_of_it() -> 
 
 
 def test_the_start_of_a_text_of_100_mb_is_kept(tmp_path: Path) -> None:
-    """Several copies of an error's text are made: compiling with such a one took minutes."""
+    """An error's text is copied several times: compiling with such a one needed minutes."""
     functions = """
     static char said[100000000];
     static PJRT_Error* create(void* a) {
@@ -338,7 +340,7 @@ void PyErr_SetString(void*, const char*); extern void *PyExc_KeyError, *PyExc_Ke
 def test_a_python_exception_that_a_library_leaves_is_told(
     name: str, use: Any, left: str, raised: type[BaseException], says: str, tmp_path: Path
 ) -> None:
-    """It was cffi's SystemError, which names neither the function nor the library."""
+    """Earlier, it was cffi's SystemError, which names neither the function nor the library."""
     body = (
         f'int s = PyGILState_Ensure(); PyErr_SetString(PyExc_{left}, "left"); '
         "PyGILState_Release(s);"
@@ -368,7 +370,7 @@ api.LoadedExecutable_AddressableDevices=twice;"""
 
 
 def test_an_executable_that_names_a_device_twice_is_refused(tmp_path: Path) -> None:
-    """It compiled, and each launch spoke of two devices where there is one."""
+    """Earlier, it compiled, and each launch named two devices instead of one."""
     client = create_client(tiny_library(tmp_path, COMPILES, EXECUTABLE), {}, name="tiny")
     with pytest.raises(InvalidReply, match=r"AddressableDevices reported success, but .* twice"):
         client.compile(Program(b"module {}"), CompileOptions())

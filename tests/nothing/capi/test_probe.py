@@ -1,4 +1,4 @@
-"""What unknown libraries do in a child process is a result, whatever it is."""
+"""Any behaviour of unknown libraries in a child process is a result."""
 
 from __future__ import annotations
 

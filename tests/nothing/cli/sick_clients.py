@@ -1,4 +1,4 @@
-"""Backends in Python that start well, and then do not do what they should."""
+"""Backends in Python that start well, and then misbehave."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from support.fake_client import FakeBuffer, FakeClient, FakeDevice, FakePlugin
 
 
 class Speechless(Exception):
-    """Says nothing, and raises when asked to."""
+    """Has no text, and raises when converted to one."""
 
     def __str__(self) -> str:
         raise RuntimeError("no words")
@@ -35,7 +35,7 @@ class Speechless(Exception):
 
 
 class Doubles(LoadedExecutable):
-    """Runs ``x + x``, whatever the program was."""
+    """Runs ``x + x`` for any program."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -72,12 +72,12 @@ def _raise(error: BaseException) -> Any:
 
 
 def _of(loaded: Any) -> dict[str, Any]:
-    """Returns the method of a client whose programs the function makes."""
+    """Returns the method of a client whose programs come from the function."""
     return {"compile": lambda self, program, options: loaded(self)}
 
 
 def _first(act: Callable[[], Any]) -> dict[str, Any]:
-    """Returns the method of a client that does something before it lists its devices."""
+    """Returns the method of a client that calls a function before it lists its devices."""
     return {"devices": lambda self: (act(), FakeClient.devices(self))[1]}
 
 

@@ -1,4 +1,4 @@
-"""``plugrt compile``, with a plugin that compiles for devices that nobody has."""
+"""``plugrt compile``, with a plugin that compiles for absent devices."""
 
 from __future__ import annotations
 

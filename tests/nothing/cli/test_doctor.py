@@ -1,4 +1,4 @@
-"""``plugrt doctor``: explains, survives whatever plugins do, and exits with 1 where it should."""
+"""``plugrt doctor``: explains, survives any plugin, and exits with 1 on failures."""
 
 from __future__ import annotations
 

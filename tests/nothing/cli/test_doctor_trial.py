@@ -1,4 +1,4 @@
-"""`plugrt doctor` computes something small with each backend that starts, and compares."""
+"""`plugrt doctor` runs a small program on each backend that starts, and checks the result."""
 
 from __future__ import annotations
 

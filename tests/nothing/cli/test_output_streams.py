@@ -1,4 +1,4 @@
-"""A reader that goes away, or a terminal that lacks a character: the exit code stands."""
+"""A closed reader, or a terminal without a character: the exit code stays."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def site(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("command", ["devices", "devices --json"])
 def test_a_reader_that_goes_away(site: Path, command: str) -> None:
-    """Far more than a pipe holds is written."""
+    """The output is much larger than a pipe's buffer."""
     (site / "a_module.py").write_text(SOURCE.format(3000))
     code, output, errors = shell(f"{PLUGRT} {command} | head -n 1", site)
     assert (code, errors, len(output.splitlines())) == (0, "", 1)

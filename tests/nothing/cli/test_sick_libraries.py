@@ -1,4 +1,4 @@
-"""`plugrt doctor` and `plugrt devices` over libraries that do what no library should."""
+"""`plugrt doctor` and `plugrt devices` over misbehaving libraries."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from support.sick_libraries import ODD, SICK, make_libraries
 
 pytestmark = [needs_cc, pytest.mark.long]
 of_all = runs_apart("lifetimes")
-"""Of tests that need what doctor says of all libraries: the other tests try some of each kind."""
+"""For tests that need doctor's report on all libraries: the other tests use some of each kind."""
 
 
 class Told(NamedTuple):
-    """What doctor said of all libraries, and what was left of its processes."""
+    """Doctor's report on all libraries, and the remaining processes."""
 
     found: dict[str, Any]
     code: int
@@ -133,7 +133,7 @@ def test_devices_goes_on_without_them(
     token = uuid.uuid4().hex
     environ = {
         VARIABLE: token,
-        "PLUGRT_PROBE_SECONDS": "1.5",  # of the library alone; two of them hang
+        "PLUGRT_PROBE_SECONDS": "1.5",  # of the library only; two of them hang
         "PLUGRT_PLUGINS_ALLOW": ",".join([*names, "good"]),
         "PJRT_NAMES_AND_LIBRARY_PATHS": variable(libraries, *names),
         **with_plain_crashes(),
@@ -143,7 +143,7 @@ def test_devices_goes_on_without_them(
     assert [device["platform"] for device in json.loads(done.stdout)] == ["good"]
     assert left_after(token) == {}
     assert "Traceback" not in done.stderr
-    for name in names:  # one line for each, which names it and says what to do
+    for name in names:  # one line for each, with its name and a cure
         (line,) = [x for x in done.stderr.splitlines() if f"left out: {name!r}" in x]
         assert SICK[name][1][0] in line
         assert "PLUGRT_" in line

@@ -30,7 +30,7 @@ def shell(redirection: str, *arguments: str, **environ: str) -> subprocess.Compl
 
 CLOSED = ("<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-")
 FEWER = CLOSED if WHOLE else CLOSED[-1:]
-"""For the commands that end as the first one does."""
+"""Uses for the commands that end like the first one."""
 CASES = [
     *((closed, ("devices",)) for closed in CLOSED),
     *((closed, ("devices", "--json")) for closed in FEWER),

@@ -1,4 +1,4 @@
-"""Importing jaxlib: which versions fit, and what an unfit one is told."""
+"""Importing jaxlib: supported versions, and the error for others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What launchers say of the processes of a run: as JAX reads it, and packages' own ways."""
+"""Launchers' variables for the processes of a run: read as in JAX, and packages' own ways."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_a_package_adds_its_own_way(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 
 def kubernetes_module(pod: Any, job: Any, refuse: int = 0) -> dict[str, ModuleType]:
-    """Returns what stands for the package ``kubernetes``."""
+    """Returns a replacement of the package ``kubernetes``."""
 
     class ApiException(Exception):
         status, reason = refuse, "Forbidden"

@@ -32,7 +32,7 @@ def hand_written() -> dict[str, str]:
 
 
 def find_mistakes(rows: list[dict[str, Any]], texts: Mapping[str, str]) -> list[str]:
-    """Returns rows whose sentence is not in a page, and claims of pages without a row."""
+    """Returns rows whose sentence is in no page, and claims of pages without a row."""
     found = []
     for name, text in texts.items():
         known = [row["sentence"] for row in rows if name in row["pages"]]

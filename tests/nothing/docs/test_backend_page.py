@@ -1,4 +1,4 @@
-"""docs/backend.md is what the docstrings of the SDK say."""
+"""docs/backend.md agrees with the docstrings of the SDK."""
 
 from __future__ import annotations
 

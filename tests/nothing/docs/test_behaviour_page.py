@@ -1,4 +1,4 @@
-"""docs/behaviour.md is that of the marked tests and of their recorded results."""
+"""docs/behaviour.md agrees with the marked tests and their recorded results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RECORD = "docs/generate/behaviour.py record FILE"
 
 @pytest.fixture(scope="module")
 def tests() -> list[Any]:
-    """The marked tests; as a constant, each worker would parse all of them as it collects."""
+    """Returns the marked tests; as a constant, each worker would parse them while it collects."""
     found: list[Any] = generate.collect()
     return found
 

@@ -1,4 +1,4 @@
-"""The plot of the benchmarks and its page are those of the recorded figures."""
+"""The plot of the benchmarks and its page agree with the recorded figures."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_each_figure_is_a_question_of_the_benchmark(data: dict[str, Any]) -> Non
 def test_the_figures_are_judged_by_the_budgets(
     data: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those of the calls that are measured alone, too, which have no softer ones."""
+    """Also for calls that are measured separately, which have no softer budgets."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     cores, devices = (importlib.import_module(name) for name in ("cores", "devices"))
     for name, budgets in (("cores", cores.BUDGETS), ("devices", devices.BUDGETS)):
@@ -54,7 +54,7 @@ def test_the_figures_are_judged_by_the_budgets(
 
 
 def test_the_pages_have_one_figure_of_what_catching_exceptions_adds(data: dict[str, Any]) -> None:
-    """Of a call on a library, and at most 2 %."""
+    """For a call on a library, and at most 2 %."""
     table = data["instructions"]
     for page in ("benchmarks", "plugins"):
         text = " ".join((ROOT / f"docs/{page}.md").read_text(encoding="utf-8").split())

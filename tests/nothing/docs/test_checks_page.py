@@ -1,4 +1,4 @@
-"""The page of the conformance kit's checks is what the code says."""
+"""The page of the conformance kit's checks agrees with the code."""
 
 from __future__ import annotations
 

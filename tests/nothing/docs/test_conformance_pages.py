@@ -1,4 +1,4 @@
-"""Each plugin's CONFORMANCE.md is of this tree's checks and of the plugin's version."""
+"""Each plugin's CONFORMANCE.md has this tree's checks and the plugin's version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/coverage.md: every public name of JAX's dispatch has an entry, and what it names exists."""
+"""docs/coverage.md: every public name of JAX's dispatch has an entry, with existing objects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOMES = {
 
 
 def resolve(path: str) -> object:
-    """Returns what a dotted path leads to: the longest module in it, then attributes."""
+    """Returns the object of a dotted path: the longest module in it, then attributes."""
     parts = path.split(".")
     for count in range(len(parts), 0, -1):
         try:
@@ -51,7 +51,7 @@ def test_every_public_name_of_jax_has_an_entry(section: str) -> None:
 
 
 def test_the_parameters_of_xla_computation_have_entries() -> None:
-    # Of jax 0.4.20, the version of its documentation.
+    # Names of jax 0.4.20, the version of its documentation.
     parameters = """fun static_argnums axis_env in_parts out_parts backend tuple_args
         instantiate_const_outputs return_shape donate_argnums"""
     assert set(SECTIONS["xla_computation"]) == set(parameters.split())

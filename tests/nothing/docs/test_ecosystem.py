@@ -1,4 +1,4 @@
-"""docs/ecosystem.md states the calls that tests/vendors/test_ecosystem.py tries."""
+"""docs/ecosystem.md states the calls that tests/vendors/test_ecosystem.py makes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page for JAX users is what the tests say of themselves."""
+"""The page for JAX users agrees with the docstrings of the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages are true: their links lead somewhere, their shell commands exist."""
+"""The pages are correct: their links have targets, their shell commands exist."""
 
 from __future__ import annotations
 

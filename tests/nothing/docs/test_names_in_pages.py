@@ -1,4 +1,4 @@
-"""Paths, modules and functions that pages name are there, under that name."""
+"""Paths, modules and functions in pages exist."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.markdown import ROOT, all_blocks, pages
 
 ARCHITECTURE = ROOT / "docs/architecture.md"
 MADE = {"dist/", "build/site", "mychip/__init__.py"}
-"""What commands of a page make."""
+"""Files that commands of a page make."""
 _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _TICKS = re.compile(r"`([^`\n]+)`")
 _DEFINITION = re.compile(
@@ -54,7 +54,7 @@ def is_path(name: str) -> bool:
 
 
 def in_template(name: str) -> str:
-    """Returns the template of a file in ``mychip``, which pages have `plugrt new` write."""
+    """Returns the template of a file in ``mychip``, which `plugrt new` writes on pages."""
     if not name.startswith(("mychip/src", "mychip/tests")):
         return name
     return name.removeprefix("mychip/").replace("mychip", "my_chip")

@@ -1,4 +1,4 @@
-"""docs/platforms.md: other systems, simulated by taking away what they lack."""
+"""docs/platforms.md: other systems, simulated by removing the features that they lack."""
 
 from __future__ import annotations
 

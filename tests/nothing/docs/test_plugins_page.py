@@ -1,4 +1,4 @@
-"""docs/plugins.md names every source and state, docs/extending.md every hook that there is."""
+"""docs/plugins.md names every source and state, docs/extending.md every hook."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_table_of_functions_is_current() -> None:
 
 
 def test_what_jax_survives_plugrt_survives() -> None:
-    """By the outcomes: the session `stubbed` compares the steps as they are run."""
+    """By the outcomes: the session `stubbed` compares the steps themselves."""
     found = STUBBED.read()
     for name, jax in (found["outcomes"] | found["newer"]["outcomes"]).items():
         for how, failing in jax.items():

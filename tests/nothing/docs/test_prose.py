@@ -33,7 +33,7 @@ class Tree:
         (self.root / name).write_text("".join(f"{line}\n\n" for line in lines))
 
     def commit(self) -> None:
-        """Commits all files, with the rows of today."""
+        """Commits all files, with the current rows."""
         assert TOOL.write(self.root, "") == []
         self.git("add", "-A")
         self.git("commit", "-q", "-m", "x")
@@ -73,7 +73,7 @@ def test_a_rise_is_refused_by_both_commands(tree: Tree) -> None:
     assert TOOL.check(tree.root)[0].startswith("a.md: 3 hits")
     message, *hits = TOOL.write(tree.root, "")
     assert message.startswith("a.md: 3 hits")
-    assert [line.split()[0] for line in hits] == ["a.md:7:"]  # the new one alone
+    assert [line.split()[0] for line in hits] == ["a.md:7:"]  # only the new one
     assert tree.rows == {"a.md": 2}
 
 

@@ -1,4 +1,4 @@
-"""The documentation's site: every page is in its contents, and what pages name exists."""
+"""The documentation's site: every page is in its contents, and names in pages exist."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def code() -> dict[str, str]:
 
 
 def has_test(root: Path, test: str) -> bool:
-    """Whether there is such a file, with a function of this name at its top level."""
+    """Whether the file exists, with a function of this name at its top level."""
     file, _, name = test.partition("::")
     if not (root / file).is_file():
         return False

@@ -1,4 +1,4 @@
-"""Meshes: their devices, names and sizes; what they refuse; how they are pickled."""
+"""Meshes: their devices, names and sizes; errors; pickling."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ def test_the_shape_alone(devices: list[Any]) -> None:
 
 
 def test_devices_of_other_processes() -> None:
-    devices = FakeClient(count=8, processes=2).devices()  # those of even number are this one's
+    # those of even number belong to this process
+    devices = FakeClient(count=8, processes=2).devices()
     columns = Mesh(np.array(devices).reshape(4, 2), ("x", "y"))
     assert columns.is_multi_process
     assert columns.local_devices == [devices[i] for i in (0, 2, 4, 6)]

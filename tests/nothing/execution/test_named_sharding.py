@@ -1,4 +1,4 @@
-"""`PartitionSpec` and `NamedSharding`: which part of an array each device of a mesh has."""
+"""`PartitionSpec` and `NamedSharding`: the part of an array on each device of a mesh."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_an_axis_that_is_named_twice() -> None:
 
 
 def specs() -> list[P]:
-    """Returns all specs of two dimensions over three axes in which each is named once at most."""
+    """Returns all specs of two dimensions over three axes, each named once at most."""
     names = [(), *itertools.chain(*(itertools.permutations(NAMES, n) for n in (1, 2, 3)))]
     return [P(a, b) for a in names for b in names if not set(a) & set(b)]
 
@@ -74,7 +74,7 @@ def test_each_device_has_what_the_spec_says(mesh: Mesh, spec: P) -> None:
     counts = [int(np.prod([mesh.shape[n] for n in spec.axes_of(i)], dtype=int)) for i in (0, 1)]
     assert sharding.shard_shape(host.shape) == (24 // counts[0], 12 // counts[1])
     assert sharding.whole_shape(sharding.shard_shape(host.shape)) == host.shape
-    # Dimensions are split into those of the axes, and those are indexed by where a device is.
+    # Dimensions are split into the axes' sizes, which are indexed by a device's position.
     sizes = [[mesh.shape[n] for n in spec.axes_of(i)] for i in (0, 1)]
     split = host.reshape(*sizes[0], 24 // counts[0], *sizes[1], 12 // counts[1])
     where = sharding.devices_indices_map(host.shape)

@@ -1,4 +1,4 @@
-"""`PositionalSharding`: which part each device has, after reshapes, transpositions and copies."""
+"""`PositionalSharding`: the part of each device after reshapes, transpositions and copies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def over(*shape: int) -> PositionalSharding:
 
 
 def sets(sharding: PositionalSharding) -> Any:
-    """Returns the sets of positions at each place, as JAX's class has them, in an array."""
+    """Returns the sets of positions, as in JAX's class, as an array."""
     found = np.empty(sharding.shape, object)
     for at in np.ndindex(sharding.shape):
         found[at] = frozenset(sharding.positions[at].tolist())
@@ -45,7 +45,7 @@ def joined(of: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def check(sharding: PositionalSharding, expected: Any) -> None:
-    """Fails unless the sets are those, and each device has the part at its set's place."""
+    """Fails unless the sets are equal, and each device has the part at its set's position."""
     assert (sharding.shape, sharding.ndim) == (expected.shape, expected.ndim)
     np.testing.assert_array_equal(sets(sharding), expected)
     shape = tuple(3 * size for size in expected.shape)
@@ -64,7 +64,7 @@ def check(sharding: PositionalSharding, expected: Any) -> None:
 
 
 def test_random_forms() -> None:
-    """Sequences of methods do what NumPy's do to an array of sets, as JAX's class is made."""
+    """Sequences of methods act like NumPy's on an array of sets, the form of JAX's class."""
     random = np.random.default_rng(0)
     for _ in range(60):
         sharding = PositionalSharding(DEVICES)
@@ -121,7 +121,7 @@ def test_it_is_a_value() -> None:
         NamedSharding(Mesh(DEVICES, "x"), P("x")),
     ]
     assert sharding not in others
-    # Transposing twice gives the same; so does a set that was joined in another order.
+    # Transposing twice restores it; so does a set that was joined in another order.
     assert over(3, 4).T.replicate(0).T == sharding == sharding.T.T
     mesh = Mesh(np.array(DEVICES).reshape(3, 4), ("x", "y"))
     assert sharding.is_equivalent_to(NamedSharding(mesh, P("x")), 2)

@@ -1,4 +1,4 @@
-"""Pytrees: what is a container, what is a leaf, and how leaves are called."""
+"""Pytrees: containers, leaves, and the names of leaves."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_listing_the_namespace_gives_its_public_names() -> None:
 
 
 def test_containers_are_refused_once_the_interpreter_has_ended_optree() -> None:
-    """It takes them for leaves then: calls were told that a tuple is no array."""
+    """It treats them as leaves then: earlier, errors of calls stated that a tuple is no array."""
     done = run_python(
         """
         import atexit

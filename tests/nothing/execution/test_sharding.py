@@ -1,4 +1,4 @@
-"""Shardings: what they say of devices, shapes and indices."""
+"""Shardings: their devices, shapes and indices."""
 
 from __future__ import annotations
 

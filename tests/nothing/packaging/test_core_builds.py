@@ -1,4 +1,4 @@
-"""The parts in C of the runtime and of the SDK are compiled in one way."""
+"""The parts in C of the runtime and of the SDK are compiled in the same way."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ PROJECTS = ("runtime", "plugin_sdk")
 
 
 def _given_to_setup(project: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Returns what a project's ``setup.py`` tells setuptools."""
+    """Returns the arguments that a project's ``setup.py`` passes to setuptools."""
     monkeypatch.chdir(ROOT / project)
-    monkeypatch.syspath_prepend(ROOT / project)  # as setup.py does, but until the test ends
+    monkeypatch.syspath_prepend(ROOT / project)  # like setup.py, but until the test ends
     made = run_setup("setup.py", stop_after="init")
     names = ("ext_modules", "cmdclass")
     wheel = {key: value for key, (_, value) in made.get_option_dict("bdist_wheel").items()}
@@ -30,13 +30,13 @@ def _given_to_setup(project: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
 
 
 def _files(project: str, kind: str) -> list[str]:
-    """Returns the paths of a kind of file in a project's core, as ``setup.py`` names them."""
+    """Returns the paths of a kind of file in a project's core that ``setup.py`` names."""
     folder = ROOT / project
     return [str(path.relative_to(folder)) for path in (folder / "core").rglob(f"*.{kind}")]
 
 
 def _way(extension: Any) -> dict[str, Any]:
-    """Returns how an extension is compiled, but for what the SDK's alone needs of glibc."""
+    """Returns the build settings of an extension, without those for the SDK's use of glibc."""
     needless = ("-D_GNU_SOURCE", "-include", "core/old_glibc.h")
     return {
         "flags": [flag for flag in extension.extra_compile_args if flag not in needless],
@@ -59,7 +59,7 @@ def test_both_parts_in_c_are_compiled_in_one_way(monkeypatch: pytest.MonkeyPatch
         others = [other.sources for other in extensions[1:]]
         found = {kind: _files(project, kind) for kind in ("c", "h", "cc")}
         assert sorted(extension.sources) == sorted(set(found["c"]) - {*chain(*others)})
-        # setuptools has no flags for these; the headers of other extensions are theirs
+        # setuptools has no flags for these; other extensions' headers belong to those
         needed = [*found["h"], *found["cc"]]
         if others:
             needed = [name for name in needed if Path(name).parent == Path("core")]
@@ -128,7 +128,7 @@ class _Compiler:
 def test_files_are_optimised_together_where_a_trial_succeeds(
     refusing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An unknown flag would leave the whole part in C out, since it is optional."""
+    """An unknown flag would omit the whole part in C, since it is optional."""
     monkeypatch.setattr(build_ext, "build_extensions", lambda self: None)
     of_the_sdk = ["-flto-partition=one"]
     older = ["-Wl,--no-as-needed", "-l:libdl.so.2", "-l:libpthread.so.0"]
@@ -159,7 +159,7 @@ def test_files_are_optimised_together_where_a_trial_succeeds(
 
 
 def test_both_build_by_one_file() -> None:
-    """A link, which an sdist has a copy of (tests/cpu/packaging/test_core_sdists.py)."""
+    """A link; an sdist has a copy of the file (tests/cpu/packaging/test_core_sdists.py)."""
     ours, theirs = (ROOT / project / "core_build.py" for project in PROJECTS)
     assert theirs.is_symlink()
     assert theirs.samefile(ours)

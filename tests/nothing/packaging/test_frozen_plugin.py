@@ -1,7 +1,7 @@
 """Plugins of November 2026, for version 1.0 of plugrt.interface, work with today's plugrt.
 
-tests/frozen/README.md describes them, and says what to do when a change must break one. The package
-of `plugrt new` is installed by tests/cpu/packaging/test_new_packages.py.
+tests/frozen/README.md describes them, and the steps for a change that must break one.
+tests/cpu/packaging/test_new_packages.py installs the package of `plugrt new`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ print(jax.devices()[0].device_kind, jax.jit(lambda x: x + x)(np.float32([1, 2]))
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheel unpacked in it, which is what pip makes of it."""
+    """A folder with the unpacked wheel, like an installation by pip."""
     folder = tmp_path_factory.mktemp("frozen")
     with zipfile.ZipFile(WHEEL) as wheel:
         wheel.extractall(folder)
@@ -76,7 +76,7 @@ def test_its_backend_and_its_client_work(installed: Path) -> None:
 
 @pytest.fixture(scope="module")
 def as_written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A package of `plugrt new`, of the time when plugrt-sdk held the NumPy backend, installed."""
+    """A package of `plugrt new`, from when plugrt-sdk had the NumPy backend, installed."""
     folder = tmp_path_factory.mktemp("new")
     with tarfile.open(FROZEN / "frozen-new.tar.gz") as package:
         package.extractall(folder, filter="data")

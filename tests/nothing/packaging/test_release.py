@@ -1,4 +1,4 @@
-"""What `make release` refuses: distributions that do not belong together, and a wrong tag."""
+"""`make release` refuses distributions that do not belong together, and a wrong tag."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def distribution(
     code: bytes = b"__cxa_begin_catch",
     without: str = "",
 ) -> list[Path]:
-    """Makes a wheel and an sdist that hold their metadata, and files named as what is in C.
+    """Makes a wheel and an sdist with their metadata, and files named like the parts in C.
 
-    ``in_c`` are the wheel's instead, and each holds ``code``; a wheel that has none is pure.
-    The sdist lacks the file ``without``.
+    ``in_c`` are the wheel's files in C, each with the content ``code``; a wheel without any is
+    pure. The sdist lacks the file ``without``.
     """
     in_c = RELEASE.IN_C.get(name, ()) if in_c is None else in_c
     sources = core_of(name) if in_c else set()
@@ -136,7 +136,7 @@ def test_a_distribution_that_is_missing_or_of_another_version(tmp_path: Path) ->
 
 
 def test_a_wheel_that_lacks_what_is_in_c(tmp_path: Path) -> None:
-    """Built without a compiler, or for one Python alone: pip would install it all the same."""
+    """Built without a compiler, or for one Python only: pip would still install it."""
     made = release(tmp_path)
     (tmp_path / "other").mkdir()
     pure, bare = distribution(tmp_path / "other", "plugrt", "0.2.0", "numpy>=2", in_c=())
@@ -160,7 +160,7 @@ def test_a_wheel_that_lacks_what_is_in_c(tmp_path: Path) -> None:
 
 
 def test_a_core_that_catches_no_exceptions(tmp_path: Path) -> None:
-    """Built without a C++ compiler, or of an sdist without the file in C++."""
+    """Built without a C++ compiler, or from an sdist without the file in C++."""
     made = release(tmp_path)
     assert {"core/module.c", "core/library/trampolines.cc", "core/sources.h"} <= core_of("plugrt")
     (tmp_path / "other").mkdir()
@@ -228,7 +228,7 @@ def test_the_glibc_that_tags_ask_for(tags: str, glibc: tuple[int, int]) -> None:
 
 
 def test_a_wheel_that_needs_a_newer_glibc_than_jaxlib(tmp_path: Path) -> None:
-    """There pip would install the pure wheel, and no Python plugin would reach JAX."""
+    """On older systems pip would install the pure wheel, and no Python plugin would reach JAX."""
     own = RELEASE.glibc_of_jaxlib()
     assert own >= (2, 17)
     found = list(RELEASE.faults(release(tmp_path), "0.2.0", (2, 16)))
@@ -253,9 +253,10 @@ def test_a_core_in_c_plus_plus_is_known_by_its_symbols() -> None:
 @needs(shutil.which("objdump"), "objdump, of binutils")
 @needs(LIBRARIES, "the parts in C, which a C compiler builds")
 def test_the_parts_in_c_run_wherever_jaxlib_does() -> None:
-    """Whatever machine compiles them: the symbols that moved in glibc 2.34 have older versions.
+    """On any build machine: the symbols that moved in glibc 2.34 have older versions.
 
-    Those of the C++ runtime are at most of manylinux_2_17, as libstdc++ of GCC 11 has newer ones.
+    The C++ runtime's symbols are at most of manylinux_2_17, since libstdc++ of GCC 11 has newer
+    ones.
     """
     for file in LIBRARIES:
         command = ["objdump", "-T", file]

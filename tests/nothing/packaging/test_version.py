@@ -1,4 +1,4 @@
-"""One version for all distributions, stated in the root ``pyproject.toml``, and what they state."""
+"""One version for all distributions, from the root ``pyproject.toml``, and their copies."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_package_pages_have_what_people_look_for(path: Path) -> None:
     assert project["authors"]
     assert project["keywords"]
     assert "Typing :: Typed" in project["classifiers"]
-    assert not [c for c in project["classifiers"] if c.startswith("License")]  # license= says it
+    assert not [c for c in project["classifiers"] if c.startswith("License")]  # license= states it
 
 
 @each

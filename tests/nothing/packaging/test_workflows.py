@@ -1,4 +1,4 @@
-"""Files that only other services read: what they name exists, and their versions are the lock's."""
+"""Files that only other services read: their names exist, and their versions are the lock's."""
 
 from __future__ import annotations
 

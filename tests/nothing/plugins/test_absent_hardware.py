@@ -1,4 +1,4 @@
-"""Libraries that start and then say that their hardware is not there."""
+"""Libraries that start and then report that their hardware is absent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.fake_client import FakePlugin
 
 
 class Failing(FakePlugin):
-    """Its client never starts: it raises this error."""
+    """Raises this error when a client starts."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__("failing", priority=500)
@@ -51,7 +51,7 @@ def test_absence_is_told_from_fault(error: Exception, state: str) -> None:
 
 
 class Absent(FakePlugin):
-    """Its hardware is not there."""
+    """A plugin whose hardware is absent."""
 
     def probe(self) -> Availability:
         return Availability(False, "no device of this kind")

@@ -46,7 +46,7 @@ def row_of(made: Backends, name: str) -> Record:
 
 
 def raises_twice(call: Callable[[], Any], cls: type[Exception]) -> str:
-    """Asserts that the call fails with one message, two times, and returns that."""
+    """Asserts that the call fails with one message, two times, and returns it."""
     messages = []
     for _ in range(2):
         with pytest.raises(cls) as error:
@@ -68,7 +68,7 @@ def test_only_what_is_named_is_started_the_first_is_the_default() -> None:
 
 
 def test_a_later_name_that_is_unknown_fails_each_time_and_starts_nothing() -> None:
-    """JAX 0.10: the first call raises, the second succeeds with what had been started."""
+    """JAX 0.10: the first call raises, the second succeeds with the backends that had started."""
     a = FakePlugin("a")
     made = registry(a, JAX_PLATFORMS="a,nosuch")
     message = raises_twice(lambda: plugrt.devices(of=made), UnknownPlatform)
@@ -155,7 +155,7 @@ def test_the_highest_priority_wins_and_cpu_is_there_too_started_late() -> None:
 def test_the_first_of_equal_priorities_is_chosen(
     names: tuple[str, ...], site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the order of registration, or as stated; the first of the alphabet was.
+    """In the order of registration, or as stated; earlier, the first of the alphabet was.
 
     Same as JAX: of libraries in PJRT_NAMES_AND_LIBRARY_PATHS the first one is the default.
     """
@@ -261,7 +261,7 @@ def test_what_jax_platforms_asks_for_must_work() -> None:
 def test_a_default_that_is_not_there_fails_calls_without_a_name_alone(
     default: str, platforms: str, strict: str
 ) -> None:
-    """Every call failed.
+    """Earlier, every call failed.
 
     Same as JAX: where JAX_PLATFORM_NAME names none that is there, calls with a name work.
     """
@@ -372,7 +372,7 @@ def test_ctrl_c_while_starting_leaves_a_usable_registry() -> None:
 
 
 class Timeout(Exception):
-    """What a program raises when it has waited long enough."""
+    """Raised by a program after its time limit."""
 
 
 class Deadline:
@@ -573,7 +573,7 @@ def test_clear_backends_closes_all_although_one_fails(caplog: pytest.LogCaptureF
 
 
 def warnings_of_fork(name: str) -> list[str]:
-    """Forks and returns what that warned of this backend; those of other tests may warn, too."""
+    """Forks and returns the warnings for this backend; other tests' backends may warn, too."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         child = os.fork()
@@ -609,7 +609,7 @@ class Many(FakePlugin):
 
 @pytest.mark.parametrize("index", [2, 7, -1, 2**70])
 def test_a_process_that_there_is_not(index: int) -> None:
-    """JAX: ``ValueError: Unknown process_index 7``; these gave an empty list."""
+    """JAX: ``ValueError: Unknown process_index 7``; earlier, these returned an empty list."""
     with pytest.raises(ValueError, match=f"Unknown process_index {index}; .* 0 to 1"):
         plugrt.local_devices(index, of=registry(Many("many")))
 
@@ -658,7 +658,7 @@ def test_no_name_at_all_is_the_default() -> None:
 def test_jax_platform_name_says_which_is_the_default(
     environ: dict[str, str], expected: list[str]
 ) -> None:
-    """JAX lower-cases it, and lets it choose among those of JAX_PLATFORMS."""
+    """JAX lower-cases it, and chooses among those of JAX_PLATFORMS by it."""
     made = registry(*map(FakePlugin, ("a", "b", "cuda", "cpu")), **environ)
     assert list(plugrt.backends(made)) == expected
     assert plugrt.default_backend(made) == expected[0]
@@ -678,7 +678,7 @@ def test_a_name_in_other_letters_gets_a_suggestion() -> None:
 
 
 def test_a_setting_that_was_read_at_the_start_cannot_change_until_the_end() -> None:
-    """JAX: a RuntimeError for jax_num_cpu_devices; here the change was ignored."""
+    """JAX: a RuntimeError for jax_num_cpu_devices; earlier, the change was ignored here."""
     made = registry(FakePlugin("a"), JAX_NUM_CPU_DEVICES="2")
     made.config.update("num_cpu_devices", 3)
     plugrt.devices(of=made)
@@ -738,11 +738,11 @@ def test_of_two_distributions_the_chosen_one_has_the_name() -> None:
 
 
 def test_a_known_name_is_looked_up_in_a_dictionary() -> None:
-    """It was resolved anew at each call, over all rows: 1 to 6 µs, JAX 0.04."""
+    """Earlier, it was resolved again at each call, over all rows: 1 to 6 µs, JAX 0.04."""
     made = registry(FakePlugin("a", aliases=("other",)), FakePlugin("b", priority=1))
     names = (None, "", "a", "b", "other")
     with python_calls() as seen:
-        for _ in range(2):  # each start has names looked up anew: they may mean others now
+        for _ in range(2):  # each start makes names resolve again: their meanings may have changed
             found = [plugrt.get_backend(name, made) for name in names]
     assert "find" in seen
     with python_calls() as seen:

@@ -24,7 +24,7 @@ MUST_NOT_RUN = "raise RuntimeError('must not run')"
 EXPORTS = "void* GetPjrtApi(void) { return 0; }"
 WINDOWS = b"MZ\x90 GetPjrtApi "
 MACHINE = 18
-"""Where an ELF file states its machine; 2 bytes."""
+"""The offset of an ELF file's machine; 2 bytes."""
 
 
 def made_for_jax(site: Path, source: str, files: dict[str, bytes], name: str = "chip") -> Backends:
@@ -38,7 +38,7 @@ def made_for_jax(site: Path, source: str, files: dict[str, bytes], name: str = "
 
 
 def namespace_module(site: Path, path: str, *distributions: str, quoted: bool = False) -> None:
-    """Makes a module of a namespace package, and distributions that list a file of it each."""
+    """Makes a module of a namespace package, and distributions that each list a file of it."""
     (site / path).parent.mkdir(parents=True, exist_ok=True)
     (site / path).write_text(MUST_NOT_RUN)
     for name in distributions:
@@ -53,7 +53,7 @@ def namespace_module(site: Path, path: str, *distributions: str, quoted: bool = 
 def test_a_module_of_a_namespace_package_has_the_distribution_that_lists_it(
     site: Path, group: str, path: str, quoted: bool
 ) -> None:
-    """intel-extension-for-openxla had neither distribution nor version in its row."""
+    """Earlier, intel-extension-for-openxla had neither distribution nor version in its row."""
     namespace_module(site, f"{group}/{path}", "intel-for-xla", quoted=quoted)
     namespace_module(site, f"{group}/intel2.py", "other")
     rows = {row.name: row for row in registry(path=site).table.rows}
@@ -103,7 +103,7 @@ def other_machine(site: Path) -> bytes:
 def test_a_library_for_another_system_is_refused_before_code_runs(
     site: Path, tmp_path_factory: pytest.TempPathFactory, system: str
 ) -> None:
-    """jax-qnn's is for Windows: with jax its row said that it registered no backend."""
+    """jax-qnn's is for Windows: earlier, with jax its row stated that it registered no backend."""
     file = {"pjrt_chip.dll": WINDOWS}
     if system == "riscv":
         file = {"pjrt_chip.so": other_machine(tmp_path_factory.mktemp("built"))}
@@ -136,7 +136,7 @@ def test_what_fails_without_its_device_is_unavailable(
     caplog: pytest.LogCaptureFixture, platform: str, ours: bool, card: bool,
     fault: BaseException | None,
 ) -> None:  # fmt: skip
-    """jax-tt-plugin was broken, with a warning, on every machine without a Tenstorrent card."""
+    """Earlier, jax-tt-plugin was broken, with a warning, on machines without a Tenstorrent card."""
     (site / "lib.so").write_bytes(b"no library")
     source = f"def initialize(): xb.register_plugin({platform!r})"
     made = made_for_jax(site, source, {"lib.so": b"no library"})

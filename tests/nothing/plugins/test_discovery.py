@@ -85,7 +85,7 @@ def test_a_namespace_over_two_folders(tmp_path: Path) -> None:
 
 
 def test_an_editable_install_is_found_once(tmp_path: Path) -> None:
-    """It is there twice: as dist-info in site-packages, as egg-info beside the sources."""
+    """It occurs twice: as dist-info in site-packages, and as egg-info beside the sources."""
     site, src = tmp_path / "site", tmp_path / "src"
     install_plugin(site, "chip", distribution="my-chip")
     egg = src / "my_chip.egg-info"
@@ -155,7 +155,7 @@ ODD_FILES = [  # (content of entry_points.txt, name of the row, fact of the reas
 def test_odd_entry_points_are_a_row_and_a_warning(
     tmp_path: Path, content: str | bytes, name: str, fact: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Some gave no row, and the others were left out of an automatic choice without a word."""
+    """Earlier, some gave no row, and the others were omitted from an automatic choice silently."""
     info = install(tmp_path, "sick-dist", {}, {"m": PLUGIN.format(name="chip", priority=0)})
     whole = content.encode() if isinstance(content, str) else content
     (info / "entry_points.txt").write_bytes(whole)
@@ -231,7 +231,7 @@ def test_what_is_installed_here_is_found_once() -> None:
 def test_a_package_for_several_programs_is_one_row(
     tmp_path: Path, groups: list[str], taken: str, reverse: bool
 ) -> None:
-    """Its other entry points were rows of the state duplicate, as if something were wrong."""
+    """Earlier, its other entry points were rows of the state duplicate, like a fault."""
     groups = groups[::-1] if reverse else groups
     install(tmp_path, "my-chip", {group: {"chip": f"{group}.chip"} for group in groups})
     assert only(tmp_path).source == taken

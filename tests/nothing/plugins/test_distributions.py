@@ -103,7 +103,7 @@ def test_an_unpacked_egg(tmp_path: Path) -> None:
 
 
 class Frozen:
-    """An importer that brings distributions that lie in no folder, as frozen programs have."""
+    """An importer with distributions outside of folders, like that of frozen programs."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -48,7 +48,7 @@ def test_a_malformed_item_says_which_and_what_is_expected(item: str) -> None:
 
 @pytest.mark.parametrize("name", ["f o o", "ünï", "1chip", "a/b", "-x"])
 def test_a_name_that_cannot_be_asked_for_is_what_is_refused(name: str) -> None:
-    """The item's form is right, and was said to be wrong."""
+    """Earlier, the item's form counted as wrong, although it is right."""
     (bad,) = parse_libraries(f"{name}:/x.so", ":")
     assert (bad.state, bad.named) == ("broken", False)
     assert f"{name!r}, which cannot be used in JAX_PLATFORMS" in bad.reason
@@ -57,7 +57,7 @@ def test_a_name_that_cannot_be_asked_for_is_what_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("again", ["a:/x.so", " a : /x.so "])
 def test_a_repeated_item_is_one_item(again: str) -> None:
-    """It was `DuplicatePlugin`.
+    """Earlier, it was `DuplicatePlugin`.
 
     Same as JAX: one name and library that PJRT_NAMES_AND_LIBRARY_PATHS states twice are one plugin.
     """
@@ -69,7 +69,7 @@ def test_a_repeated_item_is_one_item(again: str) -> None:
 def test_spellings_of_one_file_are_one_item(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each was `DuplicatePlugin`: a link, a relative path, a file of JSON without options."""
+    """Earlier, each was `DuplicatePlugin`: a link, a relative path, a JSON file without options."""
     real = tmp_path / "lib/real.so"
     real.parent.mkdir()
     real.touch()

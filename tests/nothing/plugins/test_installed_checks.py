@@ -1,4 +1,4 @@
-"""Checks of installed packages: what the kit takes, and what it says of the others."""
+"""Checks of installed packages: those that the kit accepts, and its messages about others."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="
 
 
 HERE = {"PLUGRT_PROBE_LIBRARIES": "0"}
-"""Code runs in this process alone; `test_jax_trial` has the trials."""
+"""Code runs in this process only; `test_jax_trial` has the trials."""
 
 
 def made_for_jax(site: Path, name: str, source: str, group: str = "jax_plugins") -> Backends:
@@ -160,7 +160,7 @@ def test_each_registration_has_a_row(site: Path) -> None:
 @needs_jax
 @pytest.mark.parametrize("name", ["CHIP", "chip", "chip_plugin", "second"])
 def test_names_that_only_its_code_tells_are_found(site: Path, name: str) -> None:
-    """Case matters, as for JAX: the entry point says chip, the code CHIP."""
+    """Case matters, as for JAX: the entry point is named chip, the code registers CHIP."""
     install(site, "chip-pjrt", {"jax_plugins": {"chip_plugin": "made_chip"}}, {"made_chip": TWO})
     made = registry(path=site, **HERE, JAX_PLATFORMS=name)
     with pytest.raises(PluginBroken, match=r"the library /x/\w+.so does not exist"):
@@ -307,7 +307,7 @@ def test_a_namespace_module_without_a_distribution(site: Path) -> None:
 def test_where_its_code_registers_nothing_the_files_decide(
     site: Path, source: str, note: str
 ) -> None:
-    """As where jax is not installed: with it the row was broken, and the files were not asked."""
+    """As without jax: earlier, with it the row was broken, and the files were not searched."""
     made = made_for_jax(site, "chip", source)
     libraries(site, "chip-pjrt", {"m/one.so": PJRT})
     (row,) = made.table.rows
@@ -324,7 +324,7 @@ def test_where_its_code_registers_nothing_the_files_decide(
         made.get("chip")
 
 
-REGISTERED = [  # (what the module says, the name that is read from it)
+REGISTERED = [  # (the module's text, the name that is read from it)
     ('xb.register_plugin("tt", priority=500)', "tt"),
     ("register_plugin('METAL')", "METAL"),
     ("xb.register_plugin(plugin_name='sycl', priority=1)", "sycl"),
@@ -348,7 +348,7 @@ REGISTERED = [  # (what the module says, the name that is read from it)
 def test_the_name_that_it_registers_is_read_without_running_it(
     site: Path, code: str, name: str, form: str
 ) -> None:
-    """`tt`, `sycl` and `METAL` were no names where jax is not installed."""
+    """Earlier, `tt`, `sycl` and `METAL` were no names without jax."""
     source = f"""
 NAME, OTHER = "constant", 3
 NAME = "constant"
@@ -387,7 +387,7 @@ def test_two_packages_that_register_one_name_are_rivals(
     site: Path, with_jax: bool, loaded: bool, entries: tuple[str, str],
     request: pytest.FixtureRequest,
 ) -> None:  # fmt: skip
-    """The first was taken in silence, unless the entry points had one name, too."""
+    """Earlier, the first was chosen silently, unless the entry points had one name, too."""
     if not with_jax:
         request.getfixturevalue("without_jax")
     for entry in entries:

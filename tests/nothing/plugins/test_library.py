@@ -1,4 +1,4 @@
-"""`LibraryPlugin`: what it says without opening the library."""
+"""`LibraryPlugin`: its properties without opening the library."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_probe_tells_whether_the_file_is_there(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_file_is_named(tmp_path: Path, make: Callable[[Path], None], kind: str) -> None:
-    """By whoever is told of it; nothing opens it, which may wait for ever."""
+    """By every function that gets it; none opens it, since that may wait for ever."""
     path = tmp_path / "lib.so"
     make(path)
     says = f"{re.escape(str(path))},?( which| that {VARIABLE} names for it)? is {kind}, not a reg"
@@ -62,7 +62,7 @@ def test_what_is_no_file_is_named(tmp_path: Path, make: Callable[[Path], None], 
 
 @needs_cc
 def test_a_bare_name_is_left_to_the_dynamic_loader(tmp_path: Path) -> None:
-    """However it is stated; it was looked for in the working folder alone.
+    """In any source; earlier, it was searched for in the working folder only.
 
     Same as JAX: a library's name without a folder, which the dynamic loader searches.
     """
@@ -113,7 +113,7 @@ UNSET = {
     "jax_cuda_visible_devices": "all", "jax_rocm_visible_devices": "all",
     "jax_oneapi_visible_devices": "all", "jax_mock_gpu_topology": "", "mock_num_gpu_processes": 0,
 }  # fmt: skip
-"""JAX's flags as they are where no variable sets them."""
+"""JAX's flags without any variable."""
 
 
 def flags_of(environ: dict[str, str]) -> dict[str, str | int]:
@@ -123,7 +123,7 @@ def flags_of(environ: dict[str, str]) -> dict[str, str | int]:
 
 
 def test_gpu_libraries_get_the_options_that_jax_passes() -> None:
-    """JAX reads these as flags: they are set in a child, and its options are printed."""
+    """JAX reads these as flags: they are set in a child, which prints JAX's options."""
     pytest.importorskip("jax")
     names = ("cuda", "rocm", "oneapi", "mychip")
     done = run_warm(
@@ -175,7 +175,7 @@ GIVEN: dict[str, Any] = {
 
 
 def test_attributes_of_a_subclass_count_where_no_argument_is_given() -> None:
-    """Each documented one, of both classes; the defaults of arguments were set over them."""
+    """Each documented one, of both classes; earlier, the defaults of arguments replaced them."""
     documented = {name for cls in (Plugin, LibraryPlugin) for name in vars(cls)["__annotations__"]}
     assert documented == {*DECLARED, "c_api", "exclusive"}
     library = type("Declares", (LibraryPlugin,), DECLARED)()
@@ -217,7 +217,7 @@ PARAMETERS = signature(LibraryPlugin).parameters
 
 @pytest.mark.parametrize("attribute", WRONG)
 def test_a_value_of_a_wrong_type_is_named_with_what_is_asked_for(attribute: str) -> None:
-    """Text given for aliases was its letters, and text for a flag was true."""
+    """Earlier, text for aliases became its letters, and text for a flag was true."""
     documented = {name for cls in (Plugin, LibraryPlugin) for name in vars(cls)["__annotations__"]}
     assert documented == {*WRONG, "c_api"}
     values, expected = WRONG[attribute]

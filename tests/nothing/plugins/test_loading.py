@@ -1,5 +1,4 @@
-"""`plugrt.plugins.starting.loading`: a plugin's code runs, and whatever it does is told with its
-name."""
+"""`plugrt.plugins.starting.loading`: runs a plugin's code, and names it in any failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What packages add through hooks: each is asked when that is needed, and by itself."""
+"""Additions of packages through hooks: each hook is called when needed, and separately."""
 
 from __future__ import annotations
 

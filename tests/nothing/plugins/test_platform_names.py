@@ -1,5 +1,4 @@
-"""`plugrt.plugins.selection.platform_names`: names and versions, by JAX's names and with JAX's
-results."""
+"""`plugrt.plugins.selection.platform_names`: JAX's names and results for platforms."""
 
 from __future__ import annotations
 

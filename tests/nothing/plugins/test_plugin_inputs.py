@@ -1,4 +1,4 @@
-"""The trial of a JAX plugin's code is remembered while all that the code read is the same."""
+"""The trial of a JAX plugin's code is cached until a file that the code read changes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from support.requirements import needs_jax
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A cache folder that remembers nothing."""
+    """An empty cache folder."""
     with config.override(cache_dir=str(tmp_path_factory.mktemp("cache"))):
         yield
 
 
 def start(site: Path) -> object:
-    """Returns what a start of a program registers."""
+    """Returns the registrations of a program's start."""
     made = registry(path=site)
     (row,) = made.table.rows
     return load(row, made.table)
@@ -36,7 +36,7 @@ def rewrite(path: Path) -> None:
 
 Change = Callable[[Path, pytest.MonkeyPatch], object]
 READS: dict[str, tuple[str, Change, Change]] = {
-    # what initialize() reads; a change of it, and one of something else
+    # files that initialize() reads; a change of them, and of another file
     "a variable": (
         'found = os.environ.get("CHIP_MODE")',
         lambda site, patch: patch.setenv("CHIP_MODE", "2"),
@@ -159,7 +159,7 @@ def test_what_cannot_be_compared_is_tried_at_each_start(
 
 @needs_jax
 def test_code_that_runs_here_is_not_tried_again(site: Path, runs: list[int]) -> None:
-    """It runs in each program, as it must."""
+    """It must run in each program."""
     options = REGISTERS[:-1] + ", options=lambda: {'a': len(os.environ.copy())})"
     made_for_jax(site, options)
     for expected in ([1, 1], [1, 1, 1]):
@@ -189,7 +189,7 @@ def test_no_value_of_a_variable_is_stored(
 
 
 def test_another_environment_with_links_to_jax_changes_nothing(site: Path) -> None:
-    """uv makes hard links: each new environment on a machine made all code be tried again."""
+    """uv makes hard links: earlier, each new environment made all code be tried again."""
     (site / "jax").mkdir()
     jax = site / "jax" / "__init__.py"
     jax.write_text("1")

@@ -1,7 +1,7 @@
-"""Where a file is expected that others can put there, anything else is a row or one warning.
+"""Where others can put a file, any other kind of object gives a row or one warning.
 
-All is tried in a child with a time limit and a bound on its memory, one for each kind: a FIFO makes
-a careless read wait for ever, and /dev/zero makes it read until the machine has no memory left.
+All runs in a child with a time limit and a bound on its memory, one for each kind: a FIFO makes a
+careless read wait for ever, and /dev/zero makes it read until the machine has no memory left.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ Found = tuple[Callable[[Path], None], dict[str, Any], str, Path]
     scope="module", params=[fifo, zero, endless, deep, folder], ids=lambda f: f.__name__
 )
 def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Found:
-    """The kind of thing, what a process found where it stood for a file, its stderr, and where."""
+    """The kind of object, what a process found in place of a file, its stderr, and the place."""
     put, root = request.param, tmp_path_factory.mktemp("sick")
     install_plugin(root, "good")
     file = install_plugin(root, "sick") / "entry_points.txt"
@@ -107,7 +107,7 @@ def test_the_plugins_beside_it_are_found(found: Found) -> None:
 
 def test_an_entry_points_file_is_a_broken_row(found: Found) -> None:
     put, said, _, _ = found
-    if put is deep:  # text without a group of ours is nobody's fault
+    if put is deep:  # text without a group of ours is no one's fault
         assert "sick-dist" not in said["rows"]
         return
     state, reason = said["rows"]["sick-dist"]

@@ -1,4 +1,4 @@
-"""Each step is told: on the logger ``plugrt.plugins``, and to stderr if a setting asks for that."""
+"""Each step is logged: on the logger ``plugrt.plugins``, and to stderr if a setting requests it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_above_debug_nothing_is_told(tmp_path: Path, caplog: pytest.LogCaptureFi
 
 
 def test_a_program_that_logs_everything_sees_the_steps(tmp_path: Path) -> None:
-    """``logging.basicConfig(DEBUG)`` and ``devices()`` printed nothing; JAX tells each step."""
+    """Earlier, ``logging.basicConfig(DEBUG)`` and ``devices()`` printed nothing; JAX logs them."""
     install_plugin(tmp_path, "chip")
     code = """
         import logging, plugrt

@@ -152,7 +152,7 @@ USABLE = {"found", "loaded", "initialised"}
 def test_each_state_of_a_row_that_is_of_no_use_has_a_cure(
     state: State, distribution: str, source: Source
 ) -> None:
-    """It was empty where a library or hardware is absent, and where a start fails."""
+    """Earlier, it was empty for an absent library or hardware, and for a failed start."""
     row = Record("chip", source, distribution)
     row.set_state(state, "why")
     assert bool(row.cure) == (state not in USABLE)
@@ -162,7 +162,7 @@ def test_each_state_of_a_row_that_is_of_no_use_has_a_cure(
 
 
 def test_a_cure_is_that_of_the_last_failure(tmp_path: Path) -> None:
-    """How to select a plugin was still given as the cure when its start had failed."""
+    """Earlier, the cure after a failed start still described how to select the plugin."""
     failing = FakePlugin("bad", priority=-1, error=ValueError("v"))
     made = registry(FakePlugin("good"), failing, path=tmp_path)
     install_plugin(tmp_path, "absent", "raise ImportError('x')")

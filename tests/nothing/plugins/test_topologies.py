@@ -32,7 +32,7 @@ def _own_cache(tmp_path: Path) -> Any:
 
 
 class Mine(LibraryPlugin):
-    """Notes what is asked of its library; trials with a client fail."""
+    """Records the requests to its library; trials with a client fail."""
 
     def __init__(self, library: Path, opened: ProbeResult) -> None:
         super().__init__("mine", str(library))
@@ -50,7 +50,7 @@ class Mine(LibraryPlugin):
 
 
 def test_no_client_is_tried_and_the_opening_is_remembered(library: Path) -> None:
-    """A trial with a client was part of loading, which took 20 s or refused."""
+    """Earlier, a trial with a client was part of loading, which needed 20 s or refused."""
     mine = Mine(library, ProbeResult("ok"))
     for _ in range(2):
         made = registry(mine)

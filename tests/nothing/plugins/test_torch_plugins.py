@@ -1,4 +1,4 @@
-"""Plugins made for PyTorch/XLA, without torch: the library and the options that they name."""
+"""Plugins made for PyTorch/XLA, without torch: their library and options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RECORD = record("chip", "torch_xla_plugins", "chip-torch", "1.0", "chip_torch:Ch
 
 
 class Chip:
-    """What torch_xla's DevicePlugin asks for, and one method more."""
+    """The methods of torch_xla's DevicePlugin, and one more."""
 
     def library_path(self) -> Any:
         return Path("/x/chip.so")
@@ -93,7 +93,7 @@ def test_it_is_listed_and_imported_by_no_automatic_choice(tmp_path: Path) -> Non
 
 
 def test_of_one_package_the_plugin_for_jax_comes_first(tmp_path: Path) -> None:
-    """As in pjrt-plugin-tt: without torch, its name must not lead to what needs torch."""
+    """As in pjrt-plugin-tt: without torch, its name must not select a plugin that needs torch."""
     groups = {
         "jax_plugins": {"pjrt_plugin_tt": "jax_plugin_tt"},
         "torch_xla.plugins": {"tt": "torch_plugin_tt:TTPlugin"},

@@ -1,4 +1,4 @@
-"""A plugin's library is tried in a child process before this one opens it, however it was found."""
+"""A plugin's library is tried in a child process before this one opens it, for each source."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def by_entry_point(group: str, value: str, source: str) -> Callable[[Path, Path]
 
 
 def by_namespace(group: str, source: str = "") -> Callable[[Path, Path], Backends]:
-    """A module of a namespace package; without source its library is found beside it."""
+    """Installs a module of a namespace package; without source its library is found beside it."""
 
     def make(site: Path, library: Path) -> Backends:
         text = source.format(library=str(library))
@@ -118,7 +118,7 @@ def by_namespace(group: str, source: str = "") -> Callable[[Path, Path], Backend
 
 
 def by_files(group: str) -> Callable[[Path, Path], Backends]:
-    """A package whose library is found among its files; no code of it runs."""
+    """Installs a package whose library is found among its files; none of its code runs."""
 
     def make(site: Path, library: Path) -> Backends:
         info = install(site, "chip-dist", {group: {"chip": "chip_module"}}, {"chip_module": ""})
@@ -143,7 +143,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_library_that_aborts_is_an_error_from_every_source(source: str, site: Path) -> None:
-    """Of these only the first was tried: the others ended the program."""
+    """Earlier, only the first of these was tried: the others ended the program."""
     if source.endswith("jax_plugins"):
         pytest.importorskip("jax")
     made = SOURCES[source](site, tiny_library(site, CREATE, ABORTS))
@@ -181,7 +181,7 @@ def test_a_library_of_a_plugin_of_ours_is_tried(
 def test_a_library_that_aborts_where_it_is_opened_ends_no_program(
     because: str, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`initialize()` runs in the program then, and its registration opened the library there."""
+    """Earlier, `initialize()` ran in the program, and its registration opened the library there."""
     pytest.importorskip("jax")
     source = INITIALIZES
     if because == "a coordinator":
@@ -228,7 +228,7 @@ def test_the_child_has_no_coordinator(
 
 
 class Together:
-    """A connection to one other process; only its numbers are asked for."""
+    """A connection to one other process; only its numbers are read."""
 
     membership = Membership("here:1", 1, 2, 1.0, 1.0, 1.0)
     process_id, num_processes, partition_index = 1, 2, None
@@ -294,7 +294,7 @@ static PJRT_Error* f(struct PJRT_Client_Create_Args* a) {
 def test_a_library_that_needs_a_gpus_libraries_preallocates_nothing_in_the_child(
     needs: str, refuses: bool, site: Path, log: Path
 ) -> None:
-    """One that refuses the option, as any but XLA's own may, is started there without it."""
+    """A library that refuses the option, like any but XLA's own, is started there without it."""
     flags = (f"-DREFUSES={int(refuses)}", *linked(site, needs), "-Wl,-rpath,$ORIGIN")
     made = by_registration(site, tiny_library(site, CREATE, OPTIONS, *flags))
     assert made.get("chip").devices()

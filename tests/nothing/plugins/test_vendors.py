@@ -1,4 +1,4 @@
-"""`plugrt.plugins.vendors`: hardware without a plugin is seen, from files only."""
+"""`plugrt.plugins.vendors`: finds hardware without a plugin, from files only."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_missing_plugin_is_named_with_what_to_type(tmp_path: Path, show_hard
 def test_graphics_that_most_machines_have_are_no_reason_to_install_a_plugin(
     tmp_path: Path, show_hardware: Any, data_centre: bool
 ) -> None:
-    """A machine with a graphics card was said to show no sign of a device for Level Zero."""
+    """Earlier, the message for a machine with a graphics card denied any device for Level Zero."""
     pci(tmp_path, *INTEL_CARD[:1], code=INTEL_CARD[1])
     if data_centre:
         pci(tmp_path, "0x8086", "0x0002", "0x038000")
@@ -116,7 +116,7 @@ def test_an_installed_plugin_made_for_jax_is_known_to_be_for_the_card(
     site: Path, show_hardware: Any, card: tuple[str, ...], distribution: str,
     entry: str, registers: str, needs: str,
 ) -> None:  # fmt: skip
-    """Doctor said of all but one of them that no plugin was installed, and to install another."""
+    """Earlier, doctor denied that a plugin was installed for all but one, and suggested another."""
     install(site, distribution, {"jax_plugins": {entry: f"m_{entry}"}},
             {f"m_{entry}": REGISTERS.format(registers or entry)})  # fmt: skip
     if needs:
@@ -144,7 +144,7 @@ def test_a_library_without_its_vendors_is_unavailable_where_the_device_is_absent
     site: Path, needs: str, card: bool, show_hardware: Any,
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
-    """It was broken, with a warning, on every machine."""
+    """Earlier, it was broken, with a warning, on every machine."""
     path = compile_c(site, "void* GetPjrtApi(void) { return 0; }", *linked(site, needs))
     (site / needs).unlink()
     kind = vendors.find_hardware((), [needs])[0]
@@ -176,13 +176,13 @@ def test_a_library_without_its_vendors_is_unavailable_where_the_device_is_absent
     ],
 )  # fmt: skip
 def test_what_brings_a_library_is_named(library: str, source: str) -> None:
-    """Of ROCm's and oneAPI's most had no source, and the first is of each version of ROCm."""
+    """Earlier, most of ROCm's and oneAPI's had no source; the first is in each ROCm version."""
     known = vendors.SHARED_LIBRARIES
     assert [known[pattern] for pattern in known if fnmatchcase(library, pattern)] == [source]
 
 
 def test_a_library_is_known_by_the_name_of_its_file_and_of_a_link(tmp_path: Path) -> None:
-    """A link of another name lost the variables and the trial that the library needs."""
+    """Earlier, a link with another name lost the library's variables and trial."""
     (tmp_path / "libtpu.so").touch()
     (tmp_path / "mine.so").symlink_to("libtpu.so")
     (tmp_path / "other").mkdir()
@@ -223,7 +223,7 @@ def test_every_alias_and_hardware_has_a_way_to_install() -> None:
 def test_a_plugin_made_for_jax_that_drives_the_hardware_is_named(
     tmp_path: Path, show_hardware: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The row was taken for a plugin that drives it, and cpu was chosen without a sentence."""
+    """Earlier, the row counted as a driving plugin, and cpu was chosen without a message."""
     install_plugin(tmp_path, "xla_cuda12", group="jax_plugins")
     gpu = next(h for h in vendors.HARDWARE if "cuda" in h.plugins)
     show_hardware([gpu])

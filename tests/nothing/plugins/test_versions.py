@@ -1,4 +1,4 @@
-"""Plugins that are written for another plugrt: they work, or are told as incompatible."""
+"""Plugins for another version of plugrt: they work, or are reported as incompatible."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def installed(site: Path, source: str, *requirements: str) -> Backends:
 
 
 def be_installed(site: Path, version: str) -> None:
-    """Has this version of plugrt and plugrt-sdk be found as installed."""
+    """Makes this version of plugrt and plugrt-sdk appear as installed."""
     for name in ("plugrt", "plugrt-sdk"):
         install(site, name, {}, version=version)
 
 
 def refused(backends: Backends, kind: type[PluginError] = PluginIncompatible) -> str:
-    """Returns the error of asking for ``chip``, which is also what the table says of it."""
+    """Returns the error of selecting ``chip``, the same as in the table."""
     with pytest.raises(kind) as error:
         backends.get("chip")
     assert type(error.value) is kind
@@ -124,7 +124,7 @@ def test_what_fails_outside_the_required_range_is_incompatible(
     text = refused(installed(site, FAILURES[failure], requirement))
     plain = requirement.replace("[trace]", "").replace(" (", "").replace(")", "")
     name = plain.rstrip("0123456789.,<>=!~")
-    assert "NoSuchClass" in text or "OldClient" in text  # what failed is told too
+    assert "NoSuchClass" in text or "OldClient" in text  # the failure is reported too
     assert f"chip-dist 3.2 requires {plain}, and {name} 0.1.0 is installed" in text
     assert f'(or, for the one that is installed: pip install "{plain}")' in text
 
@@ -143,6 +143,6 @@ def test_what_fails_inside_the_required_range_is_broken(
 
 
 def test_what_works_outside_the_required_range_is_used(site: Path) -> None:
-    """The range that a package states is often narrower than need be."""
+    """The range that a package states is often narrower than necessary."""
     be_installed(site, "7.0")
     assert installed(site, PLUGIN.format((1, 0)), "plugrt<0.2").get("chip").platform == "chip"

@@ -1,4 +1,4 @@
-"""Whose fault it is decides how loud it is: absent hardware, named libraries, settings.
+"""The owner of a fault decides its severity: absent hardware, named libraries, settings.
 
 Differs from JAX: a plugin that fails | a warning or a traceback, per plugin | a row with reason and
 cure; a warning; an error where asked by name.
@@ -55,7 +55,7 @@ START_FAULTS = {
 @needs_cc
 @pytest.mark.parametrize("fault", START_FAULTS)
 def test_a_library_of_the_environment_that_cannot_start(tmp_path: Path, fault: str) -> None:
-    """All of these were left out without a word. JAX: Unable to initialize backend 'foo'."""
+    """Earlier, all of these were omitted silently. JAX: Unable to initialize backend 'foo'."""
     library = tiny_library(tmp_path, *START_FAULTS[fault])
     install_plugin(tmp_path, "good", priority=1)
     names = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"foo:{library}", **ONLY}
@@ -85,7 +85,7 @@ NONSENSE = ("x", "?", "nonsense", "cpu:x", "inf", "-7")
 
 
 def malformed() -> list[tuple[str, str]]:
-    """Each variable that admits not every text, with one that it does not admit."""
+    """Returns each variable with a restricted value, and a value that it refuses."""
     found = []
     for option in type(plugrt.config).declared().values():
         for text in NONSENSE:
@@ -99,7 +99,7 @@ def malformed() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("variable", "text"), malformed())
 def test_a_malformed_setting_raises_whatever_is_chosen(variable: str, text: str) -> None:
-    """Some changed the backend instead: the plugin that read them was left out."""
+    """Earlier, some changed the backend instead: the plugin that read them was omitted."""
     for platforms in ({}, {"JAX_PLATFORMS": "b"}, {"JAX_PLATFORM_NAME": "b"}):
         made = registry(**{variable: text, **platforms})
         made.register(FakePlugin("a", priority=9))

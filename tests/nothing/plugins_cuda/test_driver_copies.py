@@ -1,4 +1,4 @@
-"""The CUDA driver's copies, against a small library that stands in for ``libcuda``."""
+"""The CUDA driver's copies, with a small library in place of ``libcuda``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.clib import compile_c, needs_cc
 
 pytestmark = needs_cc
 
-# Notes each call in `seen`, and fails in the function that `failing` names. Its memory is the
+# Records each call in `seen`, and fails in the function that `failing` names. Its memory is the
 # host's; a stream's context is the stream's address plus one.
 SOURCE = r"""
 #include <stdint.h>
@@ -72,7 +72,7 @@ STREAM = 0x7F00_1234_5000  # more than 32 bits
 
 
 class Driver:
-    """The library, and what it has seen."""
+    """The library, and the calls that it has seen."""
 
     def __init__(self, path: Path) -> None:
         self.path = str(path)
@@ -108,7 +108,7 @@ def driver(path: Path) -> Driver:
 
 
 def around(*calls: str) -> list[str]:
-    """Returns calls as they are made in the stream's context."""
+    """Returns calls that are made in the stream's context."""
     context = f"{STREAM + 1:x} 0"
     before = [f"cuStreamGetCtx {STREAM:x} 0", f"cuCtxPushCurrent {context}"]
     return [*before, *calls, f"cuCtxPopCurrent {context}"]
@@ -156,7 +156,7 @@ def test_a_status_is_told(driver: Driver, function: str, called: str, said: str)
     step = steps.get(function, lambda: copies.copy_to_host(memory, 0x7000, STREAM))
     with pytest.raises(Internal, match=says):
         step()
-    assert driver.current is None  # the thread has the context that it had
+    assert driver.current is None  # the thread's previous context is restored
 
 
 def test_a_status_without_a_name(driver: Driver) -> None:

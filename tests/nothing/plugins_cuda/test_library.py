@@ -1,4 +1,4 @@
-"""Which PJRT library for CUDA is used, among wheels made by hand."""
+"""The chosen PJRT library for CUDA, among wheels made by hand."""
 
 from __future__ import annotations
 

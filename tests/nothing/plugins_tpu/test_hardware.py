@@ -1,4 +1,4 @@
-"""What the tpu plugin takes for a TPU machine, from trees of files as kernels make them."""
+"""The tpu plugin's detection of TPU machines, in made-up trees of kernels' files."""
 
 from __future__ import annotations
 
@@ -80,4 +80,5 @@ def test_a_device_that_goes_away_is_no_fault(tmp_path: Path) -> None:
 
 
 def test_looking_at_this_machine_is_cheap() -> None:
-    assert min(timeit.repeat(hardware.detect, number=1, repeat=20)) < 0.1  # undisturbed once
+    # once without another tree
+    assert min(timeit.repeat(hardware.detect, number=1, repeat=20)) < 0.1

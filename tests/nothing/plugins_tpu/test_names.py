@@ -1,4 +1,4 @@
-"""The names and options of TPU topologies, as libtpu takes them."""
+"""The names and options of TPU topologies in libtpu's form."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from plugrt_tpu import topologies
         ("ironwood:2x2x1", "tpu7x:2x2x1"),
         ("v4-8", "v4-8"),
         ("v4:2x2x4_twisted", "v4:2x2x4_twisted"),
-        ("v9:1x1", "v9:1x1"),  # libtpu judges which generations there are
+        ("v9:1x1", "v9:1x1"),  # libtpu decides which generations exist
     ],
 )
 def test_names(name: str, expected: str) -> None:

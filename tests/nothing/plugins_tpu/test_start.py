@@ -1,4 +1,4 @@
-"""How libtpu is found and started: environment, path, and the words for its refusals."""
+"""How libtpu is found and started: environment, path, and explanations of its refusals."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_the_lock_is_explained_with_who_holds_it(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         (folder / "maps").write_text(maps)
         (folder / "cmdline").write_bytes(command)
-    (tmp_path / "proc/14").mkdir()  # somebody else's: its files cannot be read
+    (tmp_path / "proc/14").mkdir()  # another user's: its files cannot be read
     explained = library.explain(LOCK, tmp_path)
     assert isinstance(explained, PluginBroken)
     assert "process 12 (python train.py)" in str(explained)

@@ -60,7 +60,7 @@ def test_what_the_file_says_is_read() -> None:
     assert found.in_tree.build() == ((0, {"scale": 1, "unused": 2}), {})
     assert found.out_tree.build() == {"sum": 0, "x": [1, None]}
     assert (found.platforms, found.nr_devices) == (("cpu", "tpu"), 1)
-    assert found.module_kept_var_idx == (0, 1, 2)  # those of a symbolic export are all kept
+    assert found.module_kept_var_idx == (0, 1, 2)  # a symbolic export keeps all of them
     assert found.calling_convention_version == 10
     assert found.is_symbolic
     assert found.needs_refinement
@@ -73,7 +73,7 @@ def test_what_the_file_says_is_read() -> None:
 
 
 def test_an_older_file_is_read() -> None:
-    """It has types and shardings for each argument, and those as XLA's messages."""
+    """It has types and shardings for each argument, the latter as XLA's messages."""
     found = deserialize(FILE.with_name("sharded.export").read_bytes())
     types = [str(aval.tensor_type) for aval in found.in_avals]
     assert types == ["float32[4,8]", "float32[8,4]"]
@@ -89,7 +89,7 @@ def test_an_older_file_is_read() -> None:
     jax="errors of Python's own, such as `struct.error`, `IndexError` and `StopIteration`",
 )
 def test_damaged_files_give_errors() -> None:
-    """Cuts near the beginning, 1,500 random ones, and 1,500 files with altered bits."""
+    """Truncations near the beginning, 1,500 random ones, and 1,500 files with altered bits."""
     generator = random.Random(21)
     end = len(BLOB) - 8  # the last bytes are padding
     for size in {*range(64), end, *(generator.randrange(end) for _ in range(1500))}:
@@ -104,7 +104,7 @@ def test_damaged_files_give_errors() -> None:
             deserialize(altered)
         except (ProgramError, Unimplemented):
             continue
-        read += 1  # most bits are the module's, which nothing here reads
+        read += 1  # most bits belong to the module, which is not read here
     assert 0 < read < 1500
 
 
@@ -169,7 +169,7 @@ def test_a_buffer_cannot_stand_for_a_larger_one() -> None:
 
 def _tree(depth: int) -> bytes:
     """Returns a flatbuffer: each table's field 1 is a vector of the next table, twice."""
-    fields = struct.pack("<HHHH", 8, 8, 0, 4)  # its size, a table's size, and where field 1 is
+    fields = struct.pack("<HHHH", 8, 8, 0, 4)  # its size, a table's size, and the offset of field 1
     buffer = bytearray(struct.pack("<I", 12) + fields)
     for level in range(depth):
         at = len(buffer)
@@ -177,7 +177,7 @@ def _tree(depth: int) -> bytes:
         if level == depth - 1:
             buffer += struct.pack("<II", 4, 0)  # an empty vector
         else:
-            # The vector, of two offsets that lead to the table behind it.
+            # The vector, of two offsets to the table behind it.
             buffer += struct.pack("<IIII", 4, 2, 8, 4)
     return bytes(buffer)
 

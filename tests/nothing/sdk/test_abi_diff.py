@@ -162,7 +162,7 @@ def test_our_declarations_are_our_header() -> None:
 
 
 def test_a_handle_may_be_described_on_one_side() -> None:
-    """As PJRT_Error is since version 0.107: a host that takes it for opaque is right, too."""
+    """Like PJRT_Error since version 0.107: a host with it opaque is compatible, too."""
     opaque = "typedef struct PJRT_Event PJRT_Event;"
     table = "struct PJRT_Event_FunctionTable { void (*destroy)(PJRT_Event*); };"
     described = f"{opaque} {table} struct PJRT_Event {{ PJRT_Event_FunctionTable* functions; }};"
@@ -170,7 +170,7 @@ def test_a_handle_may_be_described_on_one_side() -> None:
 
 
 def test_lines_may_end_as_on_windows_and_a_slot_be_annotated(tmp_path: Path) -> None:
-    """Both are in headers that projects carry; upstream's functions are macros."""
+    """Both occur in headers of projects; upstream's functions are macros."""
     path = tmp_path / "header.h"
     macro = "  PJRT_NO_DISCARD _PJRT_API_STRUCT_FIELD(PJRT_Event_Await);\n"
     typedef = "typedef PJRT_Error* PJRT_Event_Await(PJRT_Event_Await_Args* args);\n"
@@ -186,16 +186,16 @@ EXTENSIONS = [f"PJRT_{name}_Extension" for name in declarations.EXTENSIONS]
 
 
 def declare(field: Field) -> str:
-    """Returns a field as C: the name of a pointer to a function is within its type."""
+    """Returns a field in C: the name of a function pointer is within its type."""
     if "(*)" in field.type:
         return field.type.replace("(*)", f"(*{field.name})", 1) + ";"
     return f"{field.type} {field.name};"
 
 
 def upstream(extension: str, version: int = 3) -> str:
-    """Returns what we declare of an extension, written as upstream writes the header of one.
+    """Returns our declarations of an extension in the style of its upstream header.
 
-    Functions have types of their own, Layouts' and Shardings' names the prefix twice, and other
+    Functions have types of their own, Layouts' and Shardings' names repeat the prefix, and other
     tables begin as they did before there was a PJRT_Extension_Base.
     """
     api = declared_api(extension).restrict()
@@ -226,7 +226,7 @@ def extension_differences(extension: str, text: str) -> list[Change]:
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
 def test_the_header_of_an_extension_is_compared(extension: str) -> None:
-    """As it is, with its last function gone, with a field and with a function more."""
+    """Unchanged, without its last function, with another field, and with another function."""
     text, functions = upstream(extension), declared_api(extension).functions
     assert parse_header(text, "theirs").version == (3,)
     assert extension_differences(extension, text) == []

@@ -64,7 +64,7 @@ if EARLY:
 
 @pytest.mark.parametrize(("early", "told"), [("True", "deleted\n"), ("False", "")])
 def test_a_buffer_is_left_to_the_process_that_ends(early: str, told: str) -> None:
-    """Its backend's modules may have lost their names by then: freeing it printed a traceback."""
+    """Its backend's modules may have lost their names: earlier, freeing it printed a traceback."""
     done = run_python(ENDING.replace("EARLY", early))
     assert (done.stdout, done.stderr, done.returncode) == (told, "", 0)
 

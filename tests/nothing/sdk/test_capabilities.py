@@ -1,4 +1,4 @@
-"""A method that a backend overrides declares a capability; one left out is refused by name."""
+"""A method that a backend overrides declares a capability; a missing one is refused by name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ONE = np.float32([1, 2, 3])
 
 
 class Four(Backend):
-    """The four methods, and what they were called with."""
+    """The four methods, and their recorded arguments."""
 
     platform, version = "four", "1"
 
@@ -57,7 +57,7 @@ class Four(Backend):
 
 
 class Told(Four):
-    """The optional methods that tell of devices and programs."""
+    """The optional methods that describe devices and programs."""
 
     def devices(self) -> Any:
         return [DeviceDescription(4 + i, 0, "chip", "", {"coords": [i, 0, 0]}) for i in range(2)]
@@ -202,12 +202,12 @@ def test_devices_of_other_processes_are_listed_and_not_used() -> None:
 
 
 def test_the_backend_is_given_an_artifact_whatever_the_caller_has() -> None:
-    """``plugrt doctor`` hands its trial over as text."""
+    """``plugrt doctor`` passes its trial as text."""
     backend = Four()
     client = BackendClient(backend)
     compile_add(client)
     compile_add(exported(client))
-    with pytest.raises(IndexError):  # of the launch, which takes two arguments
+    with pytest.raises(IndexError):  # of the launch, which has two arguments
         try_client(client, lambda step: None)
     assert [is_portable_artifact(program.code) for program in backend.programs] == [True] * 3
 

@@ -1,4 +1,4 @@
-"""An exported plugin's exceptions have the codes by which hosts tell them apart."""
+"""An exported plugin's exceptions have the codes by which hosts distinguish them."""
 
 from __future__ import annotations
 

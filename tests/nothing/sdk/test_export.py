@@ -1,4 +1,4 @@
-"""Exported plugins, taken back by plugrt's own host: tables, values, events, errors, ownership."""
+"""Exported plugins, used by plugrt's own host: tables, values, events, errors, ownership."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ print(worked + refused, worked > 60, refused > 15)
 
 
 def test_each_function_failing_in_turn() -> None:
-    """plugrt as the host works on, or raises an error of its tree; no function ends the process."""
+    """plugrt as the host continues, or raises an error of its tree; no function ends it."""
     tests = children.path_with(Path(__file__).parents[2])
     done = subprocess.run(
         [sys.executable, "-c", EACH_HIDDEN, ADD.decode()],
@@ -309,7 +309,7 @@ def test_nothing_is_left_behind(exported: Exported) -> None:
     client.close()
     del client
     assert find_handles_left(before[0]) == {}
-    assert _count_buffers() <= before[1] + 2  # a worker may not have let go of the last ones
+    assert _count_buffers() <= before[1] + 2  # a worker may not have released the last ones
 
 
 WITHOUT_CORE = """
@@ -368,15 +368,15 @@ main(sys.argv[2:])
 def test_a_core_of_other_sources_is_refused_with_the_cure(
     tmp_path: Path, command: list[str]
 ) -> None:
-    """As after ``git pull`` in an editable installation, where hosts would crash in it."""
+    """As after ``git pull`` in an editable installation, which would crash hosts."""
     library = export_library("numpy", tmp_path / "libpjrt_numpy.so")
     done = children.run([sys.executable, "-c", STALE_CORE, library, *command], timeout=250)
     assert done.returncode == 1
     why = "/there/_core.abi3.so was built from other sources than plugrt-sdk"
-    # What the library, exported before, tells its host: no function of its table is the core's.
+    # The message of the earlier exported library: no function of its table is the core's.
     assert done.stdout.startswith("FAILED_PRECONDITION: libpjrt of the plugin 'numpy'")
     assert why in done.stdout
-    assert " ".join(done.stderr.split()).endswith(  # the library says so there, too
+    assert " ".join(done.stderr.split()).endswith(  # the library reports it there, too
         "error: plugrt-sdk's core in C, which exports a Backend to other hosts, is not that of "
         f"this plugrt-sdk: {why}'s Python files belong to. Install plugrt-sdk again, which builds "
         'it (in a clone "pip install -e plugin_sdk" or "make demo")'

@@ -70,7 +70,7 @@ print(wrong or "right")
 @pytest.mark.parametrize("backend", ["Adder", "LateAdder"])
 @pytest.mark.parametrize("raised", ["KeyboardInterrupt()", "SystemExit(3)", "Late()"])
 def test_what_a_signal_handler_raises_arrives(raised: str, backend: str) -> None:
-    """It was the error `Cancelled` or `Internal` of the library."""
+    """Earlier, it was the error `Cancelled` or `Internal` of the library."""
     code = INTERRUPTED.replace("RAISED", raised).replace("BACKEND", backend)
     done = run_python(code, JAX_PLATFORMS="adder")
     assert done.stdout == "right\n", done.stderr[-2000:]
@@ -117,7 +117,7 @@ print(len(raised) > 20, wrong)
 @needs_jax
 @pytest.mark.parametrize("raised", ["KeyboardInterrupt()", "SystemExit(3)", "TimeoutError()"])
 def test_what_a_signal_handler_raises_arrives_under_jax(raised: str) -> None:
-    """Two fifths arrived as ValueError, from JAX's function that launches."""
+    """Earlier, two fifths arrived as ValueError, from JAX's launch function."""
     done = run_python(UNDER_JAX.replace("RAISED", raised), JAX_PLATFORMS="adder,cpu")
     assert done.stdout == "True []\n", done.stderr[-2000:]
 

@@ -120,7 +120,7 @@ def test_a_host_without_python_gets_an_error_with_words(tmp_path: Path, library:
     *words, refused = done.stdout.splitlines()
     assert all(line.startswith("9 ") and said in line for line in words)
     assert len(words) == 2
-    assert refused == "133 of 134"  # all but the plugin's attributes, of which it has none
+    assert refused == "133 of 134"  # all but the plugin's attributes, which it does not have
     assert said in done.stderr
 
 
@@ -135,7 +135,7 @@ def test_a_python_without_the_sdk_is_told_what_to_install(library: Path) -> None
 
 
 def test_a_library_is_replaced_and_not_written_over(tmp_path: Path) -> None:
-    """A process that has loaded the old one would crash, and read parts of both."""
+    """Otherwise a process that has loaded the old one would crash, and read parts of both."""
     target = export_library("cpu", tmp_path / "lib.so")
     with target.open("rb") as loaded:
         before = loaded.read()

@@ -17,7 +17,7 @@ from support.requirements import needs_jax
 pytestmark = [needs_jax, runs_apart("sdk")]
 TESTS = Path(__file__).parents[2]
 EXIT = "exit_with_live_arrays"
-"""The last function of a child: the process ends well with live arrays."""
+"""The last function of a child: the process exits normally with live arrays."""
 SHARED = ("devices", "dtypes", "jit_and_get", "beside_cpu", "pending_exception", "failures",
           "caches", "eight_threads", "no_handle_left")  # fmt: skip
 COMPLETE = ("devices", "dtypes", "jit_and_get", "beside_cpu", "pending_exception", "transforms",
@@ -25,7 +25,7 @@ COMPLETE = ("devices", "dtypes", "jit_and_get", "beside_cpu", "pending_exception
             "effects_without_results", "donation", "errors", "caches",
             "eight_threads", "no_handle_left", EXIT)  # fmt: skip
 BY_ENTRY_POINT = COMPLETE if WHOLE else ("devices", "jit_and_get", "no_handle_left", EXIT)
-"""What is asked of the backend that JAX finds by its entry point, the library that it also is."""
+"""The functions for the backend of JAX's entry point, which is the same library."""
 
 
 def run(backend: str, *functions: str) -> None:

@@ -1,4 +1,4 @@
-"""Reductions of values with their places: ``argmax`` and ``argmin`` by NumPy's, others by trees."""
+"""Reductions of values with positions: ``argmax`` and ``argmin`` by NumPy's, others by trees."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PROGRAM = """func.func public @main(%x: tensor<4x6xTYPE>, %start: tensor<TYPE>)
     }
   return %0#0, %0#1 : tensor<4xTYPE>, tensor<4xi32>
 }"""
-"""What JAX writes for ``argmax`` with GT, LT and 1."""
+"""JAX's program for ``argmax`` with GT, LT and 1."""
 CLIENT = BackendClient(NumpyBackend())
 
 

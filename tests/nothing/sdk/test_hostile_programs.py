@@ -1,4 +1,4 @@
-"""Programs written to break the NumPy backend, which writes Python source of what it runs."""
+"""Programs that attack the NumPy backend, which generates Python source from programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backends with several memories, and backends whose memory is the host's."""
+"""Backends with several memories, and backends in host memory."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class Two(Backend):
 
 
 class Copying(Two):
-    """The same, which copies by itself."""
+    """A backend that also copies by itself."""
 
     def copy_to_memory(self, handle: Any, device: int, kind: str) -> Any:
         return handle[0].copy(), device, f"copied to {kind}"
 
 
 class Hosted(Backend):
-    """A backend on the host's memory; counts what is deleted."""
+    """A backend in host memory; counts deletions."""
 
     platform = "hosted"
     aliases = True
@@ -310,7 +310,7 @@ VIEW = b"""func.func @main(%a: tensor<3xf32>) -> tensor<1x3xf32> {
 
 @pytest.mark.parametrize("code", [IDENTITY, VIEW])
 def test_numpys_results_and_copies_share_no_memory_of_the_host(code: bytes) -> None:
-    """The host may change its array once the buffer that looks at it is gone."""
+    """The host may change its array after the deletion of a buffer that aliases it."""
     client = BackendClient(NumpyBackend(2))
     source = ONE.copy()
     x = _put(client, source, semantics=ZERO_COPY)

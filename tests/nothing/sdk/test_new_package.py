@@ -1,6 +1,6 @@
-"""`plugrt new`: which names it takes, which files it writes, and that they are clean.
+"""`plugrt new`: accepted names, the written files, and their cleanliness.
 
-What the packages do once they are installed: tests/cpu/packaging/test_new_packages.py.
+tests/cpu/packaging/test_new_packages.py tests the installed packages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The NumPy backend: which operations it has, what it refuses, its devices and its memory."""
+"""The NumPy backend: its operations, refusals, devices and memory."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_every_operation_is_run_or_refused_with_a_reason() -> None:
     assert sorted(registered() - ours) == []
     run = {name for name in ours - {*table.REFUSED} if name.startswith("stablehlo.")}
     assert sorted(run - registered()) == []
-    # Older bindings lack what newer ones have; a refusal that none has would be a misspelt one.
+    # Older bindings lack new operations; a refusal that none has would be misspelt.
     assert {*table.REFUSED} - registered() <= {"stablehlo.collective_reduce"}
     assert not {*table.OPERATIONS, *table.JOINT} & {*table.REFUSED}
     assert all(table.REFUSED.values())
@@ -459,7 +459,7 @@ MEETING = """module attributes {mhlo.num_replicas = 2 : i32, mhlo.num_partitions
 
 
 def test_replicas_of_a_partitioned_program_meet_in_its_parts() -> None:
-    """What stands around the parts is computed for each replica's whole array."""
+    """Code around the parts runs for each replica's whole array."""
     parts = [np.array([1, 2], np.float32) * 10**i for i in range(4)]
     [result] = run(MEETING, parts, replicas=2, partitions=2)
     # Each part times its partition, summed over the replicas; then whole arrays are reversed.
@@ -517,7 +517,7 @@ def test_arrays_are_the_devices_own() -> None:
 
 
 def test_each_result_has_memory_of_its_own() -> None:
-    """An argument, the same twice, a piece and a view of one, and constants of both forms."""
+    """An argument, the same twice, a part and a view of one, and constants of both forms."""
     kind = "tensor<4xf32>"
     text = main(
         f"%c = stablehlo.constant dense<[1., 2., 3., 4.]> : {kind}\n"

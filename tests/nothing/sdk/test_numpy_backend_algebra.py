@@ -1,4 +1,4 @@
-"""What the NumPy backend computes and NumPy does not, or slowly: LU, products of integers."""
+"""The NumPy backend's computations that NumPy lacks, or does slowly: LU, products of integers."""
 
 from __future__ import annotations
 

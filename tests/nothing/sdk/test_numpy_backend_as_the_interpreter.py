@@ -1,7 +1,7 @@
-"""The NumPy backend gives what StableHLO's reference interpreter gives (`jaxlib`'s eval_module).
+"""The NumPy backend's results equal those of StableHLO's interpreter (jaxlib's eval_module).
 
-The interpreter runs in a child process, which it may end. Left out are the dtypes that its
-bindings lack.
+The interpreter runs in a child process, which it may end. Dtypes that its bindings lack are
+omitted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from support.stablehlo_cases import CASES, ULPS, write
 from support.stablehlo_text import assert_close
 
 LACKING = ("bf16", "f8E", "complex<", "i4", "TOTALORDER")
-"""What the interpreter's bindings cannot take or give, and the order that it takes for another."""
+"""Dtypes that the interpreter's bindings lack, and an order that it confuses with another."""
 TESTS = Path(__file__).parents[2]
 CHILD = """
 import sys
@@ -44,19 +44,19 @@ for name in sys.argv[2:]:
     np.savez(Path(sys.argv[1]) / name, *[shard for [shard] in results])
 """
 ENDS_THE_PROCESS = frozenset({"divide", "remainder"})
-"""An integer divided by zero is a signal in the interpreter."""
+"""An integer division by zero is a signal in the interpreter."""
 FEWEST = 45
 NAMES = [name for name in CASES if write(name).without(LACKING).results]
 
 
 def restricted(name: str) -> ProgramText:
-    """Returns a case as far as the interpreter can run it."""
+    """Returns a case restricted to the interpreter's features."""
     return write(name).without(LACKING)
 
 
 @pytest.fixture(scope="module")
 def interpreted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a folder with the interpreter's results, a file for each case that it can run."""
+    """Returns a folder with the interpreter's results, a file for each possible case."""
     folder = tmp_path_factory.mktemp("interpreted")
     paths = [str(TESTS), str(TESTS.parent / "examples/plugin-reference/src")]
     child = subprocess.run(
@@ -78,7 +78,7 @@ def test_as_the_interpreter(name: str, interpreted: Path) -> None:
     [device] = client.devices()
     puts = [(client.buffer_from_host(a, device),) for a in program.arguments]
     results = [shard.to_host() for [shard] in executable.execute(puts)]
-    if not file.exists():  # the interpreter lacks an operation; ours ran it all the same
+    if not file.exists():  # the interpreter lacks an operation; the NumPy backend still ran it
         return
     with np.load(file) as wanted:
         assert len(results) == len(wanted.files)

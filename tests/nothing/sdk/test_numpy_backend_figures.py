@@ -1,4 +1,4 @@
-"""What the NumPy backend states: costs of programs, memory of devices, devices that are absent."""
+"""The NumPy backend's costs of programs, memory statistics, and absent devices."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_function_that_is_called_twice_counts_twice() -> None:
     }"""
     found = costs(text)
     assert found["transcendentals"] >= 8
-    assert found["flops"] > 4  # what chlo.erf_inv becomes
+    assert found["flops"] > 4  # the expansion of chlo.erf_inv
 
 
 def test_the_memory_of_each_device() -> None:

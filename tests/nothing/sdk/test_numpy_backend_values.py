@@ -16,7 +16,7 @@ NARROW = ("int2", "uint2", "int4", "uint4", "float4_e2m1fn", "float8_e4m3fn", "f
 
 
 def results(program: ProgramText) -> list[Any]:
-    """Returns what the NumPy backend gives."""
+    """Returns the NumPy backend's results."""
     client = plugin.create_client({})
     loaded = client.compile(Program(program.text().encode()), CompileOptions())
     [device] = client.devices()
@@ -35,7 +35,7 @@ def test_the_real_part_decides_whether_a_complex_number_is_true(dtype: str) -> N
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_exponentials_less_one_of_numbers_on_the_real_axis_stay_on_it(dtype: str) -> None:
-    """They were inf+nanj at inf+0j, where the array API standard has inf+0j."""
+    """Earlier, they were inf+nanj at inf+0j, where the array API standard has inf+0j."""
     inf, nan = np.inf, np.nan
     program = ProgramText()
     parts = [(x, y) for x in (inf, -inf, nan, 0.0, -0.0, 800.0) for y in (0.0, -0.0)]
@@ -67,7 +67,7 @@ def test_a_nan_without_a_mantissa_is_infinity(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("shape", [(2, 0, 3), (0,), (0, 4)])
 def test_constants_without_elements_compile(dtype: str, shape: tuple[int, ...]) -> None:
-    """The compiler failed, and blamed the caller."""
+    """Earlier, the compiler failed, and blamed the caller."""
     program = ProgramText()
     one = "1.0" if "float" in dtype else "1"
     value = program.constant(one, typed(shape, dtype))

@@ -1,4 +1,4 @@
-"""Backends whose work ends later: their events, and what waits for them."""
+"""Backends whose work ends later: their events, and the waits for them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ ONE = np.float32([1, 2, 3])
 
 
 class Slot:
-    """An array of `ByHand`, and when it is there."""
+    """An array of `ByHand`, and its event."""
 
     def __init__(self, value: Any) -> None:
         self.value, self.event = value, PendingEvent()
 
 
 class ByHand(Backend):
-    """Additions whose results are there when the test says so. Counts what is deleted."""
+    """A backend of additions whose results the test completes. Counts deletions."""
 
     platform = "by_hand"
 
@@ -249,7 +249,7 @@ DONATING = ADD.replace(
 
 
 class Donating(ByHand):
-    """Keeps what launches may consume."""
+    """Records the handles that launches may consume."""
 
     def __init__(self) -> None:
         super().__init__()

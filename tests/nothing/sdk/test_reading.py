@@ -1,4 +1,4 @@
-"""What an author reads a program with: `read_module` and `result_types`."""
+"""An author's functions to read programs: `read_module` and `result_types`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Executables of a backend as bytes, and programs compiled for devices that are not there."""
+"""Executables of a backend as bytes, and programs compiled for absent devices."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ONE = np.float32([1, 2, 3])
 
 
 class Saving(Adder):
-    """Keeps a word with each executable; compiles for devices that are elsewhere."""
+    """Stores a word with each executable; compiles for devices that are elsewhere."""
 
     def __init__(self, devices: int = 1) -> None:
         super().__init__(devices)
@@ -52,7 +52,7 @@ class Saving(Adder):
 
 
 class Again(SavesPrograms, Adder):
-    """Compiles again."""
+    """Compiles again when it loads."""
 
 
 def _compiled(client: Client) -> Any:
@@ -84,7 +84,7 @@ def test_an_executable_is_loaded_by_another_client(kind: Any, exported: bool) ->
 
 @pytest.mark.parametrize("exported", [False, True])
 def test_a_program_that_divided_itself_is_loaded_as_it_was_compiled(exported: bool) -> None:
-    """Over a mesh of devices in another order; the backend learns of everything it was asked."""
+    """Over a mesh of devices in another order; the backend gets the same requests."""
     seen: list[CompileOptions] = []
 
     class Noting(NumpyBackend):

@@ -1,4 +1,4 @@
-"""Tokens as arguments and results of programs: they order effects, and hold nothing."""
+"""Tokens as arguments and results of programs: they order effects, and have no data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PARTITIONED = """module attributes {mhlo.num_partitions = 2 : i32} {
 
 
 class Passing(Reference):
-    """A backend whose programs give their arguments back; ``token`` is the handle of tokens."""
+    """A backend whose programs return their arguments; ``token`` is the handle of tokens."""
 
     token: Any = None
 
@@ -50,7 +50,7 @@ class Passing(Reference):
 
 
 class Late(Passing):
-    """Its tokens are ready when the test says so; arrays at once."""
+    """A backend whose tokens the test completes; arrays are ready at once."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class Late(Passing):
 
 
 def step(client: Client, token: Any = None, **options: Any) -> tuple[Any, Any]:
-    """Launches a step of a chain of tokens, the first one of none is given."""
+    """Launches a step of a chain of tokens; the first one has no token as argument."""
     text = PARTITIONED if options.get("num_partitions") else TOKEN
     program = client.compile(Program(text.encode()), CompileOptions(**options))
     assert program.executable.output_types[0] == TOKEN_TYPE

@@ -1,4 +1,4 @@
-"""Sorts of which only the first elements are read, and the order of equal ones."""
+"""Sorts with only the first elements read, and the order of equal ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def run(text: str, *arguments: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any
 
 
 def order_of(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Returns the descending total order of floats along the last axis, equal ones as they are."""
+    """Returns the descending total order of floats along the last axis, stable for equal ones."""
     bits = x.view(np.int32).astype(np.int64)
     keys = np.where(bits < 0, -(bits + (1 << 31)) - 1, bits)
     return np.argsort(-keys, axis=-1, kind="stable")

@@ -1,4 +1,4 @@
-"""The tracer around a library: what it records, what it finds, what it injects.
+"""The tracer around a library: its records, findings and injected faults.
 
 The library is the exported NumPy backend; the hosts are scripts over plugrt's own table of
 functions, so that each can break the rules of the C API.
@@ -76,7 +76,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def trace(
     library: Path, script: str, folder: Path, *options: str
 ) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
-    """Runs a host under ``plugrt trace``; returns how it ended, and the document of its process."""
+    """Runs a host under ``plugrt trace``; returns its exit status, and its process's document."""
     target = folder / "trace.json"
     command = [sys.executable, "-m", "plugrt", "trace", "--format", "json", "-o", str(target)]
     program = [sys.executable, "-c", HOST + script, str(library)]
@@ -168,7 +168,7 @@ PLANTED = {
 
 @preloads_tracer
 def test_each_planted_fault_of_a_host_is_named(library: Path, tmp_path: Path) -> None:
-    """One process: each fault is a finding of its own, and the process lives through all."""
+    """In one process: each fault is a finding of its own, and the process survives all."""
     steps = "\n".join(step for step, _, _ in PLANTED.values())
     steps += "\nargs.struct_size = 400; library.slots['Client_Devices'](args)"
     steps += "\nmade = put(); call('Event_Destroy', event=made.done_with_host_buffer)"
@@ -480,7 +480,7 @@ call("Error_Destroy", error=error)
 @needs_cc
 @preloads_tracer
 def test_what_is_newer_than_the_declarations_passes_through(tmp_path: Path) -> None:
-    """Two slots behind the last one, an extension of an unknown type, and what they return."""
+    """Two slots behind the last one, an extension of an unknown type, and their results."""
     path = tiny_library(tmp_path, "", NEWER, "-DGetPjrtApi=short_table")
     ended, document = trace(path, CALLS_OF_NEWER, tmp_path, "--check")
     [process] = document["processes"]
@@ -530,7 +530,7 @@ def host_in_c(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def trace_c(host: Path, folder: Path, *words: str) -> tuple[int, str, dict[str, Any]]:
-    """Runs a host in C under ``plugrt trace``; returns its code, what it printed, its process."""
+    """Runs a host in C under ``plugrt trace``; returns its exit code, output and process."""
     target = folder / "trace.json"
     command = [sys.executable, "-m", "plugrt", "trace", "--check", "--format", "json"]
     ended = subprocess.run(
@@ -563,7 +563,7 @@ def test_a_host_in_c_needs_no_python(
 def test_a_host_in_c_on_a_plugin_in_python(
     host_in_c: Path, library: Path, frees: bool, tmp_path: Path
 ) -> None:
-    """There is no interpreter in the process: an error with words, which is to be freed."""
+    """There is no interpreter in the process: an error with a message, which must be freed."""
     code, printed, process = trace_c(host_in_c, tmp_path, str(library), *["free"] * frees)
     assert "Python" in printed
     assert [f["kind"] for f in process["findings"]] == ([] if frees else ["unfreed error"])

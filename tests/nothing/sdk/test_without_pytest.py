@@ -1,4 +1,4 @@
-"""plugrt-sdk without pytest, which its extra ``conform`` brings: devices need it nowhere."""
+"""plugrt-sdk without pytest, which its extra ``conform`` adds: devices never need it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_kit_runs_as_a_command_without_it() -> None:
 
 
 def test_the_pytest_plugin_imports_nothing_without_its_option() -> None:
-    """pytest loads it wherever plugrt-sdk is installed, in the tests of other projects as well."""
+    """pytest loads it wherever plugrt-sdk is installed, also in the tests of other projects."""
     [point] = metadata.entry_points(group="pytest11", name="plugrt")
     code = f"""
 import sys

@@ -175,7 +175,7 @@ class PuttingClient(ClientBase):
     def buffer_from_dlpack(
         self, capsule: Any, device: Device, stream: int | None = None
     ) -> CpuBuffer:
-        """Takes a capsule of CPU memory over; memory not at a multiple of 64 bytes is copied."""
+        """Owns a capsule of CPU memory from then on; copies memory not aligned to 64 bytes."""
         target = require_device(self, device)
         self.require_open()
         shape, dtype = dlpack.describe(capsule)

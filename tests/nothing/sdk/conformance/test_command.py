@@ -1,4 +1,4 @@
-"""`plugrt conform`: exit codes, selections, waivers, and the reports that it writes."""
+"""`plugrt conform`: exit codes, selections, waivers, and reports."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def conform(*arguments: str) -> Result:
 
 
 def exit_code(result: Result) -> int:
-    """Returns the code with which ``plugrt`` would exit."""
+    """Returns the exit code of ``plugrt``."""
     if result.exception is not None:
         return int(getattr(result.exception, "exit_code", -1))
     return int(result.return_value)
@@ -78,7 +78,7 @@ def test_a_time_limit_is_one(seconds: str) -> None:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The report of a run in which one check of two fails."""
+    """Returns the report of a run with two checks of which one fails."""
     folder = tmp_path_factory.mktemp("report")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -394,7 +394,7 @@ def test_shards_have_each_selected_check_once() -> None:
 
 
 def stored(name: str) -> dict[str, str]:
-    """Returns the verdicts of a stored report, of the checks that ran."""
+    """Returns the verdicts in a stored report, for the checks that ran."""
     rows = json.loads(Path(name).read_text())["checks"]
     return {row["id"]: row["verdict"] for row in rows if row["verdict"] != "NOT-RUN"}
 

@@ -1,4 +1,4 @@
-"""What ``plugrt conform`` itself does for one check, beside the children that run the check."""
+"""The work of ``plugrt conform`` itself for one check, without the children that run it."""
 
 from __future__ import annotations
 

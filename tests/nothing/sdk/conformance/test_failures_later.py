@@ -19,27 +19,27 @@ CHECKS = [*kit.checks("failures.")]
 
 
 class Device(EXAMPLE.Worker):  # type: ignore[name-defined, misc]
-    """A device whose memory holds each result: a view of a little array, as large, finds none."""
+    """A device whose memory owns each result: the check for views of smaller arrays finds none."""
 
     def submit(self, work: Any, count: int = 1) -> Any:
         return super().submit(lambda: [np.array(value) for value in work()], count)
 
 
 class GivesZeros(Device):
-    """A device that computes with zeros where what it is given has failed."""
+    """A device that computes with zeros if an argument failed."""
 
     def submit(self, work: Any, count: int = 1) -> Any:
         def forgiving() -> Any:
             try:
                 return work()
-            except ResourceExhausted:  # what an argument failed with
+            except ResourceExhausted:  # the error of a failed argument
                 return [np.zeros(3, np.float32)] * count
 
         return super().submit(forgiving, count)
 
 
 def plugin(exported: bool, worker: Any = Device) -> Plugin:
-    """Returns the example, as it is or as hosts have it that load PJRT libraries."""
+    """Returns the example, directly or as an exported library."""
 
     def backend() -> Any:
         made = EXAMPLE.Asynchronous(2)

@@ -1,4 +1,4 @@
-"""Each function of the PJRT API is called by a check, or is listed with why it is not."""
+"""A check calls each function of the PJRT API, or a list has the reason why none does."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OF_ONE_BODY = (
     "buffers.views.",
     "effects.",
 )
-"""Chapters of many checks that call what others do."""
+"""Chapters of many checks that call the same functions as others."""
 NOT_CALLED = {
     "CopyToDeviceStream_": "streams that only a recv operation of a program hands over",
     "Client_Dma": "pins memory of the host: there is nothing to see",
@@ -44,11 +44,11 @@ NOT_CALLED = {
     "TopologyDescription_Deserialize": "plugins make topologies, and not clients",
     "TopologyDescription_Destroy": "a client's topology is the client's",
 }
-"""Function, or what the names of several begin with, to why no check calls it."""
+"""Functions, or prefixes of several, to the reason why no check calls them."""
 
 
 def counting(counts: Counter[str]) -> TableFaults:
-    """Returns the sound library, whose calls are counted."""
+    """Returns the sound library, with counted calls."""
 
     def change(table: Any) -> None:
         for name in SLOTS:

@@ -1,7 +1,7 @@
-"""Every check fails a plugin with one defect: its mutant.
+"""Every check fails on its mutant, a plugin with one defect.
 
-`nox -s sdk` tries the mutants that no run of docs/data/kill_matrix.json has had, and some of
-each chapter; ``nox -s long`` all.
+`nox -s sdk` runs the mutants that docs/data/kill_matrix.json does not have, and some of each
+chapter; ``nox -s long`` all.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ pytestmark = runs_apart("sdk")
 
 CHECKS = kit.checks()
 OWN_FAULT = re.compile(r"^(TypeError|AttributeError|NameError|KeyError|IndexError|error)\b")
-"""A mutant that is wrong by mistake: it is killed, but shows nothing."""
+"""A mutant with an error of its own: it is killed, but proves nothing."""
 
 CHANGE_THEIR_PROCESS = {name for name in CHECKS if name.startswith("effects.")}
-"""Checks whose mutants change what belongs to this process: a child is asked."""
+"""Checks whose mutants change state of this process: they run in a child."""
 MEASURE_THEIR_PROCESS = {"endurance.cycles", "endurance.arrays", "endurance.results"}
-"""Checks of resident memory: what earlier tests give back meanwhile would hide what is lost."""
+"""Checks of resident memory: memory that earlier tests free meanwhile would hide a leak."""
 ELSEWHERE = {
     *CHANGE_THEIR_PROCESS, *MEASURE_THEIR_PROCESS,
     "abi.destroy_null", "arguments.extension.error_message", "arguments.name.empty",
@@ -46,15 +46,15 @@ ELSEWHERE = {
     "handles.buffers.bounded", "table_programs.bounded", "table_programs.bounded.cut",
     "table_programs.launch.older_options",
 }  # fmt: skip
-"""Checks whose mutants end the process, or take 400 MB."""
+"""Checks whose mutants end the process, or need 400 MB."""
 SAMPLE = 4
-"""How many mutants of a chapter are tried of those that a recorded run has killed."""
+"""The number of mutants per chapter to repeat that a recorded run has killed."""
 
 
 def chapters() -> Mapping[str, list[Any]]:
-    """Returns the checks that are tried here: of operations one dtype each, by turns.
+    """Returns the checks that run here: for operations one dtype each, in turn.
 
-    `nox -s kill_matrix` tries all, and those that need a process of their own or 100 MB.
+    `nox -s kill_matrix` runs all, also those that need a process of their own or 100 MB.
     """
     runs = json.loads((ROOT / "docs/data/kill_matrix.json").read_text())
     recorded = {name for run in runs for name in run["mutants"]}
@@ -101,7 +101,7 @@ def test_each_check_kills_its_mutant(chapter: str, monkeypatch: pytest.MonkeyPat
     for check in CHAPTERS[chapter]:
         if check.id in ELSEWHERE:
             continue
-        monkeypatch.setenv("PLUGRT_MUTANT_WAS_HERE", "")  # undone, also what the mutant sets
+        monkeypatch.setenv("PLUGRT_MUTANT_WAS_HERE", "")  # undone, also the settings of the mutant
         found = try_on(check.id, mutants()[check.id])
         assert found.verdict == "FAIL", check.id
         assert not OWN_FAULT.match(found.got), (check.id, found.got)

@@ -1,4 +1,4 @@
-"""Where the device is absent, what needs none is judged all the same."""
+"""Without the device, the checks that need none still run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = runs_apart("sdk")
 CHECKS = kit.checks()
 FREE = {name for name, check in CHECKS.items() if not check.needs.has_client}
 OF_INSTALLATIONS = {name for name in FREE if name.startswith("installed.")}
-"""They try nothing here: the plugins of this module are objects, which nobody installed."""
+"""Not checked here: the plugins of this module are objects, not installations."""
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +81,7 @@ def test_a_library_that_is_not_there_is_a_finding_whatever_is_selected() -> None
 
 
 def test_functions_of_a_library_are_called_with_what_it_needs_while_it_starts() -> None:
-    """Without that libtpu asks a server of Google's for minutes."""
+    """Without them libtpu queries a server of Google's for minutes."""
     seen: list[bool] = []
 
     class Library(LibraryPlugin):

@@ -1,4 +1,4 @@
-"""A function that is newer than a library's table is not demanded of the library."""
+"""A function that is newer than a library's table is not required of the library."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NEWER = {
     "events.set": "Event_Create",
     "table_places.logical_ids": "LoadedExecutable_AddressableDeviceLogicalIds",
 }
-"""Check to the function that it is about."""
+"""Each check to the function that it tests."""
 
 
 @needs_sdk_core

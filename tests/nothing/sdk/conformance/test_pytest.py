@@ -80,7 +80,7 @@ START, SCALAR, ONE = "client.create", "buffers.put_get.scalar", "buffers.put_get
 
 @pytest.fixture
 def author(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """A folder of an author, whose ini knows nothing of the kit and names his classes Test*."""
+    """An author's folder, whose ini does not mention the kit and names its classes Test*."""
     monkeypatch.setenv("PYTHONPATH", children.path_with(ROOT / "tests"))
     pytester.makeini(
         "[pytest]\naddopts = --strict-markers --strict-config -W error -p no:randomly\n"

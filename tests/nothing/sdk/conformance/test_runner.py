@@ -1,4 +1,4 @@
-"""The runner outlives what it tests, and blames the check that was open."""
+"""The runner survives its subjects, and blames the running check."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_what_ends_the_process_is_a_verdict(name: str, verdict: str, words: str)
 
 
 def test_a_hang_has_the_last_output_as_a_crash_has() -> None:
-    """The library had written why; the report had nothing but the time."""
+    """Earlier, the report had only the time, although the library had written the reason."""
     found = run("object", "support.conformance_mutants:complains_and_hangs", [BEFORE, AT], 4.0)
     assert found[AT].verdict == "TIMEOUT"
     assert found[AT].got == "it had not ended; its last output: No chips detected"

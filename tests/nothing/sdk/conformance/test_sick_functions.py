@@ -1,4 +1,4 @@
-"""The runner outlives what libraries in C do to their process, and blames the right check."""
+"""The runner survives libraries in C that harm their process, and blames the right check."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_function_that_hangs_costs_the_limit_once(
 HANGS = {
     "Client_Compile": ("programs", "forms", "recovery"),
     "Client_Destroy": ("client", "endurance"),
-    "Error_Message": ("abi", "client"),  # a client asks for handlers, which is refused
+    "Error_Message": ("abi", "client"),  # a client requests handlers, which is refused
 }
 """A function that hangs, to some chapters of checks that call it."""
 

@@ -1,8 +1,8 @@
-"""The NumPy backend has the verdicts through the C API that it has in process, but for a few.
+"""The NumPy backend has the same verdicts through the C API as in process, with few exceptions.
 
-They are listed in docs/findings.md: the C API has no words for some, and the compiled core answers
-others for every backend. ``nox -s sdk_long`` compares all checks, as a library and as a capsule,
-`nox -s sdk` those of the chapters in which a table could make a difference, as a library.
+docs/findings.md lists them: the C API cannot express some, and the compiled core answers others for
+every backend. ``nox -s sdk_long`` compares all checks, as a library and as a capsule, `nox -s sdk`
+those of the chapters in which a table could make a difference, as a library.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DIFFERENT = {
     "programs.input_types": (PASS, REFUSED),
     "executables.text": (PASS, REFUSED),
 }
-"""Check to its verdict in process and through the C API."""
+"""Each check to its verdict in process and through the C API."""
 CHAPTERS = ("client", "devices", "buffers", "programs", "declared", "executables", "topologies",
             "accepts", "ahead_of_time")  # fmt: skip
 CHECKS = [
@@ -37,7 +37,7 @@ CHECKS = [
 
 
 def verdicts(kind: str, name: str) -> dict[str, str]:
-    """Returns the verdicts of the checks that there is something to try on."""
+    """Returns the verdicts of the applicable checks."""
     results = kit.run(kind, name, CHECKS, options={"num_devices": 2}).results
     return {name: found.verdict for name, found in results.items() if found.applies}
 
