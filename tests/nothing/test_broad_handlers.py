@@ -1,4 +1,4 @@
-"""A handler of any exception says why it is one: on its line, or by the comment below."""
+"""A handler of any exception states its reason: on its line, or in the comment below."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def broad_handlers(source: str) -> list[int]:
 
 
 def says_why(lines: list[str], number: int) -> bool:
-    """Whether words follow the handler's line or its mark for ruff."""
+    """Whether text follows the handler's line or its mark for ruff."""
     comment = lines[number - 1].partition("#")[2].replace("noqa: BLE001", "").strip(" -#")
     return bool(comment) or lines[number].strip().startswith("# ")
 

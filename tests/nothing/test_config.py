@@ -1,4 +1,4 @@
-"""`plugrt.config`: reading, checking, overriding, and the token that stands for settings.
+"""`plugrt.config`: reading, checking, overriding, and the token of the settings.
 
 Same as JAX: `JAX_PLATFORMS` and the other variables of [Settings](configuration.md): names, values,
 order, errors.
@@ -189,7 +189,8 @@ def test_assignment_says_what_to_call() -> None:
 
 def test_a_setting_is_neither_assigned_nor_deleted() -> None:
     config = Config({})
-    for name in ("debug_nans", "jax_debug_nans"):  # the latter became an attribute of its own
+    # earlier, the latter became an attribute of its own
+    for name in ("debug_nans", "jax_debug_nans"):
         with pytest.raises(ReadOnlySetting, match=r"config\.update\('debug_nans', True\)"):
             setattr(config, name, True)
         with pytest.raises(ReadOnlySetting, match=r"config\.reset\(\)"):
@@ -207,7 +208,7 @@ def test_a_setting_can_be_read_by_jaxs_name() -> None:
 
 
 def test_what_is_no_setting_is_an_attribute_error_also() -> None:
-    """As in JAX, and so that `hasattr` answers."""
+    """As in JAX, and so that `hasattr` works."""
     config = Config({})
     assert not hasattr(config, "debug_nan")
     assert not hasattr(config, "__array__")
@@ -237,13 +238,13 @@ def test_no_value_of_a_setting_raises_what_is_not_plugrts(name: str) -> None:
 
 
 def refuse(name: str, value: Any) -> str | None:
-    """Returns what is said of a value that is refused."""
+    """Returns the message for a refused value."""
     config: Any = Config({})
     try:
         config.update(name, value)
     except ConfigError as error:
         return str(error)
-    config.token()  # a value that is taken is part of a key
+    config.token()  # an accepted value is part of a key
     return None
 
 
@@ -306,7 +307,7 @@ def test_a_device_can_be_the_default_device() -> None:
 def test_token_is_cheap() -> None:
     config = Config({})
     best = min(timeit.repeat(config.token, number=20_000, repeat=5)) / 20_000
-    assert best < 1e-6  # 53 ns on the machine where this was written; the bound is for slow ones
+    assert best < 1e-6  # 53 ns on the author's machine; the bound is for slow ones
 
 
 def test_every_option_is_documented_and_named_after_its_variable() -> None:
@@ -328,7 +329,7 @@ def test_module_prints_the_table() -> None:
 
 
 def test_minus_one_unsets_the_number_of_cpu_devices() -> None:
-    """As in JAX, whose default it is; XLA_FLAGS then say."""
+    """As in JAX, where it is the default; XLA_FLAGS then decide."""
     environ = {"JAX_NUM_CPU_DEVICES": "-1"}
     assert Config(environ).num_cpu_devices is None
     environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=3"
@@ -341,7 +342,7 @@ def test_minus_one_unsets_the_number_of_cpu_devices() -> None:
 @pytest.mark.parametrize("name", ["init_warn_seconds", "load_warn_seconds"])
 @pytest.mark.parametrize("seconds", [float("inf"), 1e12, float("nan"), -0.1])
 def test_seconds_that_no_timer_can_wait_for(name: str, seconds: float) -> None:
-    """They were accepted, and a thread died of an OverflowError."""
+    """Earlier, they were accepted, and a thread died of an OverflowError."""
     with pytest.raises(ConfigError, match=name):
         Config({}).update(name, seconds)
     variable = f"PLUGRT_{name.upper()}"

@@ -89,7 +89,7 @@ def test_a_program_error_has_a_place() -> None:
 def test_what_has_no_picture_is_escaped_everywhere(
     character: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One rule for messages, the terminal and pages: else text is read in another order."""
+    """One rule for messages, the terminal and pages: otherwise text is shown in another order."""
     monkeypatch.setenv("COLUMNS", "200")
     strange, shown = f"a{character}b\t", f"a{character!a}b".replace("'", "")
     print_line(strange)
@@ -117,5 +117,5 @@ FRAMES = "".join(
     ],
 )
 def test_a_native_stack_trace_is_left_out(text: str, left: str) -> None:
-    """The row of jax-tt-plugin had forty lines of addresses for its reason."""
+    """Earlier, the row of jax-tt-plugin had forty lines of addresses as its reason."""
     assert read_message(ValueError(text)) == left

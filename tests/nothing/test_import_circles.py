@@ -1,4 +1,4 @@
-"""No module leads back to itself, in whatever way modules name each other."""
+"""No module leads back to itself, by any kind of reference between modules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def graph() -> Graph:
 MUTUAL = [
     f"plugrt.interface.{n}" for n in ("buffer", "client", "device", "loaded_executable", "memory")
 ]
-"""The classes of PJRT's objects that name each other, which annotations alone do."""
+"""The classes of PJRT's objects that refer to each other in annotations only."""
 
 
 def test_there_are_no_circles(graph: Graph) -> None:
@@ -58,7 +58,7 @@ def test_the_graph_has_what_only_strings_and_annotations_name(graph: Graph) -> N
 
 
 def test_names_of_modules_are_written_out() -> None:
-    """A name that is put together where it is imported is one that no test reads."""
+    """No test can read a name that is computed where it is imported."""
     wrong = [
         f"{path}:{call.lineno} imports {ast.unparse(call.args[0])}"
         for path in FILES.values()

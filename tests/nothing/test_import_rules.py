@@ -1,4 +1,4 @@
-"""Which module may import which: the layers of docs/architecture.md, read from the source."""
+"""The allowed imports of each module: the layers of docs/architecture.md, read from the source."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ LAYERS = [
     {"cli"},
     {"__init__", "__main__", "missing_names"},
 ]
-"""A layer imports from layers earlier in the list and from modules of its own.
+"""A layer imports from earlier layers in the list and from its own modules.
 
-What it names for annotations, in functions and as a string counts as much as an import at the top.
+References in annotations, in functions and in strings count like imports at the top.
 """
 
 STEPS = {
@@ -68,10 +68,10 @@ STEPS = {
         "launches", "__init__",
     ),
 }  # fmt: skip
-"""Within a package that is divided: a step imports from earlier ones and from its own modules."""
+"""In a divided package, a step imports from earlier ones and from its own modules."""
 
 MOST = 40
-"""Modules in a folder, ``__init__.py`` apart."""
+"""The largest number of modules in a folder, without ``__init__.py``."""
 
 VENDORS = re.compile(r"nvidia|cuda|cupti|rocm|\bamd\b|libtpu|metal|neuron|oneapi|habana", re.I)
 PRIVATE = re.compile(r"\bjaxlib\._|from jaxlib import _|jaxlib\.mlir\._mlir_libs")
@@ -89,7 +89,7 @@ def layer_number(name: str) -> int:
 
 
 def step_number(module: str) -> int:
-    """Returns the step of a module within its package; 0 where that is not divided."""
+    """Returns the step of a module within its package; 0 if the package is not divided."""
     _, package, inner, *_ = [*module.split("."), "__init__", "__init__"]
     for number, names in enumerate(STEPS.get(package, ())):
         if inner == names or (isinstance(names, tuple) and inner in names):
@@ -99,7 +99,7 @@ def step_number(module: str) -> int:
 
 
 def package_of(module: str) -> str:
-    """Returns the package of a module; the public names are for what is a program like others."""
+    """Returns the package of a module; programs use the public names."""
     return module.split(".")[1] if "." in module else "demo"
 
 
@@ -172,7 +172,7 @@ def test_the_runtime_imports_neither_sdk_nor_plugins() -> None:
         for module, line in imported(path)
         if module.split(".")[0] in ours or module.split(".")[0] in ("jax", "pytest")
     ]
-    # jax is imported where the user hands over something that jax made, and nowhere else.
+    # jax is imported where the user passes an object that jax made, and nowhere else.
     allowed = {"plugins/starting/jax_plugins.py"}
     allowed |= {f"transforms/jax_{name}.py" for name in ("function", "lowering", "pytrees")}
     wrong = [w for w in wrong if not any(f"plugrt/{a}:" in w for a in allowed)]
@@ -193,14 +193,14 @@ def test_plugins_import_plugrt_only(plugin: Path) -> None:
         for path in sources(plugin)
         for module, line in imported(path)
         if module.split(".")[0] in others or module.split(".")[0] in ("jax", "pytest")
-        # What JAX calls, in the function that it calls.
+        # Called by JAX, in the function that it calls.
         if (path.name, module.split(".")[0]) != ("for_jax.py", "jax")
     ]
     assert not wrong, "\n".join(wrong)
 
 
 def test_the_sdk_imports_no_plugin() -> None:
-    """But for a former name, and for the templates of `plugrt new`."""
+    """Except for a former name, and for the templates of `plugrt new`."""
     allowed = (SDK / "numpy_backend", SDK / "templates", SDK / "conformance/mutants")
     wrong = [
         f"{path}:{line} imports {module}"
@@ -213,7 +213,7 @@ def test_the_sdk_imports_no_plugin() -> None:
 
 
 def code_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Gives names, attributes, imports and strings of a file, without docstrings and comments."""
+    """Yields names, attributes, imports and strings of a file, without docstrings and comments."""
     return iter(_code_lines(path.read_text(encoding="utf-8")))
 
 
@@ -235,7 +235,7 @@ def _code_lines(source: str) -> list[tuple[int, str]]:
 
 
 def dotted(node: ast.expr) -> str:
-    """Returns ``a.b.c`` of such an expression, and ``b.c`` where what has them is no name."""
+    """Returns ``a.b.c`` of such an expression, or ``b.c`` if its object is no name."""
     if isinstance(node, ast.Attribute):
         return f"{dotted(node.value)}.{node.attr}".lstrip(".")
     return node.id if isinstance(node, ast.Name) else ""
@@ -267,7 +267,7 @@ def test_jaxlib_is_imported_in_two_places() -> None:
 
 
 def test_a_signal_handler_breaks_off_no_import_of_jaxlib() -> None:
-    """After that the process cannot import the module any more, as `import_native` says."""
+    """After that the process cannot import the module any more, see `import_native`."""
     wrong = [
         f"{path}:{line}: {text}"
         for folder in (RUNTIME, *PLUGINS)
@@ -280,7 +280,7 @@ def test_a_signal_handler_breaks_off_no_import_of_jaxlib() -> None:
 
 
 def test_a_package_with_packages_in_it_imports_nothing_of_itself() -> None:
-    """After an interrupt amid such an import no later one succeeded, as `names_from` says.
+    """Earlier, after an interrupt of such an import no later one succeeded, see `names_from`.
 
     ``plugrt`` itself imports two modules, which import no others that import ``plugrt``'s names.
     """
@@ -308,8 +308,8 @@ def test_one_module_reads_the_metadata_of_distributions() -> None:
 
 
 def test_vendors_are_named_in_one_module() -> None:
-    # declarations.py declares the variables that JAX has for particular vendors, under JAX's names,
-    # and dlpack_types.py the device types that DLPack has for them, under DLPack's.
+    # declarations.py declares JAX's variables for particular vendors, under JAX's names, and
+    # dlpack_types.py DLPack's device types for them, under DLPack's.
     allowed = {
         RUNTIME / "plugins/vendors.py",
         RUNTIME / "settings/declarations.py",
@@ -344,7 +344,7 @@ def test_a_name_of_a_later_layer_is_seen_however_it_is_given(source: str, tmp_pa
 
 @pytest.mark.parametrize("package", ["array_api", "lax", "random", "transforms"])
 def test_no_module_has_the_name_of_a_function_of_its_package(package: str) -> None:
-    """Importing such a module would put it in the function's place."""
+    """Importing such a module would replace the function."""
     folder = RUNTIME / package
     tree = ast.parse((folder / "__init__.py").read_text())
     names = {

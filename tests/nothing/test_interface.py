@@ -1,4 +1,4 @@
-"""Value types of the interface check themselves, and what a backend leaves out is Unimplemented."""
+"""Value types of the interface check themselves; methods that a backend omits are Unimplemented."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who logs where: one logger a subject, each made in one place, and all of them in the docs."""
+"""The loggers: one per subject, each made in one place, and all of them in the docs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A name of JAX's that is not there: the error says why, and what to do instead.
+"""For a missing name of JAX's the error states the reason, and a replacement.
 
-Differs from JAX: `grad`, `vmap`, `custom_jvp`, … | yes | no; the error says how to run what JAX
-has transformed, `from_jax`.
+Differs from JAX: `grad`, `vmap`, `custom_jvp`, … | yes | no; the error says how to run what JAX has
+transformed, `from_jax`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def test_transforms_are_taken_with_jax(name: str) -> None:
 @pytest.mark.parametrize("name", missing_names.INSTEAD)
 def test_what_is_named_instead_is_there(name: str) -> None:
     if name in plugrt.__all__:
-        return  # it has come meanwhile
+        return  # it exists now
     _, words = said(name).split("': ", 1)
     for path in re.findall(r"plugrt((?:\.\w+)+)", words):
         value: object = plugrt
@@ -68,14 +68,14 @@ def _publics(module: str) -> list[str]:
 
 @pytest.mark.parametrize("home", ["layout", "memory", "sharding"])
 def test_a_name_of_a_module_is_looked_for_at_the_top(home: str) -> None:
-    """`PartitionSpec` was not, beside `NamedSharding` and `Mesh`."""
+    """Earlier, `PartitionSpec` was not found, beside `NamedSharding` and `Mesh`."""
     for name in _publics(f"plugrt.{home}"):
         if not hasattr(plugrt, name):
             assert re.search(rf"it is plugrt\.\w+\.{name}$", said(name)), name
 
 
 def test_each_sampler_of_jax_is_there() -> None:
-    """`gamma`, `poisson`, `beta`, `dirichlet`, `t` were not, without a word."""
+    """Earlier, `gamma`, `poisson`, `beta`, `dirichlet`, `t` were missing without a message."""
     pytest.importorskip("jax")
     absent = [name for name in _publics("jax.random") if not hasattr(plugrt.random, name)]
     assert [name for name in absent if not name.endswith("_p")] == []  # but primitives

@@ -1,4 +1,4 @@
-"""`plugrt.monitoring`: listeners hear events and durations, and can be taken away again."""
+"""`plugrt.monitoring`: listeners get events and durations, and can be removed."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ NOT_CODE = 'f("a < b && !c"); /* a < b && !c */'
 
 
 def changed_lines(path: str, text: str, operator: str) -> list[str]:
-    """Returns the second line as each mutant of one operator has it."""
+    """Returns the second line as changed by each mutant of one operator."""
     found = [one for one in tool.mutants_of(path, text) if one.operator == operator]
     return [one.apply(text).splitlines()[1].strip() for one in found]
 
@@ -83,7 +83,7 @@ def second(a):
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with a product of two functions and a suite that tests one, and not well."""
+    """A repository with a product of two functions and a suite that tests one, incompletely."""
     root = tmp_path / "repository"
     files = {
         "runtime/src/plugrt/sums.py": """

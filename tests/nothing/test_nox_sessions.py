@@ -1,4 +1,4 @@
-"""The sessions of `noxfile.py` and the targets of the Makefile: which there are, what CI runs.
+"""The sessions of `noxfile.py`, the targets of the Makefile, and the ones that CI runs.
 
 CI runs the sessions of the tests that `make test` skips.
 """
@@ -28,7 +28,7 @@ APART = [
 
 
 class Recorder:
-    """A session that notes commands, and their environment, instead of running them."""
+    """A session that records commands, and their environment, instead of running them."""
 
     def __init__(self) -> None:
         self.posargs = ["given"]
@@ -42,7 +42,7 @@ class Recorder:
 
 
 def recorded(name: str) -> Recorder:
-    """Returns what a session runs."""
+    """Returns the commands of a session."""
     recorder = Recorder()
     getattr(FILE, name)(recorder)
     return recorder
@@ -123,7 +123,7 @@ def run_by_ci() -> set[str]:
 
 
 def exists(script: str, *arguments: str) -> bool:
-    """Whether a script, or a module after ``-m``, and the files among the arguments are there.
+    """Whether a script, or a module after ``-m``, and the files among the arguments exist.
 
     Files in ``build/`` are output.
     """

@@ -1,8 +1,8 @@
-"""What belongs to the process and not to a client says why, where it is defined.
+"""State of the process, not of a client, has a comment with the reason at its definition.
 
 State means values that a module makes empty and fills later (containers, counters, thread-locals),
-locks, and names that a function rebinds by ``global``. `functools.cache` is allowed: it answers
-the same whoever asks.
+locks, and names that a function rebinds by ``global``. `functools.cache` is allowed: its results do
+not depend on the caller.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def is_state(value: ast.expr | None) -> bool:
-    """Whether an expression makes something that is changed later."""
+    """Whether an expression makes an object that is changed later."""
     match value:
         case ast.Dict(keys=items) | ast.List(elts=items):
             return not items
@@ -60,7 +60,7 @@ def is_state(value: ast.expr | None) -> bool:
 
 
 def find_unexplained(source: str) -> list[str]:
-    """Returns the state of a module that no comment on the line before explains."""
+    """Returns the state of a module without a comment on the line before."""
     tree, lines = ast.parse(source), source.splitlines()
     rebound = {n for each in ast.walk(tree) if isinstance(each, ast.Global) for n in each.names}
     explained, found = set(), []

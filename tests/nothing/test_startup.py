@@ -1,4 +1,4 @@
-"""What ``import plugrt`` costs, and what it leaves alone."""
+"""The costs of ``import plugrt``, and the modules that it does not import."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_listing_names_imports_nothing_heavy() -> None:
 
 
 METADATA = {"importlib_metadata", "importlib.metadata", "email", "zipfile", "csv"}
-"""What reading the metadata of distributions with the standard means brings along."""
+"""Modules that reading the metadata of distributions with the standard library imports."""
 
 
 @pytest.mark.parametrize("plugin", ["plugrt_cpu", "plugrt_cuda", "plugrt_tpu"])

@@ -1,4 +1,4 @@
-"""`monitoring.timeline`: what is recorded in a block becomes a file of Chrome's trace events."""
+"""`monitoring.timeline`: writes the events in a block to a file of Chrome's trace events."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_blocks_in_each_other(tmp_path: Path) -> None:
 
 
 def test_blocks_of_several_threads(tmp_path: Path) -> None:
-    """Each hears all threads while it is open, and ends without ending the others."""
+    """Each records all threads while it is open, and ends without ending the others."""
     together = threading.Barrier(4)
 
     def work(number: int) -> None:
@@ -175,7 +175,7 @@ def test_a_path_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> Non
 def test_the_old_file_stays_until_the_block_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A relative path is the file of the folder where the block began."""
+    """A relative path is relative to the folder in which the block began."""
     monkeypatch.chdir(tmp_path)
     Path("a.json").write_text("old " * 1000)
     elsewhere = tmp_path / "elsewhere"

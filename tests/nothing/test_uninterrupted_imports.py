@@ -72,7 +72,7 @@ print(module.VALUE, seen, _imp.lock_held(), [*_bootstrap._module_locks])
 
 
 def test_an_import_lock_that_an_interrupt_kept_is_released() -> None:
-    """The other thread waited for it for ever, and the main thread for that."""
+    """Earlier, the other thread waited for it for ever, and the main thread for that thread."""
     done = run_python(KEEP_THE_LOCK, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "sqlite3 False\n", "")
 
@@ -86,9 +86,9 @@ def folder(tmp_path: Path) -> str:
 
 
 def test_an_interrupted_import_keeps_no_other_thread_from_importing(folder: str) -> None:
-    """The main thread held the import lock for good, and waited for the thread that imports."""
+    """Earlier, the main thread held the import lock, and waited for the importing thread."""
     done = run_python(SWEEP, arguments=(folder,), timeout=120)
-    # The second: CPython leaves locks held. Once it does not, release_import_locks may go.
+    # The second: CPython leaves locks held. Once it does not, release_import_locks can be removed.
     assert done.stdout == "True True\n", done.stdout + done.stderr
 
 

@@ -1,6 +1,6 @@
-"""The marked tests behave on each platform as ``docs/behaviour.md`` says.
+"""The marked tests behave on each platform as ``docs/behaviour.md`` states.
 
-``nox -s long`` runs all of them on all platforms. `nox -s xla_cpu` leaves out what else runs
+``nox -s long`` runs all of them on all platforms. `nox -s xla_cpu` omits those that run elsewhere
 in CI: on cpu they are tests of `make test`, and on xla_cpu those of an area are compared with the
 record in `test_suite_on_xla_cpu.py`. On numpy it runs some of the files.
 """
@@ -18,7 +18,7 @@ from support.xla_cpu import needs_library
 generate = load_script("docs/generate/behaviour.py")
 PLATFORMS = [name for name in generate.PLATFORMS if WHOLE or name != "cpu"]
 SAMPLE = 12
-"""How many files are run on numpy."""
+"""The number of files that run on numpy."""
 
 
 @needs_library
@@ -27,7 +27,7 @@ SAMPLE = 12
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_results_are_the_recorded_ones(platform: str) -> None:
-    """Less those that a target of their own runs, which CI does as well."""
+    """Without those that have a session of their own, which CI runs as well."""
     results = generate.read_results()
     files = sorted({file for test in results if not generate.target_of(file := file_of(test))})
     if not WHOLE and platform == "xla_cpu":

@@ -1,9 +1,9 @@
 """One suite, every backend: the behavioural tests of the core, unchanged, on a real PJRT library.
 
-They run on the cpu plugin by themselves; here they run in three child processes on ``xla_cpu``.
-What the library cannot do, its capabilities say, and the tests ask for those.
+They run on the cpu plugin by themselves; here they run in three child processes on ``xla_cpu``. The
+tests check the library's capabilities for missing features.
 
-This takes long, so `make test` skips it, and says so: `nox -s xla_cpu`, which CI runs for each
+This needs long, so `make test` skips it, and reports that: `nox -s xla_cpu`, which CI runs for each
 change, runs each test with one of its cases (`support/sampled_cases.py`), `nox -s long` all.
 """
 
@@ -29,11 +29,11 @@ from support.xla_cpu import library_path, needs_library
 behaviours = load_script("docs/generate/behaviour.py")
 TESTS = Path(__file__).parents[1]
 PARTS = [["array_api", "lax", "programs", "random", "tracing"], ["execution"], ["transforms"]]
-"""What runs in one child process; each takes about as long as the others, of a sample."""
+"""The areas of each child process, which all need about the same time for a sample."""
 MAY_SKIP = re.compile(
     "torch|Graphviz|the record is of JAX|^the library |^no [a-z0-9_ ]+ here", re.IGNORECASE
 )
-"""What a test may lack; the platform is a reason only for what this library itself cannot do."""
+"""Valid reasons to skip; the platform is one only for features that this library itself lacks."""
 
 
 def run_areas(areas: Sequence[str], report: Path) -> subprocess.CompletedProcess[str]:
@@ -65,7 +65,7 @@ def test_areas(areas: list[str], tmp_path: Path) -> None:
     assert str(library_path()) in done.stdout
     parsed = ElementTree.parse(report)
     cases = parsed.getroot().findall(".//testcase")
-    # JUnit calls expected failures skipped, too.
+    # JUnit reports expected failures as skipped, too.
     skipped = [s.get("message", "") for case in cases for s in case.findall("skipped")]
     assert [reason for reason in skipped if not MAY_SKIP.search(reason)] == []
     passed = Counter(area_of(case) for case in cases if case.find("skipped") is None)
@@ -74,7 +74,7 @@ def test_areas(areas: list[str], tmp_path: Path) -> None:
 
 
 def unlike_the_record(report: ElementTree.ElementTree[ElementTree.Element]) -> dict[str, str]:
-    """Returns how tests of docs/behaviour.md went that went otherwise than is recorded there.
+    """Returns the outcomes of tests of docs/behaviour.md that differ from the record.
 
     Of a test of several cases, the recorded one may have passed and the sample's be skipped.
     """
@@ -101,7 +101,7 @@ def test_every_area_is_in_one_part() -> None:
 
 
 def test_what_is_left_out_is_there() -> None:
-    """A file that was moved would be run again, and no one would notice."""
+    """Otherwise a moved file would be run again unnoticed."""
     assert [file for file in OF_NO_BACKEND if not (TESTS / "cpu" / file).is_file()] == []
 
 

@@ -51,7 +51,7 @@ try:
     plugrt.compile("module { func.func public @main() { return nonsense } }")
 except plugrt.errors.PlugrtError:
     pass
-"""  # what it holds at its end is no leak
+"""  # objects that it holds at exit are no leak
 
 
 def trace(
@@ -68,7 +68,7 @@ def trace(
 
 
 def overlapping(calls: list[dict[str, Any]]) -> list[str]:
-    """Returns the events that lie partly within another of their thread: Perfetto drops those."""
+    """Returns the events that partly overlap another of their thread: Perfetto drops those."""
     found: list[str] = []
     open_ends: dict[tuple[int, int], list[int]] = {}
     for event in sorted(calls, key=lambda event: (event["ts"], -event["dur"])):
@@ -124,7 +124,7 @@ def test_plugrt_breaks_no_rule(tmp_path: Path) -> None:
 
 @needs_jax
 def test_a_plugin_in_python_is_traced_under_jax_by_its_name(tmp_path: Path) -> None:
-    """It registers a capsule with JAX itself: the library of that name goes first."""
+    """It registers a capsule with JAX itself: the library of that name comes first."""
     program = """
 import jax, numpy as np
 assert jax.devices()[0].platform == "numpy"

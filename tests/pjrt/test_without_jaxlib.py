@@ -65,13 +65,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def size_of(folder: Path) -> int:
-    """Returns the bytes in the files of a folder, without what Python compiles there."""
+    """Returns the bytes in the files of a folder, without bytecode."""
     files = (file for file in folder.rglob("*") if file.is_file() and file.suffix != ".pyc")
     return sum(file.stat().st_size for file in files)
 
 
 def plugrt(place: Path, *arguments: object, code: int = 0, **env: str) -> tuple[str, str]:
-    """Runs the command and returns what it wrote to both streams."""
+    """Runs the command and returns its output on both streams."""
     quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", **env}
     command = place / "venv/bin/plugrt"
     done = run(command, *arguments, cwd=place / "work", env=quiet, code=code)
@@ -79,7 +79,7 @@ def plugrt(place: Path, *arguments: object, code: int = 0, **env: str) -> tuple[
 
 
 def python(place: Path, code: str, **env: str) -> str:
-    """Runs code there and returns what it printed."""
+    """Runs code there and returns its output."""
     quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", **env}
     return run(
         place / "venv/bin/python", "-W", "error", "-c", PREAMBLE + code,
@@ -94,7 +94,7 @@ def test_the_environment_is_thin(place: Path) -> None:
     assert not {n for n in names if n.startswith(("jax", "plugrt-")) or n == "pytest"}
     assert python(place, "print(plugrt.__file__)").startswith(str(place))
     [packages] = (place / "venv/lib").glob("python*/site-packages")
-    assert size_of(packages / "plugrt") < 8e6  # 4.6 MB, the core in C with it
+    assert size_of(packages / "plugrt") < 8e6  # 4.6 MB, including the core in C
     assert size_of(packages) - size_of(packages / "xla_plugins") < 120e6  # NumPy is most of it
 
 
@@ -120,7 +120,7 @@ def test_run(place: Path) -> None:
 
 
 def test_exports_of_jax(place: Path) -> None:
-    """Also one for several devices; shapes that are to be put into a module need jaxlib."""
+    """Also one for several devices; substituting shapes in a module needs jaxlib."""
     exports = ROOT / "tests/nothing/programs"
     x = np.arange(32, dtype=np.float32).reshape(4, 8)
     np.save(place / "x.npy", x)
@@ -137,7 +137,7 @@ def test_exports_of_jax(place: Path) -> None:
 
 
 def test_compile_for_a_topology(place: Path) -> None:
-    """The library makes no topologies; that is said, and nothing about jaxlib."""
+    """The library makes no topologies; the error states that, and does not mention jaxlib."""
     program = ROOT / "examples/mlp.mlir"
     _, error = plugrt(place, "compile", program, "--topology", "xla_cpu:x", code=1)
     assert "Topology not supported" in error
@@ -178,7 +178,7 @@ assert not [m for m in sys.modules if m.split(".")[0] in ("jax", "jaxlib")]
 
 
 def test_wrong_programs_and_arguments(place: Path) -> None:
-    """Without a parser of ours, the backend's words; without jaxlib, types are still checked."""
+    """Without our parser, the backend's message; types are still checked without jaxlib."""
     python(place, WRONG)
 
 
@@ -228,7 +228,7 @@ TRACES = (
 
 @pytest.fixture(scope="module")
 def said(place: Path) -> dict[str, Any]:
-    """What each expression says, all asked for in one process: starting costs more than asking."""
+    """Returns the output of each expression, all from one process: starting costs more."""
     code = (
         f"said = {{}}\nx = plugrt.device_put(X)\nfor text in {TRACES!r}:\n"
         "    try:\n        said[text] = f'no error: {eval(text)!r}'\n"
@@ -284,7 +284,7 @@ def test_each_public_name_but_those_that_trace_can_be_imported(place: Path) -> N
     modules = ["plugrt", *(f"plugrt.{name}" for name in site.NAMESPACES), *site.MODULES]
     modules.remove("plugrt_sdk")  # which requires plugrt[trace]
     found = json.loads(python(place, f"MODULES = {modules!r}\n{IMPORTS}"))
-    operations = ("plugrt.array_api.", "plugrt.lax.")  # imported when they are first used
+    operations = ("plugrt.array_api.", "plugrt.lax.")  # imported at their first use
     names = {n.rpartition(".")[0] if n.startswith(operations) else n for n in found}
     assert names == NEEDS_JAXLIB.keys()
     for name, error in found.items():

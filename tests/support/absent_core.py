@@ -1,4 +1,4 @@
-"""`skip_without_core`: what imports plugrt-sdk's core in C is skipped where there is none.
+"""`skip_without_core`: skips tests that import plugrt-sdk's core in C if it is not installed.
 
 That is a machine without a C compiler: the reason is in the summary, and the skip is counted. A
 file that imports it first of all is one skip. In CI the import fails as it does for users.
@@ -21,7 +21,7 @@ IS_THERE = importlib.util.find_spec(NAME) is not None
 WHAT = "plugrt-sdk's core in C (a C compiler)"
 
 needs_sdk_core = needs(IS_THERE, WHAT)
-"""Marks tests whose children import it; what imports it itself needs no mark."""
+"""Marks tests whose children import it; tests that import it themselves need no mark."""
 
 
 class SkippingFinder:
@@ -37,6 +37,6 @@ class SkippingFinder:
 
 
 def skip_without_core() -> None:
-    """Has the importing tests skipped, if the core is not installed."""
+    """Makes importing tests skip if the core is not installed."""
     if not IS_THERE and not IN_CI:
         sys.meta_path.insert(0, SkippingFinder)

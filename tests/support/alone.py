@@ -1,4 +1,4 @@
-"""`alone`: tests that run in a process of their own, in which no other thread asks for memory."""
+"""`alone`: tests that run in a process of their own, in which no other thread allocates memory."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _HERE = "PLUGRT_TEST_ALONE"
 
 
 def alone(test: Callable[P, None]) -> Callable[P, None]:
-    """Runs a test in a child, by pytest without workers and with what the suite is run with.
+    """Runs a test in a child, by pytest without workers and with the suite's options.
 
-    ``_testcapi.set_nomemory`` refuses an allocation of the whole process: a worker of pytest-xdist
-    ended without a word where its thread was the one that met it.
+    ``_testcapi.set_nomemory`` fails an allocation of the whole process: earlier, a worker of
+    pytest-xdist ended silently when its own thread met it.
     """
 
     @functools.wraps(test)

@@ -1,4 +1,4 @@
-"""`runs_apart`: the mark of tests that take long, which a session of nox runs in CI."""
+"""`runs_apart`: the mark of slow tests, which a session of nox runs in CI."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from support.costs import read_slow_tests
 
 
 def runs_apart(session: str) -> pytest.MarkDecorator:
-    """Returns a mark by which tests are skipped, with the reason, unless that session runs them.
+    """Returns a mark that skips tests, with the reason, unless that session runs them.
 
-    A session selects by it, too (``-m apart``): the other tests of its files are `make test`'s.
-    `tests/nothing/test_nox_sessions.py` sees that it runs their file, and CI the session.
+    A session also selects by it (``-m apart``): the other tests of its files belong to `make test`.
+    `tests/nothing/test_nox_sessions.py` checks that the session runs their file, and CI the
+    session.
     """
     return pytest.mark.apart(session)
 
@@ -31,9 +32,10 @@ def _find_slow_tests() -> frozenset[str]:
 
 
 def mark_if_slow(item: pytest.Item) -> None:
-    """Gives a test in ``slow_tests.txt`` the mark of the session ``slow``, unless another runs it.
+    """Marks a test in ``slow_tests.txt`` for the session ``slow``, unless another runs it.
 
-    Not where `PLUGRT_TEST_TARGET` is not set, as for a part of the suite (``make test TESTS=``).
+    Does nothing if `PLUGRT_TEST_TARGET` is not set, as for a part of the suite (``make test
+    TESTS=``).
     """
     name = item.nodeid.partition("[")[0]
     if name in _find_slow_tests() and not item.get_closest_marker("apart"):

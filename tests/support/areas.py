@@ -1,4 +1,4 @@
-"""Which tests of `tests/cpu` run again on other backends: areas, less what asks no backend."""
+"""The tests of `tests/cpu` that run again on other backends: areas, with exceptions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ FEWEST = {
     "tracing": (10, 25),
     "transforms": (366, 246),
 }
-"""For each area the number of tests that must at least have passed, of a sample and of all."""
+"""For each area the smallest number of passed tests, of a sample and of all."""
 OF_NO_BACKEND = (
     "array_api/test_dtypes_match_jax.py",
     "array_api/test_missing_names.py",
     "array_api/test_numbers_match_jax.py",
     "array_api/test_numpy_functions.py",
-    "execution/test_dead_code.py",  # which arguments a program has
+    "execution/test_dead_code.py",  # the program's arguments
     "transforms/test_jit_arguments.py",
     "transforms/test_weak_types.py",
     "tracing/test_weak_types_as_jax.py",
@@ -27,10 +27,10 @@ OF_NO_BACKEND = (
     "transforms/test_callbacks.py",
     "transforms/test_warm_calls.py",  # counts the Python calls of a launch on the cpu plugin
 )
-"""Tests of dtypes, refusals and numbers, which are settled before any backend is asked.
+"""Tests of dtypes, refusals and numbers that do not depend on the backend.
 
-What they ask is the program, and that is the same for each backend; theirs is to take every dtype,
-to run it and to hand its results over, which the other tests have them do.
+They test the program, which is the same for each backend; other tests check that a backend accepts
+every dtype, runs the program and returns its results.
 """
 
 

@@ -69,7 +69,7 @@ def compose(choice: random.Random) -> Callable[[Any, Any], Any]:
 
 
 def transform(f: Callable[[Any, Any], Any], choice: random.Random) -> tuple[str, Any]:
-    """Returns a transformed function and what was done to it."""
+    """Returns a transformed function and the name of the transformation."""
 
     def loss(x: Any, y: Any) -> Any:
         return jnp.mean(f(x, y) ** 2)
@@ -87,7 +87,7 @@ def transform(f: Callable[[Any, Any], Any], choice: random.Random) -> tuple[str,
 
 
 def noise(seed: Any, key: Any) -> Any:
-    """Random numbers, of a key made within and of the words of one."""
+    """Returns random numbers, from a key made within and from the words of one."""
     own = jax.random.key(seed)
     given = jax.random.wrap_key_data(key)
     first, second = jax.random.split(jax.random.fold_in(own, 7))
@@ -129,11 +129,11 @@ def compare(ours: Any, theirs: Any) -> str:
 
 
 def main(count: int, seed: int) -> None:
-    """Compares ``count`` random functions and those of random numbers."""
+    """Compares ``count`` random functions and the functions of random numbers."""
     listed = [*cases(count, seed)]
     found = [plugrt.from_jax(f)(*args) for _, f, args in listed]
     print("backends", xla_bridge.backends_are_initialized())
-    jax.config.update("jax_platforms", "cpu")  # whatever platform plugrt is told to use
+    jax.config.update("jax_platforms", "cpu")  # for any platform that plugrt is set to use
     for (name, f, args), ours in zip(listed, found, strict=True):
         print(name, "|", compare(ours, jax.jit(f)(*args)))
 

@@ -8,10 +8,10 @@ import pytest
 def behaviour(row: int, holds: str, *, jax: str = "same") -> pytest.MarkDecorator:
     """Returns the mark of a test that shows a behaviour of dispatch.
 
-    ``row`` is a number of ``docs/data/behaviour.toml``; ``holds`` the sentence that the page has of
-    it, in present tense, without a full stop; ``jax`` how JAX does it where that is not the same,
-    and why. All three are literals: the page reads them from the source. A test without a function
-    for some platform skips there, and the reason is on the page.
+    ``row`` is a number of ``docs/data/behaviour.toml``; ``holds`` its sentence on the page, in
+    present tense, without a full stop; ``jax`` JAX's behaviour if that differs, and why. All three
+    are literals: the page reads them from the source. A test without a function for some platform
+    skips there, and the reason is on the page.
 
     After adding or changing one: ``docs/generate/behaviour.py record FILE`` runs it on each
     platform and writes the page.

@@ -1,8 +1,8 @@
 """A PJRT library around a real one, which misbehaves in one function and one way at a time.
 
-Its C text is made from the declarations: each function forwards to the real library's and then
-does to its argument struct what `misbehaviours` names. So a function that is declared tomorrow is
-tried tomorrow.
+Its C text is generated from the declarations: each function forwards to the real library's and then
+changes its argument struct as `misbehaviours` lists. So newly declared functions are tested without
+further work.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from plugrt.capi.abi.generate import cdef
 from support.clib import compile_c
 
 WORDS = "broken on purpose"
-"""The message of the errors that the library makes up."""
+"""The message of the errors that the library adds."""
 
 SILENT, REFUSE, REFUSE_999, SCRIBBLE, ZERO, ONES, WILD, JUNK, EMPTY, MORE, SHORT = range(1, 12)
-"""What a function does instead of, or after, the real one's work: see `PROLOGUE`."""
+"""Actions of a function instead of, or after, the real one's work: see `PROLOGUE`."""
 
 MODES = {
     SILENT: "does nothing and reports success",
@@ -112,7 +112,7 @@ OWN = ("Error_Destroy", "Error_Message", "Error_GetCode", "Error_ForEachPayload"
 
 @dataclass(frozen=True)
 class Case:
-    """A function, what it does wrong, and to which of its fields (-1 for none)."""
+    """A function, its fault, and the index of the faulty field (-1 for none)."""
 
     function: str
     slot: int
@@ -128,9 +128,9 @@ _OPAQUE = {f"{name}*" for name in (*OPAQUE, *EXTENSION_OPAQUE)}
 
 
 def _modes(declaration: str) -> tuple[int, ...]:
-    """Returns what can be done to a field, less what no host can notice.
+    """Returns the possible changes of a field, without those that no host can detect.
 
-    That is a handle or an address which is wrong, but memory.
+    Undetectable is a wrong handle or address that is valid memory.
     """
     kind = declaration.rsplit(" ", 1)[0].replace("const ", "")
     if "(*" in declaration:
@@ -151,14 +151,14 @@ def _functions() -> list[Entry]:
 
 
 def _fields(entry: Entry) -> Iterator[tuple[int, str, str]]:
-    """Yields (number, name, declaration) of what a function fills in."""
+    """Yields (number, name, declaration) of the fields that a function fills in."""
     for i, declaration in enumerate(entry.fields):
         if field_name(declaration) in entry.outputs:
             yield i, field_name(declaration), declaration
 
 
 def misbehaviours() -> list[Case]:
-    """Returns all that the library can do wrong."""
+    """Returns all faults of the library."""
     cases = []
     for entry in _functions():
         cases += [Case(entry.name, entry.slot, mode) for mode in (SILENT, REFUSE, REFUSE_999)]
@@ -217,7 +217,7 @@ class BrokenLibrary:
 
 
 class Control:
-    """Tells a loaded library how to misbehave, and what it has seen."""
+    """Sets the misbehaviour of a loaded library, and reads its counts."""
 
     def __init__(self, path: Path | str) -> None:
         self._library = ctypes.CDLL(str(path))
@@ -225,11 +225,11 @@ class Control:
         self._library.errors_of_the_real_library.restype = ctypes.c_long
 
     def misbehave(self, case: Case, skip: int = 0) -> None:
-        """Misbehaves from now on, after ``skip`` calls of the function that are right."""
+        """Misbehaves from now on, after ``skip`` correct calls of the function."""
         self._library.misbehave(case.slot, case.mode, case.field, skip)
 
     def behave(self) -> None:
-        """Does all right again."""
+        """Stops the misbehaviour."""
         self._library.misbehave(0, 0, 0, 0)
 
     def calls(self, slot: int) -> int:

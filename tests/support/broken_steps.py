@@ -1,7 +1,7 @@
-"""What a host does with a library, step by step, while the library misbehaves (run as a worker).
+"""A host's use of a library, step by step, while the library misbehaves (run as a worker).
 
 ``python -m support.broken_steps LIBRARY SEED SHARE START`` prints a line of JSON before and after
-each case, so that whoever reads them knows in which one the process ended.
+each case, so that a reader can find the case in which the process ended.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ F4 = np.dtype(np.float32)
 SOURCE = np.arange(6, dtype=F4).reshape(2, 3)
 KIND = "tensor<2x3xf32>"
 STEPS: dict[str, Callable[[World], list[Any]]] = {}
-"""Each returns the arrays that it read, all of which must be `SOURCE` doubled."""
+"""Each returns the arrays that it read, all of which must equal `SOURCE` doubled."""
 
 
 class World:
-    """A client, programs and buffers that were made while all was right."""
+    """A client, programs and buffers that were made without misbehaviour."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -233,7 +233,7 @@ def load_what_was_saved(world: World) -> list[Any]:
 
 
 def optional(*questions: Callable[[], Any]) -> None:
-    """Asks all; what the real library cannot tell is no answer."""
+    """Calls all; a refusal by the real library is no answer."""
     for question in questions:
         with contextlib.suppress(Unimplemented, NotFound):
             question()
@@ -312,18 +312,18 @@ def refuse_a_program(world: World) -> list[Any]:
 
 
 UNSURE = {"Event_Await", "Event_IsReady", "Buffer_ToHostBuffer", "Event_Destroy"}
-"""Where the library says that data are there, nobody can know better."""
+"""If the library reports data as ready, no host can detect otherwise."""
 
 
 def judge(world: World, control: Control, case: Case, name: str) -> str:
-    """Runs a step under a misbehaviour; returns what is wrong with the outcome, if anything."""
+    """Runs a step under a misbehaviour; returns the fault in the outcome, if any."""
     before = control.real_errors()
     try:
         arrays = STEPS[name](world)
     except PlugrtError as error:
         words = f"{type(error).__name__}: {error}"
         known = world.path in words or WORDS in words
-        # What the library did wrong may make the real one refuse what it is asked afterwards.
+        # After a misbehaviour the real library may refuse later calls.
         if known or control.real_errors() > before:
             return ""
         return f"does not name the library: {words}"
@@ -334,7 +334,7 @@ def judge(world: World, control: Control, case: Case, name: str) -> str:
 
 
 def steps_of(world: World, control: Control) -> dict[str, set[int]]:
-    """Returns for each step the functions that it calls when all is right."""
+    """Returns for each step the functions that it calls without misbehaviour."""
     found = {}
     for name, run in STEPS.items():
         before = [control.calls(i) for i in range(139)]
@@ -346,7 +346,7 @@ def steps_of(world: World, control: Control) -> dict[str, set[int]]:
 
 
 def plan(world: World, control: Control, seed: int, share: float) -> list[tuple[Case, str, int]]:
-    """Returns (case, step, calls to let pass): for each case the share of the steps it is in."""
+    """Returns (case, step, correct calls first): for each case its share of the steps."""
     choose = random.Random(seed)
     uses = steps_of(world, control)
     chosen = []

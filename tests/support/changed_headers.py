@@ -1,4 +1,4 @@
-"""Sealed files whose header is changed, under a right checksum."""
+"""Sealed files with a changed header and a valid checksum."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 _DIGEST = 65
-"""Of a checksum as text, and the end of its line."""
+"""The length of a checksum as text, and of the end of its line."""
 VALUES: tuple[Any, ...] = (
     None, True, False, -1, 0, 1, 2, 3, 7, 8, 255, 2**31 - 1, 2**31, 2**40, 2**62, 2**63, -(2**63),
     2**64, 2**200, 0.5, -0.0, float("nan"), float("inf"), 1e300, "", "x", "\0", "\ud800", "0", "é",
@@ -45,7 +45,7 @@ def rewrite_header(sealed: bytes, old: bytes, new: bytes) -> bytes:
 
 
 def changed(sealed: bytes, count: int, seed: int) -> Iterator[bytes]:
-    """Yields so many files that differ from one in one to three places of their headers."""
+    """Yields copies of a file that differ in one to three places of the header."""
     magic, header, contents = split(sealed)
     chance = random.Random(seed)
     for _ in range(count):

@@ -1,6 +1,6 @@
 """Child processes that Ctrl-C reaches, however the suite itself was started.
 
-A shell without job control starts ``make test &`` with SIGINT ignored, and what is ignored stays
+A shell without job control starts ``make test &`` with SIGINT ignored, and an ignored signal stays
 ignored in children: Python then installs no handler, and neither a signal nor
 ``_thread.interrupt_main`` interrupts anything.
 """
@@ -20,8 +20,8 @@ def start(
 ) -> subprocess.Popen[str]:  # fmt: skip
     """Starts a child with the default disposition of SIGINT and pipes for both its streams.
 
-    Only the main thread can do that: it changes this process's own disposition for the moment of
-    the start, since ``preexec_fn`` may deadlock where there are threads.
+    Only the main thread can do that: it changes this process's own disposition during the start,
+    since ``preexec_fn`` may deadlock in a process with threads.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # becomes SIG_DFL by exec
     try:
@@ -37,7 +37,7 @@ def run(
     command: Sequence[object], *, timeout: float, cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:  # fmt: skip
-    """Runs a command to its end as `start` starts it; kills it after ``timeout`` seconds."""
+    """Runs a command to its end, started by `start`; kills it after ``timeout`` seconds."""
     with start(command, cwd=cwd, env=env) as child:
         try:
             output, errors = child.communicate(timeout=timeout)
@@ -48,6 +48,6 @@ def run(
 
 
 def path_with(*folders: Path) -> str:
-    """Returns a PYTHONPATH for a child: these folders, and then what this process was given."""
+    """Returns a PYTHONPATH for a child: these folders, and then this process's own."""
     given = filter(None, [os.environ.get("PYTHONPATH")])
     return os.pathsep.join([*map(str, folders), *given])

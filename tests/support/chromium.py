@@ -31,7 +31,7 @@ class Page:
         self._number = 0
 
     def send(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Sends a command; returns its result. Raises `AssertionError` where it is refused."""
+        """Sends a command; returns its result. Raises `AssertionError` if it is refused."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}
         if self._session:
@@ -84,13 +84,13 @@ class Page:
             )  # fmt: skip
 
     def screenshot(self, file: Path) -> None:
-        """Writes what is in the window, as PNG."""
+        """Writes the window's contents as PNG."""
         file.write_bytes(base64.b64decode(self.send("Page.captureScreenshot")["data"]))
 
 
 @contextmanager
 def page(folder: Path) -> Iterator[Page]:
-    """Starts Chromium, whose profile is in a folder; ends it behind the block."""
+    """Starts Chromium, whose profile is in a folder; ends it after the block."""
     assert PROGRAM is not None
     commands, answers = os.pipe(), os.pipe()  # Chromium reads from file 3 and writes to file 4
 
@@ -99,7 +99,7 @@ def page(folder: Path) -> Iterator[Page]:
         os.dup2(reader, 3)
         os.dup2(writer, 4)
 
-    # With what `nox -s core_sanitized` preloads, Chromium may not get beyond its start.
+    # Chromium may not start with the library that `nox -s core_sanitized` preloads.
     env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     child = subprocess.Popen(
         [PROGRAM, *_OPTIONS, f"--user-data-dir={folder}"], preexec_fn=place, pass_fds=(3, 4),

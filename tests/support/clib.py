@@ -1,4 +1,4 @@
-"""Tiny PJRT libraries in C, compiled for one test: what a real library would never do."""
+"""Tiny PJRT libraries in C, compiled for one test: faults that no real library has."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def tiny_library(folder: Path, customize: str = "", functions: str = "", *flags:
     """Returns a library that starts and lists its devices, changed by C code.
 
     ``customize`` is the body of a function that may change ``api``; ``functions`` are put before
-    it. The C text sees our own declarations, so that they are tried by a C compiler, too.
+    it. The C text includes our own declarations, so that a C compiler checks them, too.
     """
     header = "#include <stddef.h>\n#include <stdint.h>\n#include <stdbool.h>\n" + cdef()
     (folder / "pjrt.h").write_text(header)

@@ -1,4 +1,4 @@
-"""`uncollected`: the garbage collector waits."""
+"""`uncollected`: pauses the garbage collector."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """Collects nothing meanwhile.
+    """Pauses the garbage collector within the block.
 
-    Where a test goes to the limit of recursion, finalisers of earlier tests' garbage would meet it,
-    and pytest would blame the test for their errors.
+    In a test at the limit of recursion, finalisers of earlier tests' garbage would reach it, and
+    pytest would blame the test for their errors.
     """
     gc.collect()
     was_enabled = gc.isenabled()

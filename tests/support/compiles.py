@@ -1,4 +1,4 @@
-"""Counting what plugrt did: traces and compilations."""
+"""Counts plugrt's traces and compilations."""
 
 from __future__ import annotations
 

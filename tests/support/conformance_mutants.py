@@ -105,7 +105,7 @@ def in_process() -> Plugin:
 
 
 def through_capsule() -> Plugin:
-    """The NumPy backend as hosts have it that load PJRT libraries."""
+    """The NumPy backend as an exported library under a host."""
     return LibraryPlugin(
         "exported",
         c_api=export_capsule(

@@ -66,7 +66,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Takes what a worker has measured."""
+    """Adds a worker's measurements."""
     costs.update(node.workeroutput["costs"])
 
 

@@ -88,7 +88,7 @@ def partitioned_sum(size: int, partitions: int) -> Program:
 
 
 def matmul(size: int, times: int = 1) -> Program:
-    """Returns a square float32 matrix multiplied by itself: work that takes a while."""
+    """Returns a square float32 matrix multiplied by itself: a computation of some duration."""
     t = tensor((size, size), "float32")
     lines = [
         f"%{i} = stablehlo.dot_general {'%arg0' if i == 0 else f'%{i - 1}'}, %arg0, "

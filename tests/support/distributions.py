@@ -1,4 +1,4 @@
-"""Installed distributions made by hand in a folder: what pip would leave there."""
+"""Installed distributions made by hand in a folder, like pip's."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ def install_plugin(
 
 
 PATIENT = {"PLUGRT_DOCTOR_SECONDS": "120", "PLUGRT_PROBE_SECONDS": "90"}
-"""Limits that a loaded machine keeps; a test of the limits sets its own."""
+"""Limits for a loaded machine; a test of the limits sets its own."""
 
 
 def child_environment(*folders: Path, **environ: str) -> dict[str, str]:
-    """Returns the variables of a child with ``folders`` (and tests/) in front of its path.
+    """Returns the variables of a child with ``folders`` (and tests/) at the front of its path.
 
-    Variables of ours and of JAX's that the caller has are not handed down, but for which
-    implementation of calls is tested, nor how wide its terminal is: pytest's workers are told 80
-    columns.
+    Variables of plugrt and JAX in the caller's environment are not passed on, except the
+    implementation of calls under test, and the terminal's width is not either: pytest's workers
+    have 80 columns.
     """
     own = ("JAX_", "PLUGRT_", "PJRT_", "XLA_", "COLUMNS")
     env = {k: v for k, v in os.environ.items() if k == "PLUGRT_CORE" or not k.startswith(own)}
@@ -89,9 +89,9 @@ def run_warm(
     code: str, *folders: Path, arguments: tuple[str, ...] = (), timeout: float = 150,
     stdin: Path = Path(os.devnull), **environ: str,
 ) -> subprocess.CompletedProcess[str]:  # fmt: skip
-    """Runs code as `run_python` does, in a child that has imported plugrt and NumPy.
+    """Runs code like `run_python`, in a child that has imported plugrt and NumPy.
 
-    In a new interpreter where ``environ`` has variables that are read as one starts.
+    Uses a new interpreter if ``environ`` has variables that are read at start.
     """
     env = child_environment(*folders, **environ)
     if not warm_children.is_warm(env):

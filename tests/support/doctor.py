@@ -1,4 +1,4 @@
-"""`show`: what ``plugrt doctor`` prints of an examination that its ``--json`` gave."""
+"""`show`: the text of ``plugrt doctor`` for an examination in its ``--json``."""
 
 from __future__ import annotations
 

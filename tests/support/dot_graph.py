@@ -45,7 +45,7 @@ class Graph:
 
 
 def read_dot(text: str) -> Graph:
-    """Returns the graph; `AssertionError` for what is not of the language."""
+    """Returns the graph; raises `AssertionError` for text outside of the language."""
     tokens = _tokens(text)
     assert tokens[0] == "digraph"
     assert tokens[1].startswith('"')
@@ -92,7 +92,7 @@ def read_dot(text: str) -> Graph:
 
 
 def laid_out(text: str) -> str:
-    """Returns what ``dot`` says of a graph on stderr; None is for machines without Graphviz."""
+    """Returns ``dot``'s messages for a graph on stderr; None without Graphviz."""
     done = subprocess.run(
         ["dot", "-Tplain"],
         input=text, capture_output=True, text=True, timeout=120, check=False,
@@ -117,7 +117,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _attributes(tokens: list[str], at: int) -> tuple[dict[str, str], int]:
-    """Returns what stands in brackets, if anything does, and where the statement ends."""
+    """Returns the attributes in brackets, if there are any, and the end of the statement."""
     found: dict[str, str] = {}
     if tokens[at] == "[":
         at += 1

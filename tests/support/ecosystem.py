@@ -1,4 +1,4 @@
-"""Calls of other libraries with arrays: what docs/ecosystem.md states of each of them.
+"""Calls of other libraries with arrays, which docs/ecosystem.md describes.
 
 Each call gets the library and an array of plugrt, then NumPy's, and returns results to compare.
 """
@@ -21,7 +21,7 @@ Call: TypeAlias = Callable[[Any, Any], Any]
 
 
 def _array(lib: Any, x: Any, name: str) -> Any:
-    """A method of xarray's arrays over the first dimension."""
+    """Returns a method of xarray's arrays over the first dimension."""
     data = lib.DataArray(x, dims=("a", "b"), coords={"b": [0.0, 1.0, 2.0]})
     return getattr(data, name)("a").data
 
@@ -110,7 +110,7 @@ CALLS: dict[str, dict[str, Call]] = {
         )["x"],
     },
 }
-"""By library, then by the words of the page."""
+"""By library, then by the page's description."""
 
 FAILS = {
     ("torch", "`torch.asarray(x)`"): (

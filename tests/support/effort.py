@@ -1,4 +1,4 @@
-"""How many cases tests try: `make test` and CI the few that are worth their time, others more."""
+"""The number of cases in tests: few in `make test` and CI, more in other sessions."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ EFFORT = int(os.environ.get("PLUGRT_TEST_EFFORT", "1"))
 With more than 1 nothing is sampled, either.
 """
 WHOLE = EFFORT > 1
-"""Whether every case of what is sampled is tried: ``nox -s long``."""
+"""Whether every case of a sampled test runs: ``nox -s long``."""
 
 
 def seeds(count: int) -> range:
-    """Returns the seeds of so many random cases, and of more where more effort is asked for."""
+    """Returns the seeds of that many random cases, and of more with more effort."""
     return range(count * EFFORT)
 
 
 def some_of(cases: Sequence[T], count: int, seed: str = "") -> list[T]:
     """Returns ``count`` of the cases, the same in each run, in their order; all with more effort.
 
-    For cases that take the same path through the code. Another ``seed`` chooses others.
+    For cases with the same path through the code. Another ``seed`` chooses others.
     """
     if WHOLE or len(cases) <= count:
         return [*cases]

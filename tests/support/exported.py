@@ -1,4 +1,4 @@
-"""A client and, through the C API, the same client as hosts see it."""
+"""A client and, through the C API, the same client for hosts."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ ONE = np.float32([1, 2, 3])
 
 
 def find_handles_left(before: dict[str, int]) -> dict[str, int]:
-    """Returns of which kinds hosts hold how many more handles than before: of none, in the end.
+    """Returns the growth of the numbers of handles that hosts hold, by kind: none, in the end.
 
-    A thread of a client's may hold an array for the moment in which it announces it: that is waited
-    for. Fewer than before are those of an earlier test that were let go of meanwhile.
+    A thread of a client's may hold an array while it announces it: this waits for that. Lower
+    numbers than before are handles of an earlier test that were released meanwhile.
     """
     gc.collect()
     until = time.monotonic() + 60
@@ -40,7 +40,7 @@ def find_handles_left(before: dict[str, int]) -> dict[str, int]:
 
 
 class Exported:
-    """An exported plugin whose clients ``inner`` makes; ``made`` are those that it made."""
+    """An exported plugin; ``inner`` makes its clients, which ``made`` lists."""
 
     def __init__(self, inner: Callable[[], BackendClient], **settings: Any) -> None:
         self.made: list[BackendClient] = []
@@ -84,7 +84,7 @@ def compile_add(client: Client) -> Any:
 
 
 def shape_fields(shape: tuple[int, ...], element_type: int) -> dict[str, Any]:
-    """Returns the fields by which functions of the C API take a shape."""
+    """Returns the fields of a shape in functions of the C API."""
     return {
         "shape_dims": ffi.new("int64_t[]", list(shape)),
         "shape_num_dims": len(shape),

@@ -1,4 +1,4 @@
-"""A plugin that compiles for devices that nobody has, and keeps what it was given."""
+"""A plugin that compiles for absent devices, and records its arguments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from plugrt.plugins import Plugin
 
 
 class FakeExecutable(Executable):
-    """Gives back the program as its artifact, and has figures of its own."""
+    """Returns the program as its artifact, and has figures of its own."""
 
     def __init__(self, program: Program, options: CompileOptions) -> None:
         self.program, self.options = program, options

@@ -1,4 +1,4 @@
-"""`FourDevices`: a client of four devices, whose PJRT library misbehaves where a test says so."""
+"""`FourDevices`: a client of four devices, whose PJRT library misbehaves on request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ H = np.arange(8, dtype=np.float32).reshape(4, 2)
 
 
 class FourDevices:
-    """The client, a sharding of rows over its devices, and what has its library misbehave."""
+    """The client, a sharding of rows over its devices, and the control of its library."""
 
     def __init__(self, folder: Path, name: str) -> None:
         real = library_path()
@@ -41,7 +41,7 @@ class FourDevices:
         return made
 
     def misbehave(self, function: str, mode: int, skip: int = 0) -> None:
-        """Has a function misbehave, after so many calls that are right."""
+        """Makes a function misbehave, after that many correct calls."""
         [case] = [c for c in misbehaviours() if (c.function, c.mode) == (function, mode)]
         self.control.misbehave(case, skip)
 
@@ -53,7 +53,7 @@ class FourDevices:
         return self.control.calls(slot) - before
 
     def require_donation_without_results(self) -> None:
-        """Asserts that launches without results have taken what is donated, on 1 and 4 devices."""
+        """Asserts that launches without results delete donated arguments, on 1 and 4 devices."""
         kind = "tensor<4xf32>"
         host = np.zeros(4, np.float32)
         for count in (1, 4):
@@ -67,7 +67,7 @@ class FourDevices:
                 return made[0] if len(made) == 1 else tuple(made)
 
             for launch in (loaded.execute, loaded.execute, loaded.launcher):
-                launch([put(), put()])  # the first is checked, and so is not what the others are
+                launch([put(), put()])  # the first is checked, and later ones are not
                 self.misbehave("LoadedExecutable_Execute", SILENT)
                 given, kept = put(), put()
                 with pytest.raises(InvalidReply, match=r"\(NULL\)"):

@@ -1,6 +1,6 @@
-"""A PJRT library that says it is a GPU's: the real CPU library, with the answers of one for DLPack.
+"""A PJRT library that poses as a GPU's: the real CPU library, with a GPU's answers for DLPack.
 
-It tells what it was asked to wait for, so that each way of ordering work can be asserted.
+It records the waits that were requested, so that each way of ordering work can be asserted.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ const PJRT_Api* GetPjrtApi(void) {
 class GpuLibrary:
     """The library in ``folder``, around the one at ``real``; without ``streams`` no extension.
 
-    With ``tells_refused`` it says that a view that it refuses has ended, as some libraries do.
+    With ``tells_refused`` it reports a refused view as ended, like some libraries.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class GpuLibrary:
         self._library.seen.restype = ctypes.c_char_p
 
     def seen(self) -> list[str]:
-        """Returns what was called since the last time, such as ``wait 77`` or ``ready 0``."""
+        """Returns the calls since the last time, such as ``wait 77`` or ``ready 0``."""
         lines: list[str] = self._library.seen().decode().splitlines()
         self._library.forget()
         return lines

@@ -1,4 +1,4 @@
-"""Which module of the distributions names which, in whatever way it does."""
+"""The references between modules of the distributions, of every kind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PACKAGES = [
 """The package of each distribution."""
 
 Graph = Mapping[str, Mapping[str, int]]
-"""Module to each module that it names, and the line where it does so first."""
+"""Each module to the modules that it refers to, and the line of the first reference."""
 
 
 def modules(package: Path) -> dict[str, Path]:
@@ -35,11 +35,11 @@ NO_MODULES = {
     "plugrt.cli": "the entry-point group of commands",
     "plugrt.plugins": "the entry-point group of plugins, and a logger",
 }
-"""Strings that are spelt as a module is and name something else."""
+"""Strings in the form of a module's name that mean something else."""
 
 
 class Named(NamedTuple):
-    """What a file names: each with the line where it does so."""
+    """The references in a file, each with its line."""
 
     imports: list[tuple[str, int]]
     """By a statement or by ``import_module``."""
@@ -50,7 +50,7 @@ class Named(NamedTuple):
 
 
 def named(path: Path) -> Named:
-    """Returns what a file names, wherever it stands: at the top, in functions, for annotations."""
+    """Returns the references in a file, at any place: at the top, in functions, for annotations."""
     if path.suffix == ".pyi":  # types alone, which nothing loads
         return Named([], [], [])
     return _named(path, path.read_text(encoding="utf-8"))
@@ -58,7 +58,7 @@ def named(path: Path) -> Named:
 
 @cache
 def _named(path: Path, source: str) -> Named:
-    """Reads a file once for all tests: parsing the sources is what takes their time."""
+    """Reads a file once for all tests: parsing the sources is their main cost."""
     tree = ast.parse(source)
     nodes = list(ast.walk(tree))
     prose = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
@@ -87,10 +87,10 @@ def is_import_call(call: ast.Call) -> bool:
 
 
 def imported(path: Path) -> Iterator[tuple[str, int]]:
-    """Gives each name that a file imports by a statement or by ``import_module``, and the line.
+    """Yields each name that a file imports by a statement or by ``import_module``, and the line.
 
-    They count wherever they stand: at the top, in functions, and under ``TYPE_CHECKING``. A name
-    out of a module is given with the module: ``plugrt.errors.PlugrtError``.
+    Imports count at any place: at the top, in functions, and under ``TYPE_CHECKING``. A name from a
+    module includes the module: ``plugrt.errors.PlugrtError``.
     """
     yield from named(path).imports
     for call in named(path).calls:
@@ -99,10 +99,10 @@ def imported(path: Path) -> Iterator[tuple[str, int]]:
 
 
 def spelt(path: Path) -> Iterator[tuple[str, int]]:
-    """Gives each string of a file that may name a module, and the line; docstrings are left out.
+    """Yields each string of a file that may name a module, and the line, without docstrings.
 
-    Such are the tables of names that are loaded when first used, and what a child process is to
-    call (``plugrt.capi.probing.trial_computation:run``).
+    Examples are the tables of names that are loaded at their first use, and the functions of child
+    processes (``plugrt.capi.probing.trial_computation:run``).
     """
     for string, line in named(path).strings:
         name = string.partition(":")[0]
@@ -111,9 +111,9 @@ def spelt(path: Path) -> Iterator[tuple[str, int]]:
 
 
 def references(path: Path, files: Mapping[str, Path]) -> Iterator[tuple[str, int]]:
-    """Gives each of the modules ``files`` that a file names in whatever way, and the line.
+    """Yields each of the modules ``files`` that a file refers to, and the line.
 
-    That Python imports a module's packages before the module is not counted: a package may name
+    Python's import of a module's packages before the module does not count: a package may refer to
     its own modules.
     """
     for name, line in imported(path):

@@ -1,6 +1,6 @@
 """Environments like a user's: dependencies from the lock, ours from wheels.
 
-What `make` installed is in uv's cache and nothing is fetched; what is not there is downloaded.
+Packages that `make` installed are in uv's cache and are not fetched; others are downloaded.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SAMPLED_KIT = {"PYTEST_ADDOPTS": "-k 'not test_check or client or buffers or pro
 """Selects all tests of a package but, of the conformance kit, some chapters."""
 _LEFT_OUT = ("PYTHONPATH", "VIRTUAL_ENV")
 _OTHER_MACHINES = r"(?:Skipping link: none of the wheel's tags|Link requires a different Python).*"
-"""What pip says of a wheel for another Python or platform."""
+"""pip's message for a wheel of another Python or platform."""
 _UNREACHABLE = ("Failed to download", "Failed to fetch")
 
 
@@ -51,7 +51,7 @@ def run(
 def environment(group: str, place: Path, *wheels: Path) -> Path:
     """Makes an environment of a group of the lock and some wheels, and returns its Python.
 
-    Skips the test where a package is neither in uv's cache nor to be downloaded.
+    Skips the test if a package is neither in uv's cache nor downloadable.
     """
     done = attempt(
         UV, "sync", "--frozen", "--quiet", "--no-install-workspace", "--no-dev",
@@ -75,7 +75,7 @@ def build_wheels(folder: Path) -> list[Path]:
 def environment_above(base: Path, place: Path, *wheels: Path) -> Path:
     """Makes an environment of wheels above another, whose packages it sees; returns its Python.
 
-    ``base`` is that one's Python. The wheels' dependencies are not installed.
+    ``base`` is the other's Python. The wheels' dependencies are not installed.
     """
     run(UV, "venv", "--quiet", "--python", base, place)
     python = place / "bin/python"
@@ -106,9 +106,9 @@ def unreachable_is_skipped(done: subprocess.CompletedProcess[str]) -> None:
 def download_wheel(package: str, version: str, folder: Path, *options: str) -> Path:
     """Downloads a wheel of this version with pip and these options; returns its file.
 
-    Skips the test only where the index has the version for another Python or platform. Whatever
-    else fails, such as an index that cannot be reached or no longer has the version, is a failure:
-    pip says "No matching distribution" there, too.
+    Skips the test only if the index has the version for another Python or platform. Any other
+    error, such as an index that cannot be reached or no longer has the version, is a failure: pip
+    prints "No matching distribution" there, too.
     """
     what = f"{package}=={version}"
     command = [sys.executable, "-m", "pip", "download", "-vv", "--no-deps", *options]
@@ -125,7 +125,7 @@ def download_wheel(package: str, version: str, folder: Path, *options: str) -> P
 
 
 def is_gradient(printed: str) -> bool:
-    """Whether the numbers that JAX printed are those of the gradient of ``sum(sin(x) ** 2)``."""
+    """Whether the numbers that JAX printed are the gradient of ``sum(sin(x) ** 2)``."""
     found = [float(word) for word in re.findall(r"-?\d+\.\d*", printed)]
     return bool(np.allclose(found, np.sin(2 * np.arange(4.0)), rtol=1e-5))
 

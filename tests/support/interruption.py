@@ -1,4 +1,4 @@
-"""An interrupt at a line of a module, or anywhere in a call, so that a test can try each."""
+"""An interrupt at a line of a module, or anywhere in a call, for tests of each place."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _CAN_GO_ON = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENE
 
 
 class Interruption:
-    """Raises `KeyboardInterrupt` at one line of what a module runs: the n-th that it comes to.
+    """Raises `KeyboardInterrupt` at the n-th line of a module that runs.
 
-    Not where Python looks for no signals: where the block of a ``with`` or a ``try`` has ended,
-    until something is called.
+    Not where Python does not check for signals: after the block of a ``with`` or a ``try`` has
+    ended, until the next call.
     """
 
     def __init__(self, filename: str, line: int) -> None:
@@ -51,14 +51,14 @@ class Interruption:
 class EntryInterruption:
     """Raises `KeyboardInterrupt` at the n-th place where Python calls signal handlers.
 
-    To be set by ``sys.setprofile``. The places are the entry of each function, the resumption of
-    each generator, and the return of each function in C to one in Python.
+    Set it by ``sys.setprofile``. The places are the entry of each function, the resumption of each
+    generator, and the return of each function in C to one in Python.
     """
 
     def __init__(self, left: int) -> None:
         self._left = left
         self.place: str | None = None
-        """Where it was raised."""
+        """The place where it was raised."""
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
         if self.place is None and self.is_checked(frame, event, arg):
@@ -73,9 +73,9 @@ class EntryInterruption:
     def is_checked(frame: FrameType, event: str, arg: Any) -> bool:
         code = frame.f_code
         if event == "c_return":
-            # Called by instructions of their own, which look for no signals.
+            # Called by special instructions, which do not check for signals.
             return arg not in (len, isinstance) and arg is not sys.setprofile
         if event != "call" or not code.co_flags & _CAN_GO_ON:
             return event == "call"
         instruction, argument = code.co_code[frame.f_lasti : frame.f_lasti + 2]
-        return instruction == _RESUME and argument < 2  # else an exception is thrown into it
+        return instruction == _RESUME and argument < 2  # otherwise an exception is thrown into it

@@ -13,7 +13,7 @@ import plugrt
 
 __all__ = ["jax", "same", "same_at_once"]
 
-# Whatever platform plugrt is told to use.
+# For any platform that plugrt is set to use.
 jax.config.update("jax_platforms", "cpu")
 
 

@@ -1,4 +1,4 @@
-"""Random keys for ``x[key]``: every kind of element, also some that do not fit."""
+"""Random keys for ``x[key]``: every kind of element, including some that do not fit."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def keys(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[Any, ...]:
         elif kind == "ellipsis":
             parts.append(Ellipsis)
             seen_ellipsis = True
-            # What follows counts from the back; leave at least room for it.
+            # Later elements count from the back; leave at least room for them.
             axis += draw(st.integers(0, len(shape) - axis))
         else:
             size = shape[axis]

@@ -1,4 +1,4 @@
-"""Backends for exports: results that are ready later, and methods that fail when told to."""
+"""Backends for exports: results that are ready later, and methods that fail on request."""
 
 from __future__ import annotations
 
@@ -103,13 +103,13 @@ class Worker:
             self._waiting.get()()
 
     def later(self, call: Callable[[], None]) -> None:
-        """Has a call made on the thread."""
+        """Makes a call on the thread."""
         self._waiting.put(call)
 
 
 @dataclass(frozen=True)
 class LateArray:
-    """An array that is there later."""
+    """An array that is ready later."""
 
     value: Array
     event: PendingEvent

@@ -1,4 +1,4 @@
-"""Which processes a test left behind: each child gets a token in its environment."""
+"""Finds the processes that a test left behind: each child gets a token in its environment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ VARIABLE = "TEST_TOKEN"
 
 
 def processes_with(token: str) -> dict[int, str]:
-    """Returns the living processes whose environment holds the token, with their command lines.
+    """Returns the living processes whose environment has the token, with their command lines.
 
     A process that was ended and not reaped has no environment any more, and does not count.
     """
@@ -27,7 +27,7 @@ def processes_with(token: str) -> dict[int, str]:
 
 
 def left_after(token: str, seconds: float = 30.0) -> dict[int, str]:
-    """Returns what is left of the processes with the token; waits for them to end meanwhile."""
+    """Returns the remaining processes with the token, after a wait for their end."""
     deadline = time.monotonic() + seconds
     while (found := processes_with(token)) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -35,7 +35,7 @@ def left_after(token: str, seconds: float = 30.0) -> dict[int, str]:
 
 
 def wait_for(path: Path, seconds: float = 60.0) -> str:
-    """Returns what is in a file once it holds something."""
+    """Returns the contents of a file once it is not empty."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if path.exists() and (text := path.read_text()):

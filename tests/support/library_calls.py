@@ -1,4 +1,4 @@
-"""`LibraryCalls`: a library for the compiled core, made here: it counts, and fails when told to."""
+"""`LibraryCalls`: a library for the compiled core, made here: it counts, and fails on request."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ from plugrt.capi.library.client_handle import _OF_CORE
 from plugrt.native.native_core import core
 
 BYTES = bytes(range(16))
-"""What is at the address of each buffer."""
+"""The bytes at the address of each buffer."""
 
 _FUNCTIONS_FOR_EVER: list[Any] = []
 """A library stays loaded: the garbage collector must not find these before the buffers."""
 
 
 class LibraryCalls:
-    """A client of the core whose buffers and events are numbers; a launch gives `results` of them.
+    """A client of the core whose buffers and events are numbers; a launch returns `results`.
 
-    A function in `failing` returns an error, and a name in `silent` is of a handle that is not
-    given; `during` is called with the name of each function, before it returns. `alive` counts what
-    is made and not destroyed, `calls` the calls. A launch on one device alone is refused where its
-    address is in `refusing`. It has no function in `lacking`; events have come if `is_ready`.
+    A function in `failing` returns an error, and a name in `silent` belongs to a handle that is not
+    returned; `during` is called with the name of each function, before it returns. `alive` counts
+    handles that are not destroyed, `calls` the calls. A launch on one device alone is refused if
+    its address is in `refusing`. Functions in `lacking` are missing; events are ready if
+    `is_ready`.
     """
 
     def __init__(self, results: int = 1, lacking: Set[str] = frozenset()) -> None:

@@ -16,7 +16,7 @@ from support.xla_cpu import library_path
 
 @contextmanager
 def default_client(name: str, devices: int = 1) -> Iterator[Client]:
-    """A client of its own, whose first device is the default one; its programs go with it."""
+    """A client of its own, whose first device is the default one; its programs end with it."""
     path = library_path()
     assert path is not None
     made = create_client(load_library(path), {"cpu_device_count": devices}, name=name)

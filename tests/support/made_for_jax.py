@@ -54,7 +54,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def show_hardware(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[Hardware]], None]:
-    """Has this machine show these accelerators."""
+    """Makes this machine show these accelerators."""
     return lambda seen: monkeypatch.setattr(vendors, "hardware_seen", lambda root="/": seen)
 
 

@@ -1,4 +1,4 @@
-"""Copies between memory of a made-up device, which is the host's, and the host's: counted."""
+"""Counted copies between the memory of a made-up device, which is host memory, and the host."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plugrt.errors import PjrtError
 
 
 class MadeUpCopies(StreamCopies):
-    """Copies when it is waited for, as a device may; ``calls`` has what was asked, in order.
+    """Copies when it is waited for, as a device may; ``calls`` lists the requests in order.
 
     ``failures`` maps the name of a method to the exception that it raises.
     """

@@ -44,7 +44,7 @@ def all_blocks(page: Path) -> list[Block]:
 
 
 def expected_output(code: str) -> list[str]:
-    """Returns what ``print(...)  # [1. 2.]`` lines say that they print."""
+    """Returns the outputs that ``print(...)  # [1. 2.]`` lines state."""
     return re.findall(r"^\s*print\(.*\)\s+# (\[.*)$", code, re.MULTILINE)
 
 
@@ -63,6 +63,6 @@ def load_script(path: str) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look themselves up there
+    sys.modules[name] = module  # dataclasses look up their module there
     spec.loader.exec_module(module)
     return module

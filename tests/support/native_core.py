@@ -1,4 +1,4 @@
-"""The compiled cores, as far as tests need to know of them: whether, and how they were built."""
+"""The compiled cores for tests: whether there are any, and how they were built."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ runs_in_c = pytest.mark.skipif(not IN_C, reason=f"no compiled core here: {native
 """Marks tests that need the compiled core in this process."""
 
 SANITIZED = "asan" in os.environ.get("LD_PRELOAD", "")
-"""Whether the memory that is freed is not given back yet: the sanitizer watches it for a while."""
+"""Whether freed memory is not reused yet: the sanitizer watches it for a while."""
 
 
 def unsanitized(reason: str) -> pytest.MarkDecorator:
-    """Marks tests that cannot run under the sanitizers, which say ``reason`` in the summary."""
+    """Marks tests that cannot run under the sanitizers; the summary has the ``reason``."""
     return pytest.mark.skipif(SANITIZED, reason=f"not under the sanitizers: {reason}")
 
 
@@ -61,7 +61,7 @@ def python_calls() -> Iterator[list[str]]:
 
 
 def warm_calls(call: Callable[[], object]) -> list[str]:
-    """Returns what `python_calls` lists of a call that was made three times before."""
+    """Returns the list of `python_calls` for a call that was made three times before."""
     for _ in range(3):
         call()
     with python_calls() as seen:
@@ -70,7 +70,7 @@ def warm_calls(call: Callable[[], object]) -> list[str]:
 
 
 def with_plain_crashes(sanitized: bool = SANITIZED) -> dict[str, str]:
-    """Returns what a child needs in its environment to die of the very signals that it is sent.
+    """Returns the environment in which a child dies of the signals that it gets.
 
     The sanitizer catches them, and ends the process by SIGABRT with a report.
     """

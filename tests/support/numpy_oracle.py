@@ -1,4 +1,4 @@
-"""NumPy as the oracle: sample data of every dtype, and comparisons with what NumPy gives."""
+"""NumPy as the oracle: sample data of every dtype, and comparisons with NumPy's results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def dtype_of(name: str) -> np.dtype[Any]:
 
 
 def sample(shape: tuple[int, ...], dtype: str, seed: int = 0) -> npt.NDArray[Any]:
-    """Returns small numbers, with ties and (where there are any) negative ones among them."""
+    """Returns small numbers, with ties and (if there are any) negative ones among them."""
     random = np.random.default_rng(seed)
     kind = np.dtype(dtype_of(dtype)).kind
     numbers = random.integers(0 if kind in "bu" else -4, 2 if kind == "b" else 5, shape)
@@ -61,7 +61,7 @@ def identical(result: Any, expected: Any) -> None:
 
 
 def traced(function: Callable[..., Any]) -> Any:
-    """Returns the function so that it is traced: its arguments are tracers, its result arrays."""
+    """Returns the function in traced form: its arguments are tracers, its result arrays."""
 
     def body(*arrays: Any) -> Any:
         return function(*arrays)

@@ -1,4 +1,4 @@
-"""The platform that behavioural tests run on; they name no other, and ask it what it can do."""
+"""The platform of behavioural tests; they name no other, and check its capabilities."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def platform_environment() -> dict[str, str]:
 
 
 def capabilities() -> Capabilities:
-    """Returns what the platform says it can do."""
+    """Returns the capabilities that the platform declares."""
     return get_backend().capabilities

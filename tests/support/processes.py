@@ -22,10 +22,13 @@ of_cpu_processes = pytest.mark.skipif(
 )
 """The mark of tests of processes that share cpu devices, for runs of the suite on others."""
 SECONDS = 120.0
-"""How long a run may take on a loaded machine."""
+"""The limit of a run on a loaded machine."""
 _NOT_OURS = ("cannot listen at", "recv() failed errno: 107")
-"""Errors after which a run is repeated: another program took the port, or the transfer server of
-jaxlib 0.10.2 lost its first connection to a process that listens (seen once, in CI)."""
+"""Errors after which a run is repeated.
+
+Another program used the port, or the transfer server of jaxlib 0.10.2 lost its first connection to
+a process that listens (seen once, in CI).
+"""
 
 _PRELUDE = """
 import ctypes, json, os, runpy, signal, sys
@@ -42,7 +45,7 @@ with open(results, "w") as file:
 
 @dataclass(frozen=True)
 class Ended:
-    """How one process of a run ended; ``results`` is what its function returned, if it did."""
+    """The end of one process of a run; ``results`` is its function's result, if it returned."""
 
     returncode: int
     output: str
@@ -51,7 +54,7 @@ class Ended:
 
 
 def free_port() -> int:
-    """Returns a port that was free just now."""
+    """Returns a port that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -72,10 +75,10 @@ def run_together(
     each: Sequence[Mapping[str, str]] = (),
     **variables: str,
 ) -> list[Ended]:
-    """Runs a function in ``count`` processes of ``devices`` devices, told of each other.
+    """Runs a function in ``count`` processes of ``devices`` devices, with each other's addresses.
 
     JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID are set, ``variables`` for all and
-    ``each`` for one. Where one fails with an error of `_NOT_OURS`, all begin again, at most twice.
+    ``each`` for one. If one fails with an error of `_NOT_OURS`, all begin again, at most twice.
     """
     for attempt in range(3):
         address = f"127.0.0.1:{free_port()}"
@@ -104,7 +107,7 @@ def run_together(
 def start(
     function: Callable[[], Any], results: Path, env: Mapping[str, str]
 ) -> subprocess.Popen[str]:
-    """Starts a child that calls the function and writes what it returns, as JSON."""
+    """Starts a child that calls the function and writes its result, as JSON."""
     command = [sys.executable, "-c", _PRELUDE, str(os.getpid())]
     command += [function.__module__, function.__name__, str(results)]
     return subprocess.Popen(
@@ -114,7 +117,7 @@ def start(
 
 
 def _await(children: Sequence[tuple[subprocess.Popen[str], Path]]) -> list[Ended]:
-    """Returns how each ended; one that does not end within `SECONDS` ends the others too.
+    """Returns the end of each; one that does not end within `SECONDS` ends the others too.
 
     The coordinator's process has the standard error of the process that started it, and lives until
     the others have left.
@@ -135,14 +138,14 @@ def _await(children: Sequence[tuple[subprocess.Popen[str], Path]]) -> list[Ended
 
 
 def all_results(ended: Sequence[Ended]) -> list[Any]:
-    """Returns what each process returned; fails with what one printed that did not end well."""
+    """Returns the result of each process; fails with the output of one that failed."""
     for index, one in enumerate(ended):
         assert one.returncode == 0, f"process {index}: {one.returncode}\n{one.errors[-6000:]}"
     return [one.results for one in ended]
 
 
 def outcome(call: Callable[[], Any]) -> str:
-    """Returns the class and the message of what a call raises; ``none`` if it does not."""
+    """Returns the class and the message of a call's exception; ``none`` without one."""
     try:
         call()
     except Exception as error:  # noqa: BLE001  # whatever it is is compared

@@ -1,4 +1,4 @@
-"""Registries of plugins that a test made up, and settings of an environment it made up."""
+"""Registries with a test's plugins, and settings of a test's environment."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def registry(*plugins: Plugin, path: Path | None = None, **environ: str) -> Back
 
 @contextmanager
 def as_own(made: Backends) -> Iterator[None]:
-    """Has plugrt's functions use this registry instead of the process's own."""
+    """Makes plugrt's functions use this registry instead of the process's own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(backends, "_own", made)
         yield

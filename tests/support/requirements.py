@@ -1,4 +1,4 @@
-"""What a test may do without on somebody's machine, and what must be there in CI."""
+"""Requirements that tests may lack on a developer's machine, but not in CI."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def needs(
 ) -> pytest.MarkDecorator:
     """Marks tests that are skipped without ``what``; in CI they run, and fail without it.
 
-    Where a session brings it, they fail in that session only: CI runs the others, too.
+    If a session provides it, they fail in that session only: CI runs the others, too.
     """
     here = not session or os.environ.get("PLUGRT_TEST_TARGET") == session
     return pytest.mark.skipif(not found and not (in_ci and here), reason=f"needs {what}")
@@ -41,7 +41,7 @@ needs_jax = needs(importlib.util.find_spec("jax"), "jax")
 
 
 def cannot(reason: str, *, in_ci: bool = IN_CI) -> None:
-    """Skips the running test and says why; in CI fails it."""
+    """Skips the running test with a reason; in CI fails it."""
     if in_ci:
         pytest.fail(f"not to be skipped in CI: {reason}", pytrace=False)
     pytest.skip(reason)

@@ -1,6 +1,6 @@
 """A pytest plugin (``-p support.sampled_cases``): each test function runs with one of its cases.
 
-Which, its name decides: the same in each run. With more effort (`support.effort`), all run.
+Its name decides which: the same in each run. With more effort (`support.effort`), all run.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from support.effort import some_of
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselects all cases of a function but one; pytest's summary says how many."""
+    """Deselects all cases of a function but one; pytest's summary has their number."""
     by_function: dict[str, list[pytest.Item]] = {}
     for item in items:
         by_function.setdefault(item.nodeid.partition("[")[0], []).append(item)

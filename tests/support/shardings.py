@@ -1,4 +1,4 @@
-"""Random shardings over a client's devices, and the check that arrays get from one to another."""
+"""Random shardings over a client's devices, and the check that arrays move between them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def random_host(
 def random_sharding(
     random: np.random.Generator, devices: list[Device], shape: tuple[int, ...]
 ) -> Sharding:
-    """Returns one that arrays of ``shape`` can have: on one device, in parts, or whole on some."""
+    """Returns a sharding for arrays of ``shape``: on one device, in parts, or whole on some."""
     if random.integers(2):
         return random_named_sharding(random, devices, shape)
     ours = [devices[i] for i in random.permutation(len(devices))]
@@ -66,7 +66,7 @@ def random_sharding(
 def random_named_sharding(
     random: np.random.Generator, devices: list[Device], shape: tuple[int, ...]
 ) -> NamedSharding:
-    """Returns one over a mesh of two axes, each of which divides a dimension if it can."""
+    """Returns a sharding over a mesh of two axes; each divides a dimension if it can."""
     sizes = random.integers(1, 4, 2)
     ours = [devices[i] for i in random.permutation(len(devices))[: sizes.prod()]]
     if len(ours) < sizes.prod():
@@ -85,7 +85,7 @@ def random_named_sharding(
 def check_moves(
     random: np.random.Generator, devices: list[Device], traffic: list[Any], smallest: int = 1
 ) -> None:
-    """Sends an array through four random shardings: nothing of it may go through the host."""
+    """Moves an array through four random shardings, without a transfer through the host."""
     host = random_host(random, random.choice(np.array(DTYPES, object)), len(devices), smallest)
     x = device_put(host, random_sharding(random, devices, host.shape))
     for _ in range(4):
@@ -101,8 +101,8 @@ def check_moves(
 def check_contents(x: Any, host: np.ndarray, sharding: Sharding) -> None:
     """Fails unless all parts of an array have these contents, bit by bit.
 
-    Of numbers of less than a byte only their own bits count: xla-cpu-pjrt leaves the others of
-    what a program sliced as they happen to be, and ml_dtypes does not look at them.
+    Of numbers of less than a byte only their own bits count: xla-cpu-pjrt leaves the other bits
+    undefined after a program's slice, and ml_dtypes ignores them.
     """
     own = 0xFF if host.dtype not in _BITS else (1 << _BITS[host.dtype]) - 1
     assert (x.sharding, x.shape, x.dtype, x.committed) == (sharding, host.shape, host.dtype, True)

@@ -1,4 +1,4 @@
-"""An executable that shows a program that a test made up."""
+"""An executable that shows a program made by a test."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from plugrt.interface import Executable, Program
 
 
 class Shown(Executable):
-    """An executable that shows the program that it was given, or none."""
+    """An executable that shows a given program, or none."""
 
     name = backend_name = "shown"
     num_replicas = num_partitions = 1

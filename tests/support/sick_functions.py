@@ -1,8 +1,8 @@
-"""Libraries around a sound one that do one thing that ends, hangs or floods a process.
+"""Libraries around a sound one with one action that ends, hangs or floods a process.
 
-They are one file under many names: the name says in which function it happens and what,
-``Client_Compile-abort.so``. The functions' names are taken from the declarations, so any of them
-can be named, and ``load`` (when the library is loaded) and ``end`` (when the process ends).
+They are one file under many names: the name states the function and the action,
+``Client_Compile-abort.so``. The functions' names come from the declarations, so any of them can be
+named, and ``load`` (when the library is loaded) and ``end`` (when the process ends).
 """
 
 from __future__ import annotations
@@ -165,9 +165,9 @@ CAUGHT_BY = {
     "end-abort": "client.exit",
     "end-hang": "client.exit",
 }
-"""Libraries that end or hang their process, to the check that is open when they do.
+"""Libraries that end or hang their process, to the check that is running then.
 
-Not the one that kills the parent of its process: the kit's keeper is made for that, other kits are
+Without the one that kills the parent of its process: this kit's keeper handles that, other kits do
 not.
 """
 
@@ -186,7 +186,7 @@ class SickFunctions:
         )  # fmt: skip
 
     def library(self, where: str, what: str) -> Path:
-        """Returns the library that does ``what`` in the function ``where``."""
+        """Returns the library with the action ``what`` in the function ``where``."""
         known: Iterable[str] = (f.name for f in functions())
         assert where in {"load", "end", *known}, where
         assert f'"{what}"' in _SOURCE, what

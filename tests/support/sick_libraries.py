@@ -1,7 +1,7 @@
-"""Sixty PJRT libraries that each do one thing that a library should not.
+"""Sixty PJRT libraries with one misbehaviour each.
 
-They are one file under many names: what it does depends on the name that it was loaded by, so that
-all of them cost one run of the compiler.
+They are one file under many names: the misbehaviour depends on the name by which it was loaded, so
+that all of them cost one run of the compiler.
 """
 
 from __future__ import annotations
@@ -281,7 +281,7 @@ SICK: dict[str, tuple[str, tuple[str, ...]]] = {
     "end__exit3": ("broken", ("exit code 3", AT_END)),
     "end_stop": ("broken", ("SIGSTOP", AT_END)),
 }
-"""What each is found to be, and words of the reason."""
+"""The state of each, and words of the reason."""
 
 ODD: dict[str, str] = {
     "does_chdir": "it changed the working folder to /",
@@ -300,7 +300,7 @@ ODD: dict[str, str] = {
     "does_mask": "it blocks 6",
     "does_denormals": "it makes this thread take denormal numbers for zero",
 }
-"""Those that work, and what is said of them."""
+"""Those that work, with words of the message about them."""
 
 
 def make_libraries(folder: Path) -> dict[str, Path]:

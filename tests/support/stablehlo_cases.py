@@ -20,13 +20,13 @@ from support.stablehlo_text import (
 
 Case = Callable[[ProgramText, np.random.Generator], None]
 CASES: dict[str, Case] = {}
-"""What is asked to a function that adds operations, of random values, to a program."""
+"""The name of a case to a function that adds operations, of random values, to a program."""
 ULPS: dict[str, float] = {
     "atan2": 64, "batch_norm": 1 << 14, "cbrt": 16, "cholesky": 512, "cosine": 32,
     "exponential": 16, "exponential_minus_one": 32, "fft": 512, "log": 16, "log_plus_one": 64,
     "logistic": 16, "power": 64, "sine": 32, "tan": 32, "tanh": 16, "triangular_solve": 4096,
 }  # fmt: skip
-"""Units in the last place that results may differ by; 8 otherwise, 2 for small floats."""
+"""Allowed differences of results in units in the last place; 8 otherwise, 2 for small floats."""
 
 
 def _case(function: Case) -> Case:
@@ -247,7 +247,7 @@ Pairs = Sequence[Sequence[int]]
 
 
 def padded(padding: Pairs) -> str:
-    """Returns the attribute of the elements that are put before and after each dimension."""
+    """Returns the attribute of the elements that pad each dimension."""
     rows = ", ".join(f"[{before}, {after}]" for before, after in padding)
     return f"padding = dense<[{rows}]> : tensor<{len(padding)}x2xi64>"
 
@@ -293,7 +293,7 @@ def convolution(program: ProgramText, rng: np.random.Generator) -> None:
 
 
 _BODIES = {"add": 0, "multiply": 1, "maximum": -3, "minimum": 3}
-"""An operation to a value that changes none of `integral`'s: what a reduction may start from."""
+"""An operation to a value that changes none of `integral`'s: an initial value of a reduction."""
 
 
 def _start(name: str, dtype: str) -> Any:
@@ -521,7 +521,7 @@ def cholesky(program: ProgramText, rng: np.random.Generator) -> None:
         t = typed((2, 5, 5), dtype)
         for lower in ("true", "false"):
             [factor] = program.apply("cholesky", [x], [t], f"lower = {lower}", returned=False)
-            # What is in the other triangle is left open.
+            # The other triangle is undefined.
             rows, columns = (
                 program.apply("iota", [], [typed((2, 5, 5), "int32")],
                               f"iota_dimension = {d} : i64", returned=False)[0]

@@ -145,7 +145,7 @@ class StagedLibrary:
         return list((ctypes.c_int * 5).in_dll(self.library, "counts"))
 
     def address(self, name: str) -> int:
-        """Returns where a function or a variable is."""
+        """Returns the address of a function or a variable."""
         return ctypes.addressof(ctypes.c_char.in_dll(self.library, name))
 
     def capsule(self, name: str) -> Any:
@@ -153,9 +153,9 @@ class StagedLibrary:
         return ffi.pycapsule(ctypes.c_void_p(self.address(name)))
 
     def stages(self, *names: str) -> dict[str, Any]:
-        """Returns the handler as ``jax.ffi`` takes it: all stages, or those named."""
+        """Returns the handler in the form of ``jax.ffi``: all stages, or the named ones."""
         return {name: self.capsule(name) for name in names or STAGES}
 
     def registration(self, type_id: str = "state_id") -> dict[str, Any]:
-        """Returns a type as ``jax.ffi`` takes it."""
+        """Returns a type in the form of ``jax.ffi``."""
         return {"type_id": self.capsule(type_id), "type_info": self.capsule("state_info")}

@@ -1,8 +1,8 @@
-"""A PJRT library around xla-cpu-pjrt that refuses structs of another size than its header states.
+"""A PJRT library around xla-cpu-pjrt that refuses structs of another size than its header's.
 
 Its C text is made from the header in that library's wheel, not from plugrt's declarations. It can
 pretend to have been compiled with another header (`Pretended`), accept all sizes as XLA does, and
-have a function fail on request (`Controls`).
+make a function fail on request (`Controls`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NESTED = {
 
 @dataclass(frozen=True)
 class Pretended:
-    """What another header has: version, functions in the table, sizes of structs that differ."""
+    """The properties of another header: version, functions in the table, differing struct sizes."""
 
     minor: int
     functions: int
@@ -120,7 +120,7 @@ def header() -> Path:
 
 
 def read_api() -> Api:
-    """Returns what the header in the wheel declares."""
+    """Returns the declarations of the wheel's header."""
     return read_header(header())
 
 
@@ -139,7 +139,7 @@ def compiled_sizes(folder: Path) -> dict[str, int]:
 def _enlarge(struct: str, given: str, sizes: Mapping[str, int]) -> tuple[str, str]:
     """Returns C text before and after a call that needs a struct in the library's own size.
 
-    All of it is given back: headers before 0.71 had fields that their sizes did not count.
+    All of it is copied back: headers before 0.71 had fields that their sizes did not count.
     """
     if struct not in sizes:
         return "", ""
@@ -199,23 +199,23 @@ def strict_library(folder: Path, other: Pretended | None = None) -> Path:
 
 
 class Controls:
-    """Has a strict library that this process has loaded behave as a test needs it."""
+    """Controls a strict library that this process has loaded."""
 
     def __init__(self, path: Path | str) -> None:
         self._library = ctypes.CDLL(str(path))
         self._slots = read_api().functions
 
     def accept_all_sizes(self) -> None:
-        """Has it look at no size from now on."""
+        """Makes it check no size from now on."""
         self._library.accept_all_sizes()
 
     def fail(self, function: str, words: str) -> None:
-        """Has a function answer INVALID_ARGUMENT with these words; with no function, none."""
+        """Makes a function answer INVALID_ARGUMENT with these words; with no function, none."""
         slot = self._slots.index(function) if function else -1
         self._library.fail_at(slot, words.encode())
 
     def times_failed(self) -> int:
-        """Returns how often that function has failed so."""
+        """Returns how often that function has failed by `fail`."""
         return int(self._library.times_failed())
 
 
@@ -228,7 +228,7 @@ class Seen:
 
 
 def seen_by(path: Path | str) -> Seen:
-    """Returns what a strict library that this process has loaded has seen."""
+    """Returns the sizes that a loaded strict library has seen."""
     library = ctypes.CDLL(str(path))
     library.all_refused.restype = ctypes.c_char_p
     library.calls_of.restype = ctypes.c_long

@@ -1,4 +1,4 @@
-"""Uses a library as hosts do, for a library that checks sizes (run as a worker).
+"""Uses a library like a host, for a library that checks sizes (run as a worker).
 
 ``python -m support.strict_walk LIBRARY COUNT`` prints a line of JSON: the results, which are as
 with any library, and the sizes that a `support.strict_library` has seen. With a COUNT of devices
@@ -65,7 +65,7 @@ def of_the_c_api(path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _try(question: Any) -> Any:
-    """Returns the answer, or what the library refuses it with, less its path."""
+    """Returns the answer, or the library's refusal, without its path."""
     try:
         return question()
     except PlugrtError as error:
@@ -77,7 +77,7 @@ def _digest(value: Any) -> str:
 
 
 def main(path: str, devices: int) -> None:
-    """Walks, and prints what came of it."""
+    """Runs the steps, and prints their results."""
     if devices:
         options = {"cpu_device_count": devices}
         register(LibraryPlugin("walked", path, options))

@@ -1,9 +1,9 @@
 """Libraries around a real one that have a stub for one function, or lack it.
 
-They are one file under many names: the name says which function it is and how it is stubbed,
+They are one file under many names: the name states the function and the kind of stub,
 ``Buffer_CopyToDevice-unimplemented.so``. ``unimplemented`` answers with an error of that code, as
 IREE's and tt-xla's plugins fill their tables; ``null`` leaves the slot empty; ``int4`` answers so
-only for arrays of int4, ``later`` from the third call on; ``strict`` ends the process where the
+only for arrays of int4, ``later`` from the third call on; ``strict`` ends the process if the
 arguments state another size than the library's header. None of these sizes is plugrt's own: they
 are compiled from a header, or were (struct_sizes.json), or the library's answer (`ask_for_sizes`).
 """
@@ -122,17 +122,17 @@ _EXTENSIONS = frozenset({"Layouts", "FFI", "MemoryDescriptions", "PhaseCompile",
 """The extensions that the steps use, or that a library for CPUs has."""
 
 HEADER_114: dict[str, Any] = json.loads(Path(__file__).with_name("struct_sizes.json").read_text())
-"""Measured: the sizes that a public copy of the header of 0.114 states; ``header`` is its link.
+"""Measured: the sizes of a public copy of the header of 0.114; ``header`` is its link.
 
 No newer one was found. A library of 0.115 gives the same sizes (`ask_for_sizes`).
 """
 
 
 def ask_for_sizes(library: Library) -> dict[str, int]:
-    """Returns the size that each function of a library of XLA's says it expects.
+    """Returns the size that each function of a library of XLA's reports as expected.
 
-    It says so where arguments state a size that is too small. `_NOT_ASKED` do not check, or end
-    the process, or are ``void``.
+    It reports it if arguments state a smaller size. `_NOT_ASKED` do not check, or end the process,
+    or are ``void``.
     """
     structs: list[tuple[Table, Any]] = [(library, library.api)]
     structs += [
@@ -179,8 +179,8 @@ class StubbedLibraries:
     """Makes the libraries in ``folder``, around the library ``real``.
 
     ``header`` has the sizes of structs in the library's header; without it the header of the wheel
-    ``xla-cpu-pjrt`` is compiled. For functions of extensions the library is asked. ``slots``
-    is how many there are in the tables, with those that are empty.
+    ``xla-cpu-pjrt`` is compiled. The library reports the sizes for functions of extensions.
+    ``slots`` is the number of slots in the tables, including empty ones.
     """
 
     def __init__(self, folder: Path, real: Path, header: Mapping[str, int] | None = None) -> None:
@@ -235,7 +235,8 @@ def walk(made: StubbedLibraries, names: Sequence[str], host: str = "plugrt") -> 
     for name in names:
         made.library(*name.split("-"))
     env = {**os.environ, "HOST": host, "PLUGRT_PROBE_LIBRARIES": "0", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    for variable in ("JAX_PLATFORMS", "XLA_FLAGS"):  # a newer library ends at flags that went
+    # a newer library ends the process at removed flags
+    for variable in ("JAX_PLATFORMS", "XLA_FLAGS"):
         env.pop(variable, None)
     env["PYTHONPATH"] = children.path_with(Path(__file__).parents[1])
     command = [sys.executable, "-m", "support.stubbed_steps", str(made.folder), *names]

@@ -50,14 +50,14 @@ class Traffic(list[Transfer]):
         return [pair for transfer in self for pair in transfer.arrays]
 
     def total(self, kind: str) -> tuple[int, int]:
-        """Returns how many arrays were transferred so, and their bytes."""
+        """Returns the number of arrays that were transferred in that way, and their bytes."""
         arrays = [x for transfer in self if transfer.kind == kind for x, _ in transfer.arrays]
         return len(arrays), sum(math.prod(x.shape) * x.dtype.itemsize for x in arrays)
 
 
 @contextmanager
 def watch(client: Client, *kinds: str) -> Iterator[Traffic]:
-    """Lists the transfers of a client and its buffers meanwhile: all, or some kinds."""
+    """Lists the transfers of a client and its buffers within the block: all, or some kinds."""
     found, within = Traffic(), list[str]()
 
     def noting(original: Any, name: str) -> Any:
@@ -75,7 +75,7 @@ def watch(client: Client, *kinds: str) -> Iterator[Traffic]:
 
         return call
 
-    assert client.capabilities  # some are found out by trying, once
+    assert client.capabilities  # some are determined by a trial, once
     devices = client.addressable_devices()[:2]
     buffer, *_ = one = client.shards((client.buffer_from_host(np.zeros(1, "f4"), devices[0]),))
     parts = client.buffers_from_host([np.zeros(1, "f4")] * len(devices), devices)
@@ -88,6 +88,6 @@ def watch(client: Client, *kinds: str) -> Iterator[Traffic]:
 
 
 def move_by_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has parts moved by programs on the devices, whose memory may be the host's, until its end."""
+    """Moves parts by programs on the devices, whose memory may be the host's, within the block."""
     monkeypatch.setattr(host_assembly, "MAX_BYTES", 0)
     plugrt.clear_caches()

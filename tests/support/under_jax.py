@@ -1,10 +1,10 @@
-"""What stock JAX does with exported plugins: run in a child process, a function an argument.
+"""Stock JAX with exported plugins: run in a child process, a function an argument.
 
 ``python -m support.under_jax BACKEND FUNCTION…``. BACKEND is ``adder``, ``late`` (2 devices) or
 ``cpu`` (plugrt's cpu plugin, 4 devices), registered as a capsule; ``numpy``, which JAX finds by the
 entry point of plugrt-sdk; or ``np``, a library that PJRT_NAMES_AND_LIBRARY_PATHS names. The last
-two are the NumPy backend with 4 devices; ``absent`` is its capsule, with topologies. Prints
-``ok FUNCTION`` for each that ended well.
+two are the NumPy backend with 4 devices; ``absent`` is its capsule, with topologies. Prints ``ok
+FUNCTION`` for each that succeeded.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _double(x: Any) -> Any:
 def devices() -> None:
     found = jax.devices()
     assert len(found) == (4 if BACKEND == "cpu" or IS_NUMPY else 2)
-    platform = "numpy" if IS_NUMPY else NAME  # what the exported plugin says, under any name
+    platform = "numpy" if IS_NUMPY else NAME  # the exported plugin's answer, under any name
     assert {d.platform for d in found} == {platform}
     assert [d.id for d in found] == list(range(len(found)))
     assert repr(found[0]) == f"{platform.capitalize()}Device(id=0)"
@@ -137,7 +137,7 @@ def pending_exception() -> None:
 
 
 def failures() -> None:
-    """Each method of the author's fails: JAX has code and message, and the process lives."""
+    """Each method of the author's fails: JAX reports code and message, and the process survives."""
     x, y = jax.device_put(ONE), jax.device_put(ONE)
     double(x)
     steps: dict[str, Callable[[], Any]] = {
@@ -185,7 +185,7 @@ def while_the_device_is_busy() -> None:
     backend.workers[0].submit = lambda work, count=1: get(lambda: [1 // 0], count)
     failed = double(x)
     backend.workers[0].submit = get
-    after = failed + failed  # what is computed with it fails as well
+    after = failed + failed  # dependent computations fail as well
     for wait in (failed.block_until_ready, after.block_until_ready, lambda: np.asarray(after)):
         with pytest.raises(RuntimeError, match="INTERNAL: ZeroDivisionError"):
             wait()
@@ -278,7 +278,7 @@ def transforms() -> None:
 
 
 def random() -> None:
-    """The numbers are those of JAX's own CPU."""
+    """The numbers are equal to those on JAX's own CPU."""
 
     def draw() -> list[Any]:
         key = jax.random.key(7)
@@ -292,7 +292,7 @@ def random() -> None:
 
 
 def donation() -> None:
-    """A donated argument is gone, where JAX donates on the platform at all; results are right."""
+    """A donated argument is deleted, if JAX donates on the platform at all; results are right."""
     donated, kept = jax.device_put(ONE), jax.device_put(ONE)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Some donated buffers were not usable")
@@ -308,7 +308,7 @@ def donation() -> None:
 
 
 def errors() -> None:
-    """What cannot be compiled or launched has its code and its words, wherever it is waited for."""
+    """A program that cannot be compiled or launched has its code and message at each wait."""
     with pytest.raises(RuntimeError, match="INVALID_ARGUMENT: No such compile option: 'nosuch'"):
         jax.jit(_double).lower(ONE).compile(compiler_options={"nosuch": 1, "xla_cpu_x": True})
     missing = jax.ffi.ffi_call("nosuch", jax.ShapeDtypeStruct((3,), np.float32))
@@ -322,7 +322,7 @@ def errors() -> None:
 
 
 def linear_algebra() -> None:
-    """By JAX's rules for its CPU; only the matrix without an answer has NaNs."""
+    """By JAX's rules for its CPU; only the singular matrix has NaNs."""
     rng = np.random.default_rng(0)
     square = rng.standard_normal((2, 3, 3)).astype(np.float32)
     symmetric = square + square.swapaxes(-1, -2)
@@ -519,7 +519,7 @@ def no_results() -> None:
 
 
 def effects_without_results() -> None:
-    """Callbacks of programs without results, which have run when `effects_barrier` returns."""
+    """Callbacks of programs without results have run when `effects_barrier` returns."""
     seen: list[Any] = []
     mesh = Mesh(np.array(jax.devices()), ("x",))
     parts = jax.device_put(np.arange(8.0, dtype=np.float32), NamedSharding(mesh, P("x")))
@@ -599,7 +599,7 @@ def ahead_of_time() -> None:
 
 
 def compile_for_absent_devices() -> Any:
-    """Compiles for 8 devices of the platform, of which JAX makes descriptions only."""
+    """Compiles for 8 devices of the platform, described by JAX only."""
     mesh = Mesh(np.array(topologies.get_topology_desc("8", NAME).devices), ("x",))
     sharding = NamedSharding(mesh, P("x"))
     function = jax.jit(jnp.sin, in_shardings=sharding, out_shardings=sharding)
@@ -616,7 +616,7 @@ def absent_devices() -> None:
 def absent_devices_beside_a_client() -> None:
     """The client of the same platform and version compiles, and waits with the GIL held."""
     assert len(jax.devices(NAME)) == 1
-    if hasattr(compiler, "_get_cross_compile_backend"):  # JAX before 0.10 never asks the client
+    if hasattr(compiler, "_get_cross_compile_backend"):  # JAX before 0.10 never uses the client
         with pytest.raises(RuntimeError, match="UNAVAILABLE: PJRT_Compile needs Python's lock"):
             compile_for_absent_devices()
     np.testing.assert_array_equal(double(ONE), 2 * ONE)

@@ -1,4 +1,4 @@
-"""What is asked of the cuda and of the tpu plugin alike, in child processes."""
+"""Tests shared by the cuda and the tpu plugin, in child processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.programs import printed
 def check_choice_without_hardware(name: str, library: str, reason: str) -> None:
     """On a machine without the hardware cpu is chosen, and the table has the reason.
 
-    Nothing is said, and no file with ``library`` in its name is loaded.
+    There is no message, and no file with ``library`` in its name is loaded.
     """
     done = run_python(
         f"""
@@ -32,10 +32,10 @@ def check_choice_without_hardware(name: str, library: str, reason: str) -> None:
 def choose_beside_fake(
     folder: Path, name: str, machine: Path, **environ: str
 ) -> subprocess.CompletedProcess[str]:
-    """Lets a child choose twice between this plugin and a fake one of a low priority.
+    """Makes a child choose twice between this plugin and a fake one of a low priority.
 
-    The plugin looks for its hardware among the files in ``machine``. The child prints its choices,
-    and then the row's state and priority, and whether a library's package was imported.
+    The plugin searches for its hardware among the files in ``machine``. The child prints its
+    choices, and then the row's state and priority, and whether a library's package was imported.
     """
     install_plugin(folder, "fake", priority=1)
     return run_python(

@@ -1,11 +1,11 @@
 """`run`: code in a child that begins with plugrt, NumPy and jaxlib imported, a second's work.
 
 A server of this process has imported them, and forks for each run. It has no client, no MLIR
-context and one thread, so that a copy of it is whole; plugrt reads its settings when they are first
-used. Tests of start-up, of imports and of the interpreter itself use `children.run`.
+context and one thread, so that a fork is complete; plugrt reads its settings at their first use.
+Tests of start-up, of imports and of the interpreter itself use `children.run`.
 
-The garbage collector does not see the server's imports: a collection, as at each exit, would write
-to all of them, and so copy the server's memory, 0.16 of a second in each child.
+The garbage collector ignores the server's imports: a collection, as at each exit, would write to
+all of them, and so copy the server's memory, 0.16 of a second in each child.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ READ_AT_START = (
     "PYTHON", "LC_", "LANG", "LD_", "ASAN_", "OPENBLAS_", "MPITRAMPOLINE_", "PLUGRT_CORE",
     "TF_CPP_",
 )  # fmt: skip
-"""How variables begin that the interpreter, a library or the core reads as it starts."""
+"""Prefixes of variables that the interpreter, a library or the core reads at start."""
 
 
 def is_warm(env: Mapping[str, str]) -> bool:
-    """Whether a child with this environment may begin as a copy: it has our `READ_AT_START`.
+    """Whether a child with this environment may be a fork: it has our `READ_AT_START`.
 
     The folders of PYTHONPATH are put into ``sys.path`` later.
     """

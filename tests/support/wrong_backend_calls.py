@@ -1,7 +1,7 @@
-"""Wrong calls of the methods of a client and of all that it makes; a program for a child process.
+"""Wrong calls of the methods of a client and of all its objects; a program for a child process.
 
-``python -m support.wrong_backend_calls KIND SEED`` prints as JSON which methods it called and what
-they raised that is not plugrt's. KIND is one of `CLIENTS`.
+``python -m support.wrong_backend_calls KIND SEED`` prints as JSON the called methods and their
+errors that are not plugrt's. KIND is one of `CLIENTS`.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ TEXT = b"""func.func @main(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32
   %0 = stablehlo.add %a, %b : tensor<4xf32> return %0 : tensor<4xf32> }"""
 HOST = np.arange(4, dtype=np.float32)
 LEFT_OUT = {
-    # They end what the calls after them need.
+    # They end objects that later calls need.
     "close", "delete",
-    # What plugrt itself calls, with objects of its own or of its library; author's attributes.
+    # Called by plugrt itself, with objects of its own or of its library; author's attributes.
     "handle", "device_at", "memory_at", "intern_signature", "place", "library", "backend", "raw",
     "require_open", "refuse", "held", "launcher", "parts", "from_parts", "from_buffers",
     "part_is_deleted", "give_away", "begin_profile", "register_handler",
     "copy_between_processes", "compile_put", "compile_copy", "compile_function_put",
     "await_shards",
     "register_handler_type",
-    # What a sequence raises: IndexError ends a loop over one.
+    # Errors of a sequence: IndexError ends a loop over one.
     "index", "count",
 }  # fmt: skip
 
@@ -80,7 +80,7 @@ CLIENTS: dict[str, Callable[[], Client]] = {
 
 
 class Objects:
-    """A client, and one of everything that it makes."""
+    """A client, and one of each kind of its objects."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -105,7 +105,7 @@ class Objects:
             yield self.client.topology()
 
     def good(self) -> dict[str, Any]:
-        """Returns what a parameter of that name takes."""
+        """Returns a valid value for a parameter of that name."""
         serialized = b""
         with contextlib.suppress(Unimplemented):
             serialized = self.loaded.executable.serialize()
@@ -121,7 +121,7 @@ class Objects:
         }  # fmt: skip
 
     def wrong(self, stranger: Stranger) -> dict[str, Any]:
-        """Returns values of all types, and ours in wrong places; some functions take some."""
+        """Returns values of all types, and ours in wrong places; some functions accept some."""
         return {
             **WRONG,
             "a device": self.device, "another device": self.other, "memory": self.device.memories(),
@@ -148,7 +148,7 @@ class Objects:
 
 
 class Stranger:
-    """What another client made."""
+    """An object of another client."""
 
     def __init__(self) -> None:
         from plugrt_reference.backend import Reference
@@ -163,7 +163,7 @@ class Stranger:
 
 
 class Lent:
-    """What NumPy takes a capsule from."""
+    """An object that lends NumPy a capsule."""
 
     def __init__(self, capsule: Any) -> None:
         self._capsule = capsule
@@ -176,7 +176,7 @@ class Lent:
 
 
 def methods(owner: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Yields the public methods that take arguments."""
+    """Yields the public methods with arguments."""
     for name in dir(type(owner)):
         member = inspect.getattr_static(type(owner), name)
         public = not name.startswith("_") and name not in LEFT_OUT
@@ -192,7 +192,7 @@ def calls(
     names = [n for n, kind, _ in parameters_of(function) if kind in (0, 1)]
     right = [good.get(n) for n in names]
     for i, name in enumerate(names):
-        # A class is a callback, and what it raises is its own.
+        # A class is a callback, and its errors are its own.
         rest = {t: v for t, v in wrong.items() if not (name == "callback" and callable(v))}
         for title, value in rest.items():
             yield f"{name}={title}", [*right[:i], value, *right[i + 1 :]]
@@ -202,7 +202,7 @@ def calls(
 
 
 def judge(function: Callable[..., Any], arguments: list[Any]) -> str | None:
-    """Returns what the call raised if that is not plugrt's."""
+    """Returns the call's error if that is not plugrt's."""
     try:
         function(*arguments)
     except PlugrtError:
@@ -213,14 +213,14 @@ def judge(function: Callable[..., Any], arguments: list[Any]) -> str | None:
 
 
 def find_strange(client: Client, seed: int) -> tuple[list[str], list[str]]:
-    """Returns the methods that were called, and the calls that raised what is not plugrt's."""
+    """Returns the methods that were called, and the calls with errors that are not plugrt's."""
     objects, called, found = Objects(client), [], []
     good, wrong = objects.good(), objects.wrong(Stranger())
     for owner in objects.owners():
         for name, function in methods(owner):
             called.append(f"{type(owner).__name__}.{name}")
             for title, arguments in calls(good, wrong, function, seed):
-                # The last line tells which call ended the process, if one does.
+                # The last line identifies the call that ended the process, if one does.
                 print(called[-1], title, file=sys.stderr, flush=True)
                 raised = judge(function, arguments)
                 if raised:
@@ -229,7 +229,7 @@ def find_strange(client: Client, seed: int) -> tuple[list[str], list[str]]:
 
 
 def run(kind: str, seed: int) -> tuple[list[str], list[str]]:
-    """Returns what `find_strange` does, of a client in a child process."""
+    """Returns the result of `find_strange` for a client in a child process."""
     tests = Path(__file__).parents[1]
     paths = os.pathsep.join(map(str, (tests, tests.parent / "examples/plugin-reference/src")))
     env = {**os.environ, "PYTHONPATH": paths, "JAX_NUM_CPU_DEVICES": "2"}

@@ -1,4 +1,4 @@
-"""Calls with arguments that a function cannot use, made from its signature."""
+"""Calls with invalid arguments for a function, made from its signature."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WRONG: dict[str, Any] = {
     "bool array": np.array([True, False]),
     "complex array": np.array([1j, 2]),
 }
-"""Values that hardly any parameter takes, by what they are called in a report."""
+"""Values that few parameters accept, by their names in a report."""
 
 GOOD: dict[str, Any] = {
     "axes": (0,), "axis": 0, "axis1": 0, "axis2": 1, "source": 0, "destination": 1, "shape": (2, 3),
@@ -59,7 +59,7 @@ GOOD: dict[str, Any] = {
     "indices": np.zeros((), np.int32), "axis_name": "i", "split_axis": 0, "concat_axis": 0,
     "perm": ((0, 0),), "axis_index_groups": None, "indexing": "xy", "num_": 3,
 }  # fmt: skip
-"""What a parameter of that name takes; others take an array."""
+"""Valid values by parameter name; other parameters get an array."""
 
 SPECIAL: dict[str, dict[str, Any]] = {
     "linspace": {"num": 3},
@@ -84,14 +84,14 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "squeeze": {"axis": (), "dimensions": ()},
     "reduce_precision": {"operand": np.ones((2, 3), np.float32)},
 }  # fmt: skip
-"""What some functions take for parameters of a name that means another thing elsewhere."""
+"""Valid values of some functions for parameter names with another meaning elsewhere."""
 
 Call = tuple[str, list[Any], dict[str, Any]]
-"""What is wrong, and the arguments."""
+"""A description of the fault, and the arguments."""
 
 
 def wrong_calls(name: str, parameters: list[tuple[str, int, bool]], array: Any) -> Iterator[Call]:
-    """Yields calls in which one argument is wrong, with too few, too many, and unknown ones.
+    """Yields calls with one wrong argument, with too few, too many, and unknown ones.
 
     ``parameters`` are the names, kinds (as `inspect` numbers them) and whether one is needed.
     """
@@ -123,13 +123,13 @@ def wrong_calls(name: str, parameters: list[tuple[str, int, bool]], array: Any) 
 
 
 def parameters_of(function: Callable[..., Any]) -> list[tuple[str, int, bool]]:
-    """Returns what `wrong_calls` needs to know of a signature."""
+    """Returns the argument of `wrong_calls` for a signature."""
     found = inspect.signature(function).parameters.values()
     return [(p.name, int(p.kind), p.default is p.empty and int(p.kind) in (0, 1, 3)) for p in found]
 
 
 def raised(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Returns the exception of a call; None where there is none."""
+    """Returns the exception of a call; None without one."""
     try:
         function(*args, **kwargs)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is judged

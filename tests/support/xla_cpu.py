@@ -1,6 +1,6 @@
-"""The real PJRT library that tests use: the one in the wheel ``xla-cpu-pjrt``, or another.
+"""The real PJRT library of the tests: the one in the wheel ``xla-cpu-pjrt``, or another.
 
-``PJRT_NAMES_AND_LIBRARY_PATHS=xla_cpu:PATH`` has tests/pjrt run on the library PATH.
+``PJRT_NAMES_AND_LIBRARY_PATHS=xla_cpu:PATH`` makes tests/pjrt use the library PATH.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from support.markdown import ROOT
 
 PROGRAMS = ["tests/pjrt/programs", "tests/pjrt/aot"]
 LEAST_PROGRAMS = 55
-"""How many tests there are, at the least."""
+"""The smallest number of tests."""
 NO_COST = "tests/pjrt/aot/test_hlo.py::test_the_estimate_is_what_the_library_counts"
 """Of the three xla-cpu-pjrt alone counts operations."""
 KIT = ("--quick", "--jobs=2")

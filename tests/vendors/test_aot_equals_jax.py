@@ -1,4 +1,4 @@
-"""What plugrt compiles ahead of time against JAX's own way on the same library.
+"""plugrt's ahead-of-time compilation against JAX's own way on the same library.
 
 Each side runs in a child process of its own: libraries keep state, and libtpu has a lock.
 

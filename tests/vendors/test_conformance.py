@@ -24,9 +24,9 @@ no_tpu = pytest.mark.skipif(tpu.detect().is_tpu_machine, reason="this machine ha
 
 
 def conform(folder: Path, name: str, *arguments: str) -> dict[str, set[str]]:
-    """Returns verdict to the ids of the checks, of those that do not apply under the empty text.
+    """Returns verdict to the ids of the checks; those that do not apply under the empty text.
 
-    The exit code is that of what does not hold.
+    The exit code counts failures.
     """
     file = folder / "report.json"
     done = run_cli("conform", name, "--report", str(file), *arguments, timeout=240)

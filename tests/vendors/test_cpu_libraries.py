@@ -42,7 +42,7 @@ def test_the_kit_finds_what_is_known(library: tuple[str, str], tmp_path: Path) -
 
 @needs_package("fastatomstruct-xla-cpu", "vendors")
 def test_an_exception_past_an_unwinder_of_the_library_s_own_ends_the_process() -> None:
-    """As SECURITY.md says of fastatomstruct-xla-cpu, whose C++ runtime sees no handler of ours."""
+    """As in SECURITY.md for fastatomstruct-xla-cpu, whose C++ runtime does not see our handler."""
     path = file_of("fastatomstruct-xla-cpu", "*.so")
     script = ROOT / "docs/findings/option_type.py"
     done = children.run([sys.executable, script, path, "cpu_device_count"], timeout=120)

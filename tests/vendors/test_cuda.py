@@ -29,7 +29,7 @@ each_library = pytest.mark.parametrize(
 
 @each_library
 def test_every_gpu_that_is_known_compiles_for_its_own_machine_code(path: str) -> None:
-    """A description that leaves something out would end the child here, not the test run."""
+    """An incomplete description would end the child here, not the test run."""
     done = run_python(
         """
         import json, re, sys, plugrt
@@ -101,7 +101,7 @@ def test_a_result_for_the_memory_of_the_host_is_placed_there(path: str) -> None:
 
 @each_library
 def test_a_trace_is_read_from_where_the_profiler_has_it(path: str) -> None:
-    """Without a GPU there is what the library says of itself; with options of no level, nothing."""
+    """Without a GPU it has the library's own events; with options of no level, nothing."""
     done = run_python(
         """
         import json, sys

@@ -43,7 +43,7 @@ def test_call(library: str, words: str) -> None:
 
 
 def test_is_writeable_array_does_not_know_the_setting() -> None:
-    """It asks no array but NumPy's: https://github.com/data-apis/array-api/issues/845."""
+    """It supports no array but NumPy's: https://github.com/data-apis/array-api/issues/845."""
     compat, x = pytest.importorskip("array_api_compat"), xp.ones(3)
     with plugrt.config.override(read_only_arrays=True):
         assert compat.is_writeable_array(x)

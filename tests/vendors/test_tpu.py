@@ -76,7 +76,7 @@ print(json.dumps([row.state, row.client is None, left, len(compiled.serialize())
         arguments=(DOT,),
     )
     assert printed(done) == ["loaded", True, [], True]
-    assert time.monotonic() - start < 25  # one metadata query takes 29 s
+    assert time.monotonic() - start < 25  # one metadata query needs 29 s
     assert done.stderr == ""
     assert log_files() == before
 
@@ -225,7 +225,7 @@ def test_the_artifact_is_refused_by_other_backends(tmp_path: Path) -> None:
 def test_topologies_of_a_library_that_only_the_environment_names(
     tmp_path: Path, name: str, environ: str
 ) -> None:
-    """A trial with a client was part of loading: no chip, or 20 s of waiting for the network."""
+    """Earlier, a trial with a client was part of loading: no chip, or 20 s of network waits."""
     spec = importlib.util.find_spec("libtpu")
     assert spec is not None
     assert spec.origin is not None

@@ -137,7 +137,7 @@ def installed(
 
 
 def test_the_row_has_its_name_and_state(installed: Installed) -> None:
-    """Jax makes no state worse; whatever does not work has a reason and a cure."""
+    """Jax makes no state worse; every failure has a reason and a cure."""
     wheel = installed.wheel
     if not wheel["names"]:
         code, rows = installed.doctor()
@@ -165,7 +165,7 @@ def test_the_line_of_the_row_loads_a_library_that_nothing_announces(installed: I
 
 @pytest.mark.parametrize("core", ["c", "python"])
 def test_a_program_that_asks_for_devices_is_not_ended(installed: Installed, core: str) -> None:
-    """Of plugrt alone, without the other plugins of ours: jax-tt-plugin ended the process then."""
+    """With plugrt alone, without our other plugins: earlier, jax-tt-plugin ended the process."""
     wheel = installed.wheel
     if not wheel["names"]:
         pytest.skip("it is no plugin")

@@ -26,7 +26,7 @@ def test_a_warm_call_is_no_python_call() -> None:
 
 @runs_in_c
 def test_two_host_arguments_of_one_hash_are_both_known() -> None:
-    """Among 256 shapes, one has the hash of a number, as the core had one place for each."""
+    """Among 256 shapes, one has the hash of a number, and shared its place in the core earlier."""
     first = plugrt.jit(lambda a, b: a)
     for n in range(1, 258):
         assert "token" not in warm_calls(lambda: first(np.ones(n, np.float32), 2.0))  # noqa: B023

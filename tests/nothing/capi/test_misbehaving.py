@@ -87,7 +87,7 @@ class TestSlots:
 
 
 class TestDevices:
-    """Lists of devices with which a client cannot be made, or cannot be used."""
+    """Lists of devices that allow no client, or no use of it."""
 
     def test_equal_ids(self, tmp_path: Path) -> None:
         path = broken(tmp_path, "DeviceDescription_Id", "a->id = 0;", "-DDEVICES=3")

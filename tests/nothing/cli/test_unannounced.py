@@ -71,7 +71,7 @@ def test_a_library_that_the_variable_names_has_no_second_row(tmp_path: Path, how
 
 
 def test_the_line_hides_no_plugin_and_no_other_line(tmp_path: Path) -> None:
-    """That of fastatomstruct-xla-cpu, which has libpjrt_cpu.so, named the cpu plugin's library."""
+    """Earlier, fastatomstruct-xla-cpu's line named the cpu plugin's library, libpjrt_cpu.so."""
     pytest.importorskip("plugrt_cpu")
     library = tiny_library(tmp_path)
     paths = {name: package(tmp_path, name, library, file) for name, file in (

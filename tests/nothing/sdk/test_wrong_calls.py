@@ -1,4 +1,4 @@
-"""What the SDK's public functions raise for wrong arguments is plugrt's, and says what is taken."""
+"""The SDK's public functions raise plugrt's errors for wrong arguments, with the accepted types."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CALLS: dict[str, Call] = {
     "name of a library": lambda wrong: export_library(wrong, "/nowhere/lib.so"),
 }  # an undeclared version makes no table: a process can make 256
 USERS = {"factory of a plugin": {"type", "function"}}
-"""Wrong values that are functions of the user's own, whose errors pass."""
+"""Wrong values that are functions of the user's own, whose errors arrive unchanged."""
 
 
 def wrong_values(call: str) -> Iterator[tuple[str, Any]]:

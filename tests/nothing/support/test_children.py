@@ -36,7 +36,7 @@ def test_a_signal_interrupts_the_child() -> None:
 
 
 def test_who_interrupts_children_starts_them_here() -> None:
-    """``subprocess`` hands an ignored SIGINT down, and then no interrupt arrives.
+    """``subprocess`` passes an ignored SIGINT on, and then no interrupt arrives.
 
     A child's code may set the handler itself.
     """

@@ -1,4 +1,4 @@
-"""Test files of JAX's that import plugrt in its place."""
+"""Test files of JAX's that import plugrt in place of JAX."""
 
 from __future__ import annotations
 

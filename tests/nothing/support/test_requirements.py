@@ -1,4 +1,4 @@
-"""What cannot be tested is said; in CI it fails."""
+"""A missing requirement is reported; in CI it is a failure."""
 
 from __future__ import annotations
 

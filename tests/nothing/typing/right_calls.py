@@ -1,7 +1,7 @@
-"""Calls that type checkers must take, each with the type that its result has.
+"""Calls that type checkers must accept, each with the type of its result.
 
 mypy and pyright read it (``test_type_checkers.py``); ``tests/cpu/typing`` runs it, with an
-``assert_type`` that looks at the value: what the annotations promise is what comes.
+``assert_type`` that checks the value against the annotation.
 """
 
 from __future__ import annotations
@@ -424,7 +424,7 @@ def plugins() -> None:
 
 
 class Celsius:
-    """What NumPy reads, and no array of its own."""
+    """An object that NumPy reads, and no array itself."""
 
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
@@ -451,7 +451,7 @@ def errors() -> None:
 
 
 def main() -> None:
-    """Runs each of the functions above, but for those that are called by others."""
+    """Runs each of the functions above, except those that others call."""
     for function in (
         creation, elementwise, reductions, shapes, searching_and_sets, products, dtypes, operators,
         indexing, methods, attributes, lax_operations, control_flow, random_numbers, transforms,

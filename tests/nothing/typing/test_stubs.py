@@ -1,4 +1,4 @@
-"""The stubs of public namespaces are what the operations' signatures say, at run time too."""
+"""The stubs of public namespaces agree with the operations' signatures, at run time too."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_settings_are_typed_as_they_are_declared() -> None:
 
 
 def test_a_stub_is_made_of_an_operation_whatever_its_parameters_are_called() -> None:
-    """Names of the namespace that are Python's, too, mean Python's in annotations."""
+    """A name of the namespace that is also a builtin's is the builtin in annotations."""
     text = generator().Stub(array_api).text()
     assert "keepdims: builtins.bool = False" in text
     assert "Tracer" not in text
@@ -105,7 +105,7 @@ def test_methods_are_implemented_as_they_are_declared(name: str) -> None:
     if isinstance(declared, property):
         assert isinstance(given, property)
         return
-    assert inspect.signature(given) == inspect.signature(declared)  # what help shows
+    assert inspect.signature(given) == inspect.signature(declared)  # the output of help
     if name in METHODS and name not in ("sort", "argsort", "reshape"):  # they pass options on
         assert parameters(METHODS[name])[1:] == parameters(declared)[1:]
 

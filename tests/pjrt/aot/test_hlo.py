@@ -1,4 +1,4 @@
-"""What jaxlib reads in the optimised program of a library that prints no text itself."""
+"""jaxlib's analyses of the optimised program of a library that prints no text itself."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def product() -> LoadedExecutable:
 
 
 class Mute(FakeExecutable):
-    """States no figures and no text, only a program."""
+    """An executable without figures and text, with only a program."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program, CompileOptions())
@@ -57,7 +57,7 @@ def test_the_text_of_a_library_that_prints_none(product: LoadedExecutable) -> No
 def test_a_damaged_program_is_named(
     product: LoadedExecutable, read: Callable[[Executable], object]
 ) -> None:
-    """XLA's own error ended in the caller's hands, which is none of plugrt's."""
+    """Earlier, XLA's own error reached the caller, which is no error of plugrt's."""
     whole = product.executable.optimized_program()
     for end in range(1, len(whole.code), 97):
         program = Program(whole.code[:end], whole.format, "cut")
@@ -78,7 +78,7 @@ def test_a_damaged_program_is_named(
 def test_the_estimate_is_what_the_library_counts(product: LoadedExecutable) -> None:
     stated, source = cost_analysis(product.executable)
     assert source == "the backend"
-    # The library's own custom calls are opaque to the estimate, this program has none.
+    # The library's own custom calls are opaque to the estimate; this program has none.
     counted, source = cost_analysis(Mute(product.executable.optimized_program()))
     assert source == ESTIMATE
     for figure in ("flops", "bytes accessed"):

@@ -1,4 +1,4 @@
-"""Hundreds of libraries that break the C API's rules: the host lives, and names the library."""
+"""Hundreds of libraries that break the C API's rules: the host survives, and names the library."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ pytestmark = [
 ]
 
 SEEDS = seeds(1)
-"""The plans: each chooses other calls to misbehave at."""
+"""The seeds of the plans: each chooses other calls to misbehave at."""
 SHARE = 1.0 if EFFORT > 1 else 0.2
-"""The share of the steps that use a function in which its misbehaviours are tried."""
+"""The share of the steps with a function in which its misbehaviours are tested."""
 MINUTES = 20
-"""How long a worker may take on a slow machine; it takes one."""
+"""The limit for a worker on a slow machine; it usually needs one."""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_cases(library: Path, seed: int) -> Iterator[tuple[str, str]]:
-    """Yields (case, what was wrong) of all cases; a worker that dies is replaced by another."""
+    """Yields (case, its fault) for all cases; a worker that dies is replaced by another."""
     start, total = 0, 1
     while start < total:
         command = [sys.executable, "-m", "support.broken_steps"]

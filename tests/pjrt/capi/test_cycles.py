@@ -1,4 +1,4 @@
-"""What the garbage collector does to handles: they are freed after their last use, and once."""
+"""Handles under garbage collection: they are freed after their last use, and once."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def test_the_end_of_the_interpreter_is_quiet(end: str) -> None:
 
 
 def _finalizers() -> list[tuple[str, str]]:
-    """Returns (file, class) of each ``__del__`` that does something, and (file, gc) of ffi.gc."""
+    """Returns (file, class) of each ``__del__`` with a body, and (file, gc) of ffi.gc."""
     found = []
     for path in Path(plugrt.capi.__path__[0]).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

@@ -1,4 +1,4 @@
-"""DLPack of memory on a GPU, with a library that says its memory is that."""
+"""DLPack of memory on a GPU, with a library that declares its memory as such."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ ONE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
 class Gpu:
-    """A client of a library that is a GPU's, and what that library was asked."""
+    """A client of a GPU's library, and the requests to that library."""
 
     def __init__(self, library: GpuLibrary) -> None:
         self.library = library
         self.client: Client = create_client(library.path, {"cpu_device_count": 2}, name="made up")
         self.device = self.client.devices()[0]
-        self.capabilities = self.client.capabilities  # with a put, so before anything is counted
+        self.capabilities = self.client.capabilities  # with a put, so before counting begins
 
     def put(self, array: Any = ONE) -> Any:
         buffer = self.client.buffer_from_host(np.asarray(array), self.device)
@@ -79,7 +79,7 @@ def on_gpu(gpu: Gpu) -> Iterator[Gpu]:
 
 
 class Tensor:
-    """What another library has on a GPU: host memory, which here is the same."""
+    """Another library's tensor on a GPU: host memory, which is the same here."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A library in C++ that throws: its exceptions are errors of Python, and the process goes on."""
+"""A C++ library that throws: its exceptions become errors of Python, and the process continues."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_each_function_of_a_table_may_throw(library: Path, what: int) -> None:
 
 @pytest.mark.parametrize("what", THROWN)
 def test_functions_beside_the_table_may_throw(library: Path, what: int) -> None:
-    """Those of the profiler, which reads errors by functions of its own, and of XLA's FFI."""
+    """The profiler's functions, which read errors by functions of their own, and XLA's FFI."""
     outcomes = _run(_OTHER_FUNCTIONS, library, what)
     assert len(outcomes) == 4
     for name, (_, found) in outcomes.items():
@@ -188,7 +188,7 @@ def test_programs_go_on_after_an_exception(library: Path, what: int) -> None:
     for name, (times, found) in outcomes.items():
         assert times >= 1, name
         if name in ("Buffer_Destroy", "Event_Destroy"):
-            assert found is None, name  # nobody waits for these: they are logged
+            assert found is None, name  # no caller waits for these: they are logged
         elif name == "Error_Message":
             assert found[0] == "Unimplemented", name  # the library's own error
         else:
@@ -233,7 +233,7 @@ print(device.client.buffer_from_host(np.float32([1, 2]), device).to_host())
 
 @needs_library
 def test_a_create_option_of_the_wrong_type_raises_an_exception() -> None:
-    """jaxlib raised one, and here the process ended; only the type of this option was checked."""
+    """Earlier, the process ended here, unlike jaxlib; only this option's type was checked."""
     environ = {**os.environ, "PATH_OF_LIBRARY": str(library_path()), "PLUGRT_CORE": "c"}
     done = children.run([sys.executable, "-c", _WRONG_TYPE], env=environ, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -257,7 +257,7 @@ except plugrt.errors.PluginBroken as error:
 def test_the_trial_finds_what_is_thrown_while_the_library_is_loaded(
     library: Path, what: int, tmp_path: Path
 ) -> None:
-    """Without it such an exception ends the process, under a host in C++ as well: SECURITY.md."""
+    """Otherwise such an exception ends the process, under a host in C++ as well: SECURITY.md."""
     environ = {
         "THROW_WHILE_LOADED": str(what),
         "JAX_PLATFORMS": "throwing",
@@ -273,7 +273,7 @@ def test_the_trial_finds_what_is_thrown_while_the_library_is_loaded(
 
 
 def test_the_type_of_an_exception_of_another_runtime_is_the_memory_before_it() -> None:
-    """In libstdc++; a test that fails here says that a workaround may go."""
+    """In libstdc++; a test that fails here shows that a workaround is not needed."""
     command = [sys.executable, ROOT / "docs/findings/foreign_exception.py"]
     done = children.run(command, timeout=60)
     assert done.stdout == "type 0x4141414141414141, foreign\n", done.stderr

@@ -50,13 +50,13 @@ def test_facts_of_an_executable(client: Client) -> None:
 
 
 class TestDonation:
-    """Arguments whose memory a launch takes."""
+    """Arguments whose memory a launch reuses."""
 
     def test_one_array_as_both_arguments(self, client: Client) -> None:
         """Refused before a device runs: XLA refuses it on one of two, and hangs the next launch."""
         loaded = client.compile(add(donate=DONATED), CompileOptions(num_replicas=2))
         launches = (loaded.execute, loaded.launcher)
-        for launch in (*launches, *launches):  # what the first launch checks, later ones do not
+        for launch in (*launches, *launches):  # later launches skip the checks of the first one
             x, y = (
                 client.shards([ones(client, d) for d in client.devices()[:2]]) for _ in range(2)
             )

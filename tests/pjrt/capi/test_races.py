@@ -1,4 +1,4 @@
-"""A buffer is used in one thread and taken away in another: a value or `DeletedBuffer`."""
+"""A buffer is used in one thread and deleted in another: a value or `DeletedBuffer`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROUNDS = 25 * EFFORT
 
 @pytest.fixture(autouse=True)
 def _switch_often() -> Iterator[None]:
-    """Lets threads take turns as often as they can."""
+    """Makes threads switch as often as possible."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -73,7 +73,7 @@ def programs(client: Client, device: Device) -> Programs:
 
 
 def _race(functions: list[Callable[[], Any]]) -> list[Any]:
-    """Runs all at once; returns what each returned or raised."""
+    """Runs all at once; returns the result or the exception of each."""
     together = threading.Barrier(len(functions))
     found: list[Any] = [None] * len(functions)
 
@@ -120,7 +120,8 @@ def test_use_and_loss_at_once(programs: Programs, use: str, loss: str) -> None:
 
 @pytest.mark.parametrize("loss", ["delete", "donate"])
 def test_a_raw_copy_and_loss_at_once(programs: Programs, loss: str) -> None:
-    # XLA's CPU client died of this in one of some hundred rounds, if the threads were there before.
+    # Earlier, XLA's CPU client crashed in one of some hundred rounds, if the threads existed
+    # before.
     take = (lambda b: b.delete()) if loss == "delete" else programs.donate
     copy = programs.uses()["raw"]
     begin, end = threading.Barrier(2), threading.Barrier(2)
@@ -150,7 +151,7 @@ def test_a_raw_copy_and_loss_at_once(programs: Programs, loss: str) -> None:
 
 @pytest.mark.parametrize("loss", ["delete", "donate"])
 def test_references_are_taken_while_buffers_are_lost(programs: Programs, loss: str) -> None:
-    """Threads that never pause: XLA's CPU client died in seconds where nothing kept them apart."""
+    """Threads without pauses: without locks, XLA's CPU client crashed in seconds."""
     take = (lambda b: b.delete()) if loss == "delete" else programs.donate
     current, faults = [programs.make()], list[Exception]()
     end = threading.Event()

@@ -1,8 +1,8 @@
 """Libraries with a stub for a function, or without it: programs run, or errors name it.
 
 docs/data/stubbed_functions.json has the outcomes of JAX 0.10.2 with the same libraries, and with
-the functions of lammps-jax-pjrt-cpu that are newer. ``.venv/bin/nox -s stubbed`` leaves out each
-function, and has JAX do so with a sample of them; a sample is tried with plugrt in each run.
+the functions of lammps-jax-pjrt-cpu that are newer. ``.venv/bin/nox -s stubbed`` removes each
+function, and runs JAX with a sample of them; each run of the tests removes a sample under plugrt.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FACTS = json.loads((ROOT / "docs/data/stubbed_functions.json").read_text(encodin
 ESSENTIAL = {*FACTS["plugrt"]["essential"]}
 """Functions without which some step fails, with an error that names the function."""
 OTHERWISE = FACTS["plugrt"]["otherwise"]
-"""Functions to the steps that fail without them, with the cure or the library's own words."""
+"""Functions to the steps that fail without them, with the cure or the library's own message."""
 HOWS = ("unimplemented", "null", "strict")
 in_session = pytest.mark.skipif(
     os.environ.get("PLUGRT_TEST_TARGET") != "stubbed",
@@ -64,7 +64,7 @@ def outcomes(made: StubbedLibraries, names: Sequence[str]) -> list[tuple[str, st
 
 
 def why_wrong(function: str, step: str, outcome: str) -> str:
-    """Returns what is wrong with the outcome of a step; empty where nothing is."""
+    """Returns the fault in the outcome of a step; empty if there is none."""
     if outcome == "ok":
         return ""
     steps = OTHERWISE.get(function, {})
@@ -87,7 +87,7 @@ def test_what_negotiation_names_is_declared() -> None:
 
 @pytest.mark.parametrize("how", ["unimplemented", "null"])
 def test_functions_with_another_way_are_not_missed(libraries: StubbedLibraries, how: str) -> None:
-    """Each of the first four stopped what JAX does without it."""
+    """Earlier, each of the first four stopped steps that JAX does without it."""
     names = [
         "Buffer_OnDeviceSizeInBytes", "Executable_OutputElementTypes",
         "Executable_OutputDimensions", "Buffer_CopyToDevice", "Buffer_CopyToMemory",
@@ -98,7 +98,7 @@ def test_functions_with_another_way_are_not_missed(libraries: StubbedLibraries, 
 
 
 def test_a_function_may_be_missing_for_later_arguments(libraries: StubbedLibraries) -> None:
-    """As where a library copies one dtype and not another: the core in C had copied by then."""
+    """Like a library that copies one dtype, not another: earlier, the C core had copied by then."""
     found = outcomes(libraries, ["Buffer_CopyToDevice-later"])
     assert {s: o for _, s, o in found if o != "ok"} == {}
 
@@ -132,22 +132,22 @@ OPTIONAL = {
     name: {operation for operation, ways in WAYS.items() if name in names_in(" ".join(ways))}
     for name in names_in(str(WAYS))
 }
-"""Functions that have another way, to their operations. Nothing replaces `Buffer_Destroy`."""
+"""Functions with an alternative, to their operations. Nothing replaces `Buffer_Destroy`."""
 OF_EXTENSIONS = {"Layouts": "layouts", "Shardings": "shardings"}
-"""Extensions whose functions of executables have another way, to the operation."""
+"""Extensions whose functions of executables have an alternative, to the operation."""
 FOR_THEMSELVES = {"unsafe_pointer", "copy_raw_to_host"}
-"""Methods that a caller asks for one function."""
+"""Methods that a caller uses for one function."""
 ALONE = {"look_at_a_buffer", "dlpack"}
 """Steps with such methods."""
 LAST = {"Buffer_CopyRawToHost"}
-"""Functions without which there is no other way left."""
+"""Functions without which no alternative is left."""
 
 
 class Watch:
-    """Watches the calls of optional functions, in whatever way they are called.
+    """Records the calls of optional functions, however they are called.
 
-    ``outside`` are those, with the operation that is under way, that are not in a way of theirs.
-    ``left_out`` are functions that answer UNIMPLEMENTED.
+    ``outside`` are the calls, with the current operation, outside of the function's own
+    alternatives. ``left_out`` are functions that answer UNIMPLEMENTED.
     """
 
     def __init__(self, library: Library, left_out: set[str], patch: pytest.MonkeyPatch) -> None:
@@ -195,7 +195,7 @@ class Watch:
 
 
 def ask_executables(world: broken_steps.World) -> list[Any]:
-    """Asks for layouts and shardings, as the steps do not."""
+    """Queries layouts and shardings, which the steps do not."""
     for e in (world.add.executable, world.replicas.executable):
         broken_steps.optional(
             e.output_layouts, e.parameter_layouts, e.output_shardings, e.parameter_shardings
@@ -212,7 +212,7 @@ def ask_executables(world: broken_steps.World) -> list[Any]:
             OPTIONAL.keys() - LAST,
             # After another function of the same way.
             {"Buffer_UnsafePointer", "Executable_NumPartitions", "Executable_OutputDimensions"},
-            # The compile options of a program that was loaded are not known.
+            # The compile options of a loaded program are not known.
             {*ALONE, "facts_of_an_executable", "load_what_was_saved"},
         ),
     ],
@@ -221,7 +221,7 @@ def ask_executables(world: broken_steps.World) -> list[Any]:
 def test_nothing_calls_an_optional_function_but_through_the_table(
     left_out: set[str], unseen: set[str], failing: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether by its slot, a hot slot or `Table.call`; and every step is right without them."""
+    """By its slot, a hot slot or `Table.call`; and every step is right without them."""
     path = library_path()
     watch = Watch(load_library(str(path)), left_out, monkeypatch)
     world = broken_steps.World(str(path))
@@ -238,7 +238,7 @@ def test_nothing_calls_an_optional_function_but_through_the_table(
 
 
 def test_the_core_calls_those_for_which_it_leaves_the_rest_to_python() -> None:
-    """After an error or without the function; the tests above leave out each of them."""
+    """After an error or without the function; the tests above remove each of them."""
     files = (ROOT / "runtime/core").glob("*/*.c")
     text = "".join(file.read_text(encoding="utf-8") for file in files)
     assert {name for name in OPTIONAL if name in text} == {
@@ -258,7 +258,7 @@ def test_a_dtype_alone_may_be_missing(libraries: StubbedLibraries) -> None:
 def test_every_function(libraries: StubbedLibraries) -> None:
     """A stub and an empty slot of each of the library's functions; a crash ends the child.
 
-    A sample of them; all with more effort.
+    Runs a sample of them; all with more effort.
     """
     some = libraries.functions[:: 1 if EFFORT > 1 else 7]
     names = [f"{f.name}-{how}" for f in some for how in ("unimplemented", "null")]
@@ -274,7 +274,7 @@ def test_every_function(libraries: StubbedLibraries) -> None:
 def check_all(made: StubbedLibraries, names: Sequence[str], jax: dict[str, Any]) -> None:
     """Checks all steps without each function, in children that a few libraries share.
 
-    What JAX survives, plugrt survives.
+    Every step that succeeds in JAX must succeed in plugrt.
     """
     stubs = [f"{name}-{how}" for name in names for how in HOWS]
     found = [o for at in range(0, len(stubs), 30) for o in outcomes(made, stubs[at : at + 30])]
@@ -305,7 +305,7 @@ def test_all_functions_of_the_library(libraries: StubbedLibraries) -> None:
 
 
 def said_otherwise(made: StubbedLibraries) -> dict[str, tuple[int, int]]:
-    """Returns function to (size by the library's answer, size by the header), where they differ."""
+    """Returns function to (size by the library's answer, size by the header), if they differ."""
     sizes = {n: (said, made.sizes[n]) for n, said in made.stated.items() if n in made.sizes}
     assert len(sizes) == len(made.functions) - len(NOT_SAID)
     return {name: pair for name, pair in sizes.items() if pair[0] != pair[1]}
@@ -315,9 +315,9 @@ NOT_SAID = {
     "Error_Destroy", "Error_Message", "Client_CreateViewOfDeviceBuffer",
     "LoadedExecutable_Fingerprint", "TopologyDescription_Create",
 }  # fmt: skip
-"""Functions of XLA's CPU libraries that look at no size, or not at first.
+"""Functions of XLA's CPU libraries that check no size, or not at first.
 
-In 0.81 Executable_GetCompiledMemoryStats looks at another struct's size.
+In 0.81 Executable_GetCompiledMemoryStats checks another struct's size.
 """
 
 

@@ -1,4 +1,4 @@
-"""Faults of XLA in xla-cpu-pjrt: a test that fails here says that a workaround may go.
+"""Faults of XLA in xla-cpu-pjrt: a test that fails here shows that a workaround is not needed.
 
 `docs/data/upstream_faults.toml` has the workaround of each.
 """
@@ -50,7 +50,7 @@ def test_signed_constants_are_compared_as_unsigned_ones(client: Client, device: 
 
 
 def end_of(script: str, *arguments: str) -> str:
-    """Returns what a script prints on standard error before SIGABRT ends its process."""
+    """Returns the output of a script on standard error before SIGABRT ends its process."""
     command = [sys.executable, ROOT / "docs/findings" / script, library_path(), *arguments]
     done = children.run(command, timeout=120)
     assert done.returncode == -signal.SIGABRT, done.stderr

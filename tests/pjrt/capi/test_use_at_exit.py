@@ -164,7 +164,7 @@ def test_threads_that_still_launch_and_read() -> None:
      "a + a", "plugrt.jit(lambda x: x * 3)(a)"],
 )  # fmt: skip
 def test_daemon_threads_print_nothing(use: str) -> None:
-    """Each printed the traceback of a FailedPrecondition."""
+    """Earlier, each printed the traceback of a FailedPrecondition."""
     ran = run_python(
         f"""
         import threading

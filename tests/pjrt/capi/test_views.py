@@ -1,4 +1,4 @@
-"""What a read returns where the host can address the memory: a view that outlives its buffer."""
+"""Reads of host-addressable memory: a view that outlives its buffer."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ KIND = "tensor<65536xf32>"
 
 
 def test_donated_memory_is_not_written_while_it_is_viewed(client: Client, device: Device) -> None:
-    """The library copies for the launch then; to the caller the argument is gone all the same."""
+    """The library copies for the launch then; the argument is still deleted for the caller."""
     loaded = client.compile(add(KIND, DONATED), CompileOptions())
-    client.buffer_from_host(LARGE, device).to_host()  # the first read of a type is Python's
+    client.buffer_from_host(LARGE, device).to_host()  # the first read of a type is in Python
     for viewed in (True, False):
         taken, other = (client.buffer_from_host(LARGE, device) for _ in range(2))
         where = taken.unsafe_pointer()
@@ -58,7 +58,7 @@ del put
 def test_short_way_of_a_launch_lets_nothing_strange_through(
     library: Library, client: Client, device: Device
 ) -> None:
-    """After a launch that was looked at closely, everything but the same kinds is, too."""
+    """After a launch with full checks, any other kind of argument is checked, too."""
     four = np.ones(4, np.float32)
     loaded = client.compile(add(), CompileOptions())
     x = client.buffer_from_host(four, device)
@@ -80,7 +80,7 @@ def test_short_way_of_a_launch_lets_nothing_strange_through(
 
 
 def test_views_do_not_keep_the_client_object(library: Library) -> None:
-    """Nor is anything destroyed twice, in whichever order buffer, views and client go."""
+    """No object is destroyed twice, in any order of the ends of buffer, views and client."""
     own = create_client(library, {"cpu_device_count": 1}, name="own")
     freed = weakref.ref(own)
     buffer, other = (own.buffer_from_host(LARGE, own.devices()[0]) for _ in range(2))
@@ -95,7 +95,7 @@ def test_views_do_not_keep_the_client_object(library: Library) -> None:
 
 
 def test_references_are_taken_and_released_one_at_a_time(client: Client, device: Device) -> None:
-    """XLA changes a buffer's vector of references without a lock: two reads at once crashed."""
+    """XLA changes a buffer's references without a lock: earlier, two reads at once crashed."""
     buffer = client.buffer_from_host(LARGE, device)
     buffer.block_until_ready()
     with ThreadPoolExecutor(1) as pool:
@@ -111,7 +111,7 @@ def test_references_are_taken_and_released_one_at_a_time(client: Client, device:
 def test_who_waits_to_read_has_nobody_wait_who_drops_a_view(
     client: Client, device: Device, raw: bool
 ) -> None:
-    """To refer to a result XLA waits for its memory, which waits for the arguments."""
+    """To reference a result XLA waits for its memory, which waits for the arguments."""
     loaded = client.compile(add(KIND), CompileOptions())
     put = client.buffer_from_host(LARGE, device)
     ((seen,),) = loaded.execute([(put,), (put,)])

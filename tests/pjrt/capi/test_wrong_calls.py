@@ -1,4 +1,4 @@
-"""A client of a PJRT library raises what is plugrt's, whatever its methods are given.
+"""A client of a PJRT library raises plugrt's errors for any arguments of its methods.
 
 The cases are those of ``tests/cpu/errors/test_wrong_calls_of_backends.py``.
 """
@@ -28,7 +28,7 @@ def test_what_methods_raise_is_plugrts(seed: int) -> None:
 def test_semantics_are_those_of_the_interface(
     client: Client, device: Device, semantics: Any
 ) -> None:
-    """What is false was taken for the default, and 99 was handed to the library."""
+    """Earlier, a false value counted as the default, and 99 was passed to the library."""
     with pytest.raises(ArgumentTypeError, match=r"buffer_from_host .*HostBufferSemantics"):
         client.buffer_from_host(HOST, device, None, semantics)
 

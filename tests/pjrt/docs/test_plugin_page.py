@@ -1,4 +1,4 @@
-"""docs/plugins.md: the package that it describes, installed as described, over a real library."""
+"""docs/plugins.md: its package, installed as described, over a real library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(LIBRARY is None, reason="needs the wheel xla-cpu
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """The files of the page in a folder, and what pip makes of its pyproject.toml."""
+    """The files of the page in a folder, and the result of pip for its pyproject.toml."""
     project = tomllib.loads(blocks(PAGE, "toml")[0].text)["project"]
     for block in blocks(PAGE, "py"):
         name = block.text.splitlines()[0].removeprefix("# ")

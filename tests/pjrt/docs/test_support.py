@@ -1,4 +1,4 @@
-"""The support tables are of the capabilities that the backends declare today."""
+"""The support tables agree with the capabilities that the backends declare."""
 
 from __future__ import annotations
 

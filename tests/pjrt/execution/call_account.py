@@ -1,8 +1,8 @@
-"""Calls in a random order, and what came of each: ``python -m pjrt.execution.call_account``.
+"""Calls in a random order, with the results of each: ``python -m pjrt.execution.call_account``.
 
-``SEED COUNT PLATFORM…``: so many steps on each platform. Prints, as JSON, what runs the calls, and
-a line for each step: what it was, and its outcomes. `tests/pjrt/execution/test_core_equality.py`
-compares those of the two implementations of calls.
+``SEED COUNT PLATFORM…``: COUNT steps on each platform. Prints, as JSON, the implementation of
+calls, and a line for each step: its name, and its outcomes.
+`tests/pjrt/execution/test_core_equality.py` compares them between the two implementations of calls.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pjrt.execution.call_sequence import CallSequence
 
 
 class Records(logging.Handler):
-    """Keeps the messages of plugrt's loggers."""
+    """Records the messages of plugrt's loggers."""
 
     def __init__(self, notes: list[str]) -> None:
         super().__init__()
@@ -51,11 +51,12 @@ def run(platform: str, seed: str, count: int) -> list[list[str]]:
 
 
 def main() -> None:
-    """Prints what the steps gave."""
+    """Prints the results of the steps."""
     seed, count, *platforms = sys.argv[1:]
     warnings.simplefilter("always")
     gc.freeze()
-    gc.disable()  # steps collect at their ends: what cycles of exceptions hold is counted before
+    # steps collect garbage at their ends: references in cycles of exceptions are counted before
+    gc.disable()
     clients = {id(plugrt.get_backend(platform)) for platform in platforms}
     assert len(clients) == len(platforms), "one backend has two of the names"
     found = {platform: run(platform, seed, int(count)) for platform in platforms}

@@ -21,7 +21,7 @@ def normalise(text: str) -> str:
 
 
 def describe(value: Any) -> str:
-    """Returns what can be seen of a value: of an array its bytes, type, place and state."""
+    """Returns the visible properties of a value: of an array its bytes, type, place and state."""
     if type(value) is Array:
         return _describe_array(value)
     if isinstance(value, dict):
@@ -51,7 +51,7 @@ def _describe_array(x: Array) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """Returns the type and the text of an exception, of its notes and of what it came from."""
+    """Returns the type and the text of an exception, with its notes and its cause."""
     notes = "".join(f" + {note}" for note in getattr(error, "__notes__", ()))
     text = normalise(f"{type(error).__module__}.{type(error).__qualname__}: {error}{notes}")
     cause = error.__cause__
@@ -59,7 +59,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def outcome_of(function: Callable[[], Any]) -> tuple[str, Any]:
-    """Calls it; returns what came of it as text, and the result, None where it raised."""
+    """Calls it; returns the outcome as text, and the result, None if it raised."""
     try:
         value = function()
         return describe(value), value

@@ -1,4 +1,4 @@
-"""`CallSequence`: steps in a random order on one platform, and what came of each."""
+"""`CallSequence`: steps in a random order on one platform, and the outcome of each."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ PLAIN = [
     "compiled",
     "compiled_forms",
 ]
-"""Functions whose warm calls with arrays need nothing but a launch."""
+"""Functions whose warm calls with arrays need only a launch."""
 WARM = 4
-"""Times that a call is made: the first is traced, later ones are warm."""
+"""Repetitions of a call: the first is traced, later ones are warm."""
 
 
 class OfItsOwn(float):
@@ -69,7 +69,7 @@ class CallSequence:
         ]  # fmt: skip
 
     def step(self, number: int) -> list[str]:
-        """Takes a step of its own seed; returns what it was and its outcomes."""
+        """Runs a step with a seed of its own; returns its name and its outcomes."""
         self.random = random.Random(f"{self.seed} {number}")
         weights, steps = zip(*self.steps, strict=True)
         [step] = self.random.choices(steps, weights)
@@ -85,7 +85,7 @@ class CallSequence:
         return (np.arange(np.prod(shape, dtype=int)).reshape(shape) % 5).astype(dtype)
 
     def argument(self) -> Any:
-        """Returns an array, or what may be in its place."""
+        """Returns an array, or another kind of argument in its place."""
         kind = self.random.choices(range(6), (10, 3, 2, 2, 1, 1))[0]
         if kind == 0 and self.arrays:
             return self.random.choice(self.arrays)
@@ -100,7 +100,7 @@ class CallSequence:
         return self.random.choice([None, "text", object(), [1, 2], np.array(["a"]), np.arange(3)])
 
     def host_value(self, shape: tuple[int, ...]) -> Any:
-        """Returns a NumPy array of that shape, as programs have them, or a number."""
+        """Returns a NumPy array of that shape, as in programs, or a number."""
         if self.random.random() < 0.4:
             return self.random.choice([True, 0, 2, -(2**31), 2**31, 2**63, 0.5, -0.0, 1e39, 1j])
         dtype = self.random.choice(["float32", "float32", "int32", "int64", "bfloat16", ">i4"])
@@ -123,7 +123,7 @@ class CallSequence:
         return self.make_calls(name, args, keywords)
 
     def call_with_arrays(self) -> tuple[str, list[str]]:
-        """Calls with arrays and host values of one shape, now and then with something else."""
+        """Calls with arrays and host values of one shape, sometimes with other arguments."""
         name = self.random.choice(PLAIN)
         shape = (4,) if name == "closed" else self.random.choice([(4,), (4,), ()])
         args = []
@@ -213,9 +213,9 @@ class CallSequence:
         return self.make_calls("forms", args, keywords)
 
     def call_with_statics(self) -> tuple[str, list[str]]:
-        """Calls with values that are static, many of them equal though a function tells them apart.
+        """Calls with static values, many of them equal although a function distinguishes them.
 
-        They are made anew for each call.
+        Each call gets new objects.
         """
         atoms = [
             "0", "1", "True", "1.0", "0.0", "-0.0", "10**20", "10**20 + 0.0", "float('nan')", "1j",
@@ -244,7 +244,7 @@ class CallSequence:
         return f"shown(float32[4], each of {values})", outcomes
 
     def donate(self) -> tuple[str, list[str]]:
-        """Calls a function that takes its arguments with its results, and with what it may not."""
+        """Calls a function that donates its arguments with its results, and with invalid ones."""
         name = self.random.choice(
             ["donate", "donate_both", "donate_name", "donate_dict", "donate_beside"]
         )
@@ -265,7 +265,7 @@ class CallSequence:
             outcomes += [kind, text, describe([state, other, same, buffer])]
             outcomes.append(describe(seen and seen()))
             state, other = [device_put(np.full(4, 3, "float32")) for _ in range(2)]
-            if on_host:  # mostly of one type, as calls are that the core takes
+            if on_host:  # mostly of one type, like the calls that the core makes
                 other = self.random.choice([np.full(4, 5, "float32"), *[self.host_value((4,))] * 2])
             leaves = plugrt.tree.leaves(result)
             fits = leaves and type(leaves[0]) is Array and leaves[0] is not state
@@ -312,7 +312,7 @@ class CallSequence:
             leaf = result = None
         outcomes.append(f"arguments now {describe(arrays)}")
         arrays.clear()
-        gc.collect()  # what exceptions hold in cycles: more, where frames of Python are in them
+        gc.collect()  # cycles of exceptions hold more if they include frames of Python
         new = {*map(id, self.arrays)}
         lost = [
             sys.getrefcount(a) - n
@@ -340,7 +340,7 @@ class CallSequence:
         return "delete", self.delete_one(self.arrays)
 
     def delete_one(self, arrays: list[Array]) -> list[str]:
-        """Deletes an array, or its buffers, of which the array hears nothing."""
+        """Deletes an array, or its buffers without notice to the array."""
         x = self.random.choice(arrays)
         if x.is_deleted() or self.random.random() < 0.5:
             return [outcome_of(x.delete)[0]]
@@ -390,7 +390,7 @@ class CallSequence:
         return "unset", []
 
     def listen(self) -> tuple[str, list[str]]:
-        """Listens to events until the next such step, which says how many of each there were."""
+        """Listens to events until the next such step, which reports their numbers."""
         if self.events is None:
             self.events = counted = Counter()
             plugrt.monitoring.register_event_listener(lambda event, **_: counted.update([event]))
@@ -438,13 +438,13 @@ class CallSequence:
 
 
 def arity_of(function: Any) -> int:
-    """Returns how many arguments without a default a function has; two for any number."""
+    """Returns a function's number of arguments without a default; two for any number."""
     found = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
     return 2 if any(p.kind is p.VAR_POSITIONAL for p in found) else len(found)
 
 
 def describe_kind(value: Any) -> str:
-    """Returns what an argument is, without reading it: `describe` of an array does."""
+    """Returns the kind of an argument, without reading it as `describe` of an array does."""
     if type(value) is Array:
         return str(value.aval)
     if type(value) is dict:

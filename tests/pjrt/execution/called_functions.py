@@ -36,7 +36,7 @@ def _forms(*args: Any, n: Any = 1, how: Any = None, **more: Any) -> Any:
 
 
 class Pair(NamedTuple):
-    """Iterates otherwise than over its items, which are the parts of the pytree."""
+    """Iterates over other values than its items, which are the parts of the pytree."""
 
     a: Any
     b: Any

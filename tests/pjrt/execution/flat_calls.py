@@ -1,9 +1,9 @@
-"""What calls leave behind: ``python -m pjrt.execution.flat_calls COUNT``.
+"""Memory that calls leave behind: ``python -m pjrt.execution.flat_calls COUNT``.
 
-Each kind of call is made COUNT times, after some to warm up; what Python does alone, for a hundred
-times as long as a call of the core takes, a hundredth as often. Prints, as JSON, for each kind by
-how much the resident memory (MB), the objects that Python tracks, and the references to what each
-call uses have grown.
+Each kind of call is made COUNT times, after some to warm up; kinds that run in Python, with a
+hundred times the duration of the core's, a hundredth as often. Prints, as JSON, for each kind the
+growth of the resident memory (MB), of the objects that Python tracks, and of the references to the
+objects of each call.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from plugrt.errors import DeletedBuffer, ShapeError
 
 
 def resident() -> float:
-    """Returns the megabytes of memory that this process has."""
+    """Returns the resident memory of this process in megabytes."""
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE") / 2**20
 
 
 CALLS_AT_ONCE = {"numpy_and_scalar": 2, "by_keyword": 2}
-"""How many calls a method of `Calls` makes, where that is not one."""
+"""The number of calls of a method of `Calls`, if that is not one."""
 RARER = {"refused": 100, "new_functions": 10, "put_and_donated": 10}
-"""By how much fewer calls are made of what is Python's: a leak of one object each still shows."""
+"""The factor of fewer calls in Python: a leak of one object each is still found."""
 
 
 class Calls:
-    """Calls of each kind, and what they share."""
+    """Calls of each kind, and their shared objects."""
 
     def __init__(self) -> None:
         self.host = np.ones(64, np.float32)
@@ -113,7 +113,7 @@ def growth(call: Callable[[], None], count: int, used: list[Any]) -> dict[str, f
 
     def state() -> tuple[float, int, list[int]]:
         gc.collect()
-        plugrt.live_arrays()  # which first frees what the collection has found
+        plugrt.live_arrays()  # the collection frees objects first
         return resident(), len(gc.get_objects()), [*map(sys.getrefcount, used)]
 
     for _ in range(max(10, min(count // 10, 10_000))):

@@ -37,7 +37,7 @@ KINDS: dict[str, Callable[[Host, Any], Any]] = {
     "debug": lambda host, m: (plugrt.debug.callback(cast("Any", host), m), m)[1],
 }
 HANDED = "handed"
-"""A function that has threads of a pool launch, and waits for their results."""
+"""A function that launches by threads of a pool, and waits for their results."""
 CASES = {
     4: [(1, 1, 1), (1, 3, 1), (20, 2, 1), (20, 3, 1), (1, 3, 2), (20, 3, 2)],
     300: [(1, 3, 1), (20, 1, 1), (20, 3, 1), (20, 2, 2)],
@@ -48,7 +48,7 @@ SHARDED = ("jit", "pmap", "psum", "mesh")
 
 
 def nest(kind: str, depth: int, wrong: list[str]) -> tuple[Callable[[Any], Any], Host]:
-    """Returns a function whose program calls others, as deep as that, and the same in NumPy."""
+    """Returns a function whose program calls others, to that depth, and its equivalent in NumPy."""
     if not depth:
         return plugrt.jit(
             lambda m: xp.matmul(m, m) * 1e-3 + 1
@@ -102,7 +102,7 @@ def run(kind: str, size: int, flight: int, depth: int, threads: int) -> str:
 
 
 def judge(said: list[str], wrong: list[str]) -> str:
-    """Returns what came of a case, by its errors and the results that are not NumPy's."""
+    """Returns the outcome of a case, from its errors and the results that are not NumPy's."""
     try:
         plugrt.effects_barrier()
     except PjrtError as error:
@@ -114,7 +114,7 @@ def judge(said: list[str], wrong: list[str]) -> str:
 
 
 def run_over_devices(outer: str, inner: str, size: int) -> str:
-    """Returns what comes of a function that a program on several devices calls."""
+    """Returns the outcome of a function that a program on several devices calls."""
     x = np.ones((size, size), np.float32)
     call = _over_devices(inner, lambda m: xp.matmul(m, m) * 1e-3 + 1)
     shape = plugrt.ShapeDtypeStruct(x.shape, x.dtype)

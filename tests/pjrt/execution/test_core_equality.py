@@ -1,8 +1,8 @@
-"""Calls in the compiled core and in Python, one beside the other: the same, whatever is called.
+"""Calls in the compiled core and in Python have the same effects, for any calls.
 
-`call_account.py` makes random calls in a child for each; here their accounts are compared,
-step by step: results to the bit, dtypes, weak types and places, exceptions with their texts, what
-is deleted, donated and alive, references, events, log records and warnings.
+`call_account.py` makes random calls in a child for each; here their accounts are compared, step by
+step: results to the bit, dtypes, weak types and places, exceptions with their texts, deleted,
+donated and living objects, references, events, log records and warnings.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from support.native_core import needs_core
 from support.xla_cpu import library_path, needs_library
 
 COUNT = 40
-"""Steps on each platform, of which a dozen take a second; more with more effort."""
+"""Steps on each platform, about a dozen a second; more with more effort."""
 
 
 def start_calls(core: str, seed: int, count: int) -> subprocess.Popen[str]:
-    """Returns a child with that ``PLUGRT_CORE`` which prints what its calls gave."""
+    """Returns a child with that ``PLUGRT_CORE`` which prints the results of its calls."""
     env = {
         **os.environ,
         "PLUGRT_CORE": core,

@@ -1,4 +1,4 @@
-"""Calls for long, and calls beside deletions: in the compiled core, or in Python with its absence.
+"""Long series of calls, and calls beside deletions: in the compiled core, or in Python without it.
 
 ``nox -s core`` runs these in both: a million calls of each kind in C, 100,000 in Python.
 """
@@ -187,7 +187,7 @@ def run(*command: str, platform: str, **environ: str) -> str:
 @needs_library
 @pytest.mark.long
 def test_calls_leave_no_memory_objects_or_references_behind() -> None:
-    """On both platforms at a time: a child has one processor of this machine's to itself."""
+    """Both platforms at once: each child uses one processor."""
     command = "-m", "pjrt.execution.flat_calls", str(COUNT * EFFORT)
     running = {name: start(*command, platform=name) for name in ("cpu", "xla_cpu")}
     try:
@@ -198,14 +198,15 @@ def test_calls_leave_no_memory_objects_or_references_behind() -> None:
     for name, told in accounts.items():
         for kind, grown in told["grown"].items():
             assert grown["MB"] < 8 or SANITIZED, (name, kind, told)
-            assert grown["objects"] < 100, (name, kind, told)  # caches may fill; not one a call
+            # caches may fill, but not with an entry per call
+            assert grown["objects"] < 100, (name, kind, told)
             assert grown["references"] < 20, (name, kind, told)
 
 
 @needs_library
 @pytest.mark.parametrize("platform", ["cpu", "xla_cpu"])
 def test_an_argument_is_deleted_while_a_slow_program_is_launched(platform: str) -> None:
-    """The result is right, or the error says that the argument is deleted."""
+    """The result is right, or the error states that the argument is deleted."""
     count = 30 * min(EFFORT, 100)
     assert run("-c", SLOW, str(count), platform=platform).strip() == str(count)
 

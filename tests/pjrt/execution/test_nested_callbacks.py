@@ -34,7 +34,7 @@ except plugrt.errors.PjrtError as error:
 
 
 def _run(kind: str, size: int, platform: str) -> dict[tuple[str, ...], str]:
-    """Returns case to result: "ran", "refused", or what was wrong."""
+    """Returns case to result: "ran", "refused", or the fault."""
     done = run_python(
         f"from pjrt.execution.nested_callbacks import main; main({kind!r}, {str(size)!r})",
         timeout=300,
@@ -128,7 +128,7 @@ def test_what_other_threads_launch_for_a_callback_ends(platform: str) -> None:
 
 @runs_apart("lifetimes")
 def test_launches_one_after_another_within_a_callback_are_no_nesting() -> None:
-    """Each has ended when the next is made; the launch that calls goes on."""
+    """Each has ended when the next is made; the calling launch continues."""
     code = """
 import numpy as np, plugrt
 from plugrt import array_api as xp

@@ -31,7 +31,7 @@ def client() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", ["int2", "int4", "uint4", "float4_e2m1fn"])
 def test_one_element_has_the_bytes_that_it_has_beside_others(name: str) -> None:
-    """XLA leaves in the bits beside the only element of a byte whatever it computed there."""
+    """XLA leaves arbitrary bits beside the only element of a byte."""
     dtype = np.dtype(getattr(ml_dtypes, name))
     every = np.arange(4 if name == "int2" else 16, dtype=np.uint8).view(dtype)
     jitted = plugrt.jit(lambda x: x + np.ones((), dtype))
@@ -48,7 +48,7 @@ def test_one_element_has_the_bytes_that_it_has_beside_others(name: str) -> None:
 def test_callbacks_get_and_give_elements_that_the_program_has_packed(
     name: str, shape: tuple[int, ...]
 ) -> None:
-    """Taken for a byte each, they are other values, read and written past the buffer's end."""
+    """As one byte each, they have other values, and are read and written past the buffer's end."""
     dtype = np.dtype(getattr(ml_dtypes, name))
     bits = 3 if name == "int2" else 15
     host = (np.arange(np.prod(shape, dtype=int)).reshape(shape) + 3 & bits).astype(np.uint8)

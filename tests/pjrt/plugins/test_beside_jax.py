@@ -66,7 +66,7 @@ STYLES = {
             assert "pjrt_c_api" in repr(table), table
     """,
 }
-"""How modules come to jax's function; each registers its own name."""
+"""The ways in which modules find jax's function; each registers its own name."""
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def initialize():
     ("name", "count"), some_of([("METAL", 4), ("metal", 4), ("metal_plugin", 4), ("METAL2", 2)], 2)
 )
 def test_every_registered_name_selects_it(tmp_path: Path, name: str, count: int) -> None:
-    """4 is what the library makes without options."""
+    """4 is the library's default."""
     install(tmp_path, "jax-metal", {"jax_plugins": {"metal_plugin": "metal_made"}},
             {"metal_made": METAL})  # fmt: skip
     done = run_warm(

@@ -1,4 +1,4 @@
-"""``plugrt doctor`` on libraries of the environment: good, broken, and such as end the process.
+"""``plugrt doctor`` on libraries of the environment: good, broken, and crashing ones.
 
 Those that hang are in ``tests/nothing/cli/test_sick_libraries.py``.
 """

@@ -1,4 +1,4 @@
-"""What `plugrt.plugins` says of the versions of cpu and of a library is what jax says."""
+"""`plugrt.plugins` reports the same versions of cpu and of a library as jax."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ def test_answers_are_those_of_jax() -> None:
         )
     )
     assert ours.stdout.count("mine") == 3, ours.stderr
-    # For a backend without the C API newer versions of JAX say (0, 0) where they said None.
+    # For a backend without the C API newer versions of JAX return (0, 0) instead of None.
     assert ours.stdout == theirs.stdout.replace("[0, 0]", "null"), ours.stderr + theirs.stderr

@@ -1,4 +1,4 @@
-"""A real PJRT library by every door: its own group, the environment, a plugin made for JAX."""
+"""A real PJRT library from each source: its own group, the environment, a plugin made for JAX."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_by_path() -> None:
 
 
 def test_by_a_capsule_of_either_maker() -> None:
-    """The same capsule that jaxlib makes; the second one is ours."""
+    """The same capsule as jaxlib's; the second one is plugrt's."""
     done = run_warm(
         f"""
         import plugrt
@@ -74,7 +74,7 @@ def test_by_a_table_in_a_capsule(tmp_path: Path) -> None:
     """
     install(tmp_path, "made-pjrt", {"jax_plugins": {"made": "made_table"}}, {"made_table": source})
     code = "import plugrt, os; print(plugrt.default_backend(), flush=True); os._exit(0)"
-    # _exit: the CDLL above lacks RTLD_NODELETE, without which the library ends exits badly.
+    # _exit: the CDLL above lacks RTLD_NODELETE, without which the library crashes at exit.
     done = run_warm(code, tmp_path, JAX_PLATFORMS="made")
     assert done.stdout == "cpu\n", done.stderr
 
@@ -86,7 +86,7 @@ def test_used_by_itself_where_no_other_plugin_is(tmp_path: Path) -> None:
 
 
 def test_a_library_that_calls_itself_cpu_is_not_the_cpu_plugin() -> None:
-    """Both names gave the client of foo. JAX: 4 devices of foo, 1 of cpu."""
+    """Earlier, both names gave the client of foo. JAX: 4 devices of foo, 1 of cpu."""
     code = """
         import plugrt
         found = plugrt.backends()

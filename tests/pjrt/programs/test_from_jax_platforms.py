@@ -26,7 +26,7 @@ def test_each_platform_has_a_program_of_its_own() -> None:
 
     cpu, library = (plugrt.get_backend(name) for name in ("cpu", "xla_cpu"))
     ours = plugrt.from_jax(f)
-    for _ in range(2):  # JAX's cpu is jaxlib's client, with LAPACK; others get what runs anywhere
+    for _ in range(2):  # JAX's cpu is jaxlib's client, with LAPACK; others get portable programs
         for client, plus, target in ((cpu, 1, True), (library, 2, False)):
             x = plugrt.device_put(X, client.addressable_devices()[0])
             there, factor = ours(x)

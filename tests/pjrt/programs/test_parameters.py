@@ -73,7 +73,7 @@ def test_a_shape_is_written_as_xla_writes_it(
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_every_type_that_the_library_compiles(client: Client, kind: str) -> None:
-    """The first parameter is not used: it must be there all the same."""
+    """The first parameter is not used: it must still be present."""
     tensor = f"tensor<2x3x{kind}>"
     made = compiled(
         client,

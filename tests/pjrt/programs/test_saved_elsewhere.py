@@ -26,7 +26,7 @@ def saved(backend: str) -> tuple[bytes, Any, Any]:
 @pytest.mark.parametrize("here", BACKENDS)
 @pytest.mark.parametrize("made_by", BACKENDS)
 def test_the_error_names_the_backend_that_wrote_it(made_by: str, here: str) -> None:
-    """It named the backend that cannot load it alone, or spoke of a parser of the library's."""
+    """Earlier, it named only the backend that cannot load it, or a parser of the library's."""
     written = pickle.loads(pickle.dumps(saved(made_by)))
     if made_by == here:
         f = deserialize_and_load(*written, backend=here)

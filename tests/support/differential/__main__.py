@@ -18,7 +18,7 @@ from support.differential.report import differences_of, report
 
 
 def main() -> int:
-    """Runs so many cases of each form."""
+    """Runs that many cases of each form."""
     parser = argparse.ArgumentParser(prog="support.differential", description=__doc__)
     parser.add_argument("--cases", type=int, default=1000, help="of each form")
     parser.add_argument("--seed", type=int, default=10_000, help="of the first case")

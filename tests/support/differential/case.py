@@ -20,7 +20,7 @@ MESHES: dict[str, tuple[tuple[int, ...], tuple[str, ...], tuple[int, ...]]] = {
 
 
 class Plain:
-    """A dataclass whose ``repr`` leaves out what has its default."""
+    """A dataclass whose ``repr`` omits fields with their default."""
 
     def __repr__(self) -> str:
         given = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]

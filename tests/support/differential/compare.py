@@ -1,4 +1,4 @@
-"""`compare`: what differs between the outcomes of a case with plugrt and with JAX."""
+"""`compare`: the differences between the outcomes of a case with plugrt and with JAX."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def told(error: BaseException) -> str:
 
 
 def compare(ours: Outcome, theirs: Outcome) -> list[Difference]:
-    """Returns what differs, in the order of the steps; nothing after one that raised.
+    """Returns the differences, in the order of the steps; none after a step that raised.
 
-    What follows from other values of the call is not stated again.
+    Consequences of other values of the call are not repeated.
     """
     found: list[Difference] = []
     mine, other = ours.error, theirs.error
@@ -132,7 +132,7 @@ def _same_value(a: Any, b: Any) -> bool:
 def agreeing(a: Any, b: Any, tolerance: float = 0) -> Any:
     """Returns for each element of two arrays of one shape whether it is the same in both.
 
-    The tolerance is that of the dtype, if none is given.
+    The default tolerance is the dtype's.
     """
     a, b = np.asarray(a), np.asarray(b)
     if b.dtype.kind not in "fcV" or a.dtype.kind not in "fcV":

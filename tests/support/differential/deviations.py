@@ -29,7 +29,7 @@ class Entry:
 
     id: str
     kind: str
-    """``deviation``, which stays, or ``fault``, which an issue mends."""
+    """``deviation``, which stays, or ``fault``, which an issue repairs."""
     what: tuple[str, ...]
     """The kinds of `Difference` that it covers."""
     when: str
@@ -38,11 +38,11 @@ class Entry:
     plugrt: str
     reason: str
     issue: int
-    """The issue that mends a fault; 0 for a deviation."""
+    """The issue that repairs a fault; 0 for a deviation."""
     example: Case
     """A case that shows it."""
     topic: str = ""
-    """What it is about, of one that users meet: docs/jax-users.md has it with what tests state."""
+    """The topic of an entry that users meet: docs/jax-users.md lists it with tests' statements."""
 
     def covers(self, case: Case, difference: Difference) -> bool:
         """Whether a difference of a case is of this class."""
@@ -57,7 +57,7 @@ def _compiled(text: str) -> CodeType:
 
 
 def names(case: Case, difference: Difference) -> dict[str, Any]:
-    """Returns what conditions are written with."""
+    """Returns the functions for conditions."""
     body, args = case.body, case.all_args
     read = re.sub(r"\b[xyz]\.(shape|dtype|ndim|size)\b|_like\([xyz]", "", body)
     return {

@@ -1,4 +1,4 @@
-"""`run`: what became of each step of a case on one side."""
+"""`run`: the outcome of each step of a case on one side."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from support.differential.script import (
 from support.jax_oracle import jax
 
 Parts = dict[int, tuple[tuple[int, int], ...]]
-"""For each device's number which part of an array it has: start and end for each dimension."""
+"""For each device's number its part of an array: start and end for each dimension."""
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """What can be seen of a result."""
+    """The visible properties of a result."""
 
     kind: str
     """``array``, or the name of the class."""
@@ -58,7 +58,7 @@ class Outcome:
 
     @property
     def error(self) -> tuple[str, BaseException] | None:
-        """The step that raised, and what."""
+        """The step that raised, and its exception."""
         raised = [(name, e) for name, e in self.steps.items() if isinstance(e, BaseException)]
         return raised[0] if raised else None
 
@@ -98,7 +98,7 @@ def run(case: Case, ours: bool) -> Outcome:
 
 
 _MADE = {"call": "r", "again": "again", "then": "s"}
-"""What steps leave to be compared."""
+"""Names that steps leave for the comparison."""
 _STATED = {"in_avals": "call.in_avals[0]", "out_info": "call.out_info"}
 """Attributes of a compiled program: the types of its arguments and results."""
 
@@ -148,7 +148,7 @@ def _input_parts(inputs: Any, args: list[Any]) -> dict[str, Any]:
 
 
 def _stated(value: Any, path: str) -> Iterator[tuple[str, Leaf]]:
-    """Yields shapes and dtypes: a structure has more that is not in both libraries."""
+    """Yields shapes and dtypes: other properties of structures differ between the libraries."""
     if isinstance(value, tuple | list | dict):
         for key, part in sorted(value.items()) if isinstance(value, dict) else enumerate(value):
             yield from _stated(part, f"{path}[{key!r}]")

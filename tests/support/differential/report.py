@@ -15,7 +15,7 @@ MOST_TRIES = 60
 
 
 def differences_of(case: Case) -> list[Difference]:
-    """Returns what differs between plugrt and JAX in a case."""
+    """Returns the differences between plugrt and JAX in a case."""
     return compare(run(case, ours=True), run(case, ours=False))
 
 
@@ -59,7 +59,7 @@ def shrink(case: Case) -> Case:
 
 
 def report(case: Case) -> str:
-    """Returns what differs in the simplest case of the kind, and the programs of both sides."""
+    """Returns the differences in the simplest case of the kind, and the programs of both sides."""
     small = shrink(case)
     lines = "\n".join(f"  {d}" for d in unknown(small, differences_of(small)))
     return (

@@ -103,7 +103,7 @@ def gradient(f):
 def value_and_gradient(f):
     return jax.value_and_grad(lambda *args: np.sum(f(*args)))
 """
-"""What comes before a function that `from_jax` gets: it is JAX's on both sides."""
+"""The prefix of a function for `from_jax`: it is JAX's on both sides."""
 
 PYTHON = {
     "bool": ("True", "False"),
@@ -146,7 +146,7 @@ def argument_text(arg: Arg) -> str:
 
 
 def struct_text(arg: Arg, name: str) -> str:
-    """Returns what describes an argument without data, as Python."""
+    """Returns the struct of an argument, as Python."""
     if arg.kind == "python":
         return name
     place = f", sharding={place_text(arg.place, arg.memory)}" if arg.place is not None else ""

@@ -18,7 +18,7 @@ from support.native_core import IN_C
 
 @pytest.fixture
 def in_place(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """For each assignment to an array that may be alone, whether it was."""
+    """Whether each assignment to an array that may be alone was in place."""
     found: list[bool] = []
     assign = at._assign_in_place
 
@@ -152,7 +152,7 @@ def test_parts_may_be_of_the_value_before_an_assignment() -> None:
     held = x._held()
     part = x.addressable_shards[0].data
     x[0] = 5
-    x._keep_parts([part], held)  # as a thread does that asked before
+    x._keep_parts([part], held)  # like a thread that checked before
     assert part[:2].tolist() == [0, 1]
     x.delete()
     with pytest.raises(plugrt.errors.DeletedBuffer, match="was deleted"):

@@ -1,4 +1,4 @@
-"""`BoundedCache`: its bound, who makes a value, and what empties it."""
+"""`BoundedCache`: its bound, the thread that makes a value, and clearing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_one_of_several_threads_makes_a_value() -> None:
             value = super().get(key, default)
             if threading.get_ident() not in missed:
                 missed.add(threading.get_ident())
-                together.wait()  # none makes it before all have missed it
+                together.wait()  # no thread makes it before all have missed it
             return value
 
     cache, missed = Missed(3), set[int]()

@@ -1,4 +1,4 @@
-"""Reads that neither wait nor run on, and folders that only this user can change."""
+"""Bounded reads without waiting, and folders that only this user can change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from plugrt.errors import FileRefused, PlugrtError
 
 @pytest.fixture(params=["fifo", "folder", "socket", "zero", "link to zero"])
 def no_file(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """Something that is there and is no regular file; opening or reading it may never end."""
+    """An object that is no regular file; opening or reading it may never end."""
     path = tmp_path / "it"
     match request.param:
         case "fifo":
@@ -249,7 +249,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
 def test_a_write_that_fails_names_the_file_that_was_asked_for(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And not the one beside it; "" is the folder that one is in."""
+    """Not the temporary one beside it; "" is the current folder."""
     (tmp_path / "folder").mkdir()
     monkeypatch.chdir(tmp_path)
     with pytest.raises(OSError, match=r".") as caught:

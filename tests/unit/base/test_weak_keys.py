@@ -1,4 +1,4 @@
-"""`WeakKeys`: values that go with their keys, and which value stays."""
+"""`WeakKeys`: values that end with their keys, and the value that stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launches of several parts in one of which a function fails: how the others come to their end."""
+"""Launches of several parts, one of which calls a failing function: the ends of the others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def raise_failure() -> str:
 
 
 def call_in_parts(watch: Watch, functions: Sequence[WatchedFunction]) -> list[str]:
-    """Returns what a call after a failure gives each part, all at once."""
+    """Returns the results of a call for each part after a failure, all at once."""
     said: list[str] = []
 
     def call(function: WatchedFunction) -> None:
@@ -84,7 +84,7 @@ def test_a_launch_that_does_not_end_is_left(caplog: pytest.LogCaptureFixture) ->
     with pytest.raises(FailedPrecondition, match=r"'f' cannot be launched.*it failed"):
         launches.launch([], None)
     ends.set()
-    with function.turn:  # once it has ended after all
+    with function.turn:  # after it has ended
         pass
     assert launches.launch([], None)[0] == []
     assert remembered == []
@@ -92,7 +92,7 @@ def test_a_launch_that_does_not_end_is_left(caplog: pytest.LogCaptureFixture) ->
 
 @pytest.mark.parametrize("begun", [True, False])
 def test_an_interrupt_while_the_launch_begins(begun: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What has begun is waited for by others; what has not never will, and holds no turn."""
+    """Other threads wait for a part that has begun; another part never begins, and has no turn."""
     function, remembered, launched = WatchedFunction(), [], threading.Event()
     start = _thread.start_new_thread
 

@@ -33,7 +33,7 @@ def test_the_nth_calls_of_all_devices_are_one() -> None:
     assert [float(call(shared, 1, v)[0]) for v in (5, 7)] == [6, 8]
     assert float(call(shared, 0, 7)[0]) == 8
     assert seen == [5, 7]
-    assert shared._calls == {}  # what was returned is not kept
+    assert shared._calls == {}  # the result is not kept
 
 
 def test_a_failure_is_that_of_each_device() -> None:

@@ -1,4 +1,4 @@
-"""Options that make a library keep to the specification, and libraries that do not know them."""
+"""Options that make a library follow the specification, and libraries without them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MIN_MAX = "xla_cpu_enable_fast_min_max"
 
 
 class Compiler:
-    """A library that refuses some options; it notes what each attempt was made with."""
+    """A library that refuses some options; it records the options of each attempt."""
 
     def __init__(self, *unknown: str) -> None:
         self.unknown = unknown

@@ -1,4 +1,4 @@
-"""The declarations are consistent, and the committed module is what they make."""
+"""The declarations are consistent, and the committed module is generated from them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_entry_with_everything() -> None:
 
 
 def test_stated_size_ends_with_the_last_field() -> None:
-    # Event_IsReady ends with a bool: C pads the struct, PJRT's size does not count that.
+    # Event_IsReady ends with a bool: C pads the struct, PJRT's size excludes the padding.
     name = "struct PJRT_Event_IsReady_Args"
     assert struct_type(name)[1] == 25 < ffi.sizeof(name)
     assert new_struct(name).struct_size == 25

@@ -1,4 +1,4 @@
-"""Which parameters a program donates, read from its optimised form."""
+"""The parameters that a program donates, read from its optimised form."""
 
 from __future__ import annotations
 

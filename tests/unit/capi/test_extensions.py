@@ -314,7 +314,7 @@ def test_abi_version_is_stored_and_asked(client: Client) -> None:
     assert abi_version.executable_abi(client.library, executable.pointer) == b"7"
     stored = executable.serialize()
     client.deserialize_executable(stored)
-    # The version of the platform differs, but the library says that it fits.
+    # The platform's version differs, but the library reports that it fits.
     client.deserialize_executable(rewrite_header(stored, b'"1.0"', b'"0.9"'))
     other = rewrite_header(stored, b'"Nw=="', b'"OA=="')
     with pytest.raises(FailedPrecondition, match=r"another version .*made for driver 8"):
@@ -382,7 +382,7 @@ def test_options_of_a_profiler_are_xlas_proto() -> None:
          "advanced_configuration": {"a": "b", "c": True, "d": -1}}
     )  # fmt: skip
     numbers = {n: v for n, v in fields(content) if isinstance(v, int)}
-    # Version and level of the device, then these, and what XLA has by default.
+    # Version and level of the device, then these, and XLA's defaults.
     assert numbers == {5: 1, 3: 1, 2: 1, 4: 0, 7: 1, 1: 1}
     entries = [[bytes(v) for _, v in fields(e)] for e in messages(content, 12)]  # type: ignore[arg-type]
     values = {name: [*fields(value)] for name, value in entries}
@@ -425,7 +425,8 @@ def test_cross_host(client: Client) -> None:
 
 def test_ledger_finds_a_leak(path: Path, tmp_path: Path) -> None:
     library = create_client(tiny_library(tmp_path, CUSTOMIZE, FUNCTIONS), {}, name="x").library
-    gc.collect()  # the client, which holds its devices and they it, must not go while we count
+    # the client and its devices refer to each other, and must live while references are counted
+    gc.collect()
     ledger = Ledger(library)
     client = create_client(library, {}, name="y")
     buffer = put(client, 1)

@@ -125,7 +125,7 @@ class TestCalls:
 
 @pytest.mark.usefixtures("streams")
 class TestFailures:
-    """The first failure is the launch's error, and nothing is left under way."""
+    """The first failure is the launch's error, and no copy remains in flight."""
 
     def test_an_exception_leaves_the_results_alone(self) -> None:
         copies, result = MadeUpCopies(), np.ones(2, F4)

@@ -1,4 +1,4 @@
-"""The ids by which a PJRT library tells launches over several devices apart."""
+"""The ids by which a PJRT library distinguishes launches over several devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that no loader can open, and what plugrt says of them."""
+"""Files that no loader can open, and plugrt's messages."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_the_header_alone_tells_the_machine(tmp_path: Path) -> None:
 def test_a_symbol_is_looked_up_by_the_file_s_own_hash_table(
     tmp_path: Path, style: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All symbols were read to find one: 24 s of a real library's start."""
+    """Earlier, all symbols were read to find one: 24 s of a real library's start."""
     flags = (f"-Wl,--hash-style={style}",)
     ours = compile_c(tmp_path, "void* GetPjrtApi(void) { return 0; }", *flags)
     other = compile_c(tmp_path, "int x;", *flags)

@@ -22,10 +22,10 @@ pytestmark = [needs_cc, needs_library]
 
 
 class Library(FourDevices):
-    """Without the core's launches."""
+    """A library without the core's launches."""
 
     def refuse_launch(self, number: int) -> None:
-        """Has the library refuse launches from that one on, counted from 0."""
+        """Makes the library refuse launches from that one on, counted from 0."""
         self.misbehave("LoadedExecutable_Execute", REFUSE, number)
 
 

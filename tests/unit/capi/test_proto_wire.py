@@ -50,7 +50,7 @@ def test_jaxlib_reads_the_same(options: CompileOptions) -> None:
     again = proto_wire.read_compile_options(read.SerializeAsString())
     for name in proto_wire._LISTS.values():
         stated, found = getattr(options, name), tuple(getattr(build, name))
-        # Where nothing is said, XLA has one False that counts for all.
+        # Unless stated, XLA has one False that counts for all.
         assert found == stated or (not stated and not any(found))
         assert getattr(again, name) in (found, stated)
     assert (

@@ -74,7 +74,7 @@ def test_any_damage(origin: Origin, data: st.DataObject) -> None:
         differences = check_platform(opened, origin)
     except (DataLoss, FailedPrecondition, InvalidArgument):
         return
-    # Without its first line it is another host's.
+    # Without its first line it belongs to another host.
     assert opened.facts is None or (not differences and opened.payload == PAYLOAD)
 
 

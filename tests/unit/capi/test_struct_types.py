@@ -45,7 +45,7 @@ assert asked == names, (len(asked), len(names))
 
 
 def ask(library: str, more_objects: int) -> tuple[int, str]:
-    """Runs the child; returns its exit status and what it wrote to stderr."""
+    """Runs the child; returns its exit status and its output on stderr."""
     ended = run([sys.executable, "-c", CHILD, library, more_objects], timeout=120)
     return ended.returncode, ended.stderr
 
@@ -60,6 +60,6 @@ def test_a_finaliser_may_ask_for_the_type_that_is_being_made(tmp_path: Path) -> 
     sys.version_info >= (3, 12), reason="collections run between bytecodes since Python 3.12"
 )
 def test_without_a_library_cffi_ends_the_process() -> None:
-    """Says that the test above can fail. If this one does, cffi is mended: see `complete_types`."""
+    """Shows that the test above can fail. If this one does, cffi is repaired: `complete_types`."""
     ended = [ask("", more_objects) for more_objects in (1, 2, 3, 4)]
     assert any(status < 0 and "realize_c_type.c" in errors for status, errors in ended), ended

@@ -1,4 +1,4 @@
-"""Tables and sentences on terminals of any width: no word is divided, nothing is lost."""
+"""Tables and sentences on terminals of any width: no word is divided, no text is lost."""
 
 from __future__ import annotations
 

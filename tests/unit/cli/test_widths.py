@@ -37,7 +37,7 @@ CALLS = [
 
 
 def check(narrow: str, wide: str, width: int) -> None:
-    """Fails where a line is too long but for one word, or where a word is not in the wide text."""
+    """Fails for a long line of several words, and for a word that is not in the wide text."""
     for line in narrow.splitlines():
         assert len(line) <= width or len(line.split()) == 1, line
     assert words(narrow) == words(wide)
@@ -82,7 +82,7 @@ def plugins(tmp_path: Path) -> Path:
     ids=["a", "allowed", "bad"],
 )
 def test_devices(plugins: Path, settings: dict[str, str]) -> None:
-    """Tables, and what plugins are warned of, on stderr."""
+    """Tables, and warnings about plugins, on stderr."""
 
     def devices(columns: int) -> str:
         done = run_cli("devices", folders=(plugins,), COLUMNS=str(columns), **settings)
@@ -102,7 +102,7 @@ def test_doctor(plugins: Path) -> None:
 
 
 def check_table(narrow: str, wide: str, width: int) -> None:
-    """Fails as `check` does; a narrow table has its sentences below, and other times in it."""
+    """Fails like `check`; a narrow table has its sentences below, and other times in it."""
     assert narrow
     for line in narrow.splitlines():
         assert len(line) <= width or len(line.split()) == 1, line
@@ -140,7 +140,7 @@ def test_lines_stay_lines(
 
 @pytest.mark.parametrize("stream", ["out", "err"])
 def test_a_terminal_states_its_width(stream: str) -> None:
-    """Each stream for itself: the other one may be a file."""
+    """Each stream has its own: the other one may be a file."""
     code = f"""
 import os, fcntl, struct, termios, sys
 fcntl.ioctl({1 if stream == "out" else 2}, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 40, 0, 0))

@@ -58,11 +58,11 @@ def test_errors_of_a_launch_are_explained_as_in_python() -> None:
 
 
 class _Given:
-    """What a program of another backend may take."""
+    """The functions that a program of another backend may provide."""
 
 
 def _run(x: Any, **given: Any) -> Any:
-    """Calls a runner of functions that are given, with one array; "slow" is what Python returns."""
+    """Calls a runner of given functions, with one array; "slow" is Python's result."""
     steps = {
         "take": None,
         "take_arguments": (),

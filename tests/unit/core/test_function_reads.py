@@ -66,11 +66,11 @@ def test_a_read_is_a_read_only_array_over_the_memory_that_keeps_it(shape: Any, v
         held.append(0)
     del host
     gc.collect()
-    held.append(0)  # which it refuses while its memory is lent
+    held.append(0)  # refused while its memory is lent
 
 
 def _requested(thing: Any, flags: int) -> tuple[Any, ...]:
-    """Returns what a request for a buffer gives, or how it is refused."""
+    """Returns the result of a request for a buffer, or its refusal."""
     try:
         view = thing.__buffer__(flags)
     except (BufferError, ValueError):  # NumPy says ValueError
@@ -98,7 +98,7 @@ def test_a_buffer_keeps_the_memory_and_not_the_array() -> None:
     view, host = memoryview(array), np.asarray(array)
     assert type(view.obj).__name__ == "HostBuffer"
     assert view.obj.obj is held
-    assert array._extra is None  # to Python: the core keeps what is lent, and no array
+    assert array._extra is None  # left to Python: the core keeps lent memory, and no array
     assert view.tolist() == host.tolist()
     assert memoryview(array).obj is view.obj is host.base.obj
     assert array.__array__().base is view.obj
@@ -122,7 +122,7 @@ def test_what_a_buffer_is_described_by_lives_as_long_as_the_memory_is_lent() -> 
     view = memoryview(array)
     array._aval.reader = None
     gc.collect()
-    kept = [f"{i}f" for i in range(10_000)]  # where what was freed lay
+    kept = [f"{i}f" for i in range(10_000)]  # at the address of freed memory
     assert (view.format, view.shape, view.strides) == ("Zf", (2, 3), (24, 8)), kept[:1]
     assert view.obj is first.obj
 
@@ -136,7 +136,7 @@ def test_a_dtype_without_a_format_is_read_as_an_array() -> None:
 
 def test_memory_of_another_size_is_left_to_python() -> None:
     for held in (bytearray(8), bytearray(16)):
-        with pytest.raises(TypeError):  # of the opener, which knows no bytearray
+        with pytest.raises(TypeError):  # by the opener, which does not support bytearray
             np.asarray(_array(held, (3,), np.float32))
         held.append(0)  # not lent any more
 
@@ -146,7 +146,7 @@ def test_memory_in_another_order_is_left_to_python() -> None:
         return np.frombuffer(held, np.float32).reshape(2, 3).T
 
     held = bytearray(24)
-    with pytest.raises(TypeError):  # of the opener, which knows no bytearray
+    with pytest.raises(TypeError):  # by the opener, which does not support bytearray
         np.asarray(_array(held, (3, 2), np.float32, columns))
     held.append(0)  # not lent any more
 
@@ -182,7 +182,7 @@ def test_a_read_waits_before_it_takes_the_lock_under_which_it_looks(kind: str) -
 
     alone = make(bytearray(b"abcd"))
     assert read_again(alone) == asked[2:]
-    another_s = bytearray(b"abcd")  # which a launch may be taking
+    another_s = bytearray(b"abcd")  # which a launch may be donating
     shared = make(another_s)
     assert read_again(shared) == asked
 

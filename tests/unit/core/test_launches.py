@@ -1,4 +1,4 @@
-"""Launches, puts and reads of the compiled core, with a library that is made here and can fail."""
+"""Launches, puts and reads of the compiled core, with a library made here that can fail."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import pytest
 from plugrt import (
     Array,
     config,
-    jit,  # tells the core which class NumPy's arrays are of
+    jit,  # sets the class of NumPy's arrays in the core
 )
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffers.native_read import _FUNCTIONS, _REFERENCES
@@ -43,7 +43,7 @@ WAIT, *LOOK = _FUNCTIONS
 
 
 class Owner:
-    """Makes the exceptions of launches and puts, as the core asks for them."""
+    """Makes the exceptions of launches and puts, as the core requests."""
 
     def __init__(self, library: LibraryCalls) -> None:
         self.library = library
@@ -52,7 +52,7 @@ class Owner:
     def _note(self, kind: str, what: Any) -> Exception:
         self.told.append((kind, what))
         if kind != "missing":
-            self.library.alive["error"] -= 1  # whoever is told of an error frees it
+            self.library.alive["error"] -= 1  # the receiver of an error frees it
         return LookupError(kind)
 
     def _launch_error(self, error: int, arguments: Any) -> Exception:
@@ -83,7 +83,7 @@ def _explain(values: Any, error: Exception) -> Any:
 def _program(
     library: LibraryCalls, arity: int = 1, mark: Any = None, donated: tuple[int, ...] = ()
 ) -> tuple[Any, Any, Any]:
-    """Returns an executable, its owner, and a runner of it; "slow" is what Python returns."""
+    """Returns an executable, its owner, and a runner of it; "slow" is Python's result."""
     owner = Owner(library)
     executable = core.Executable(library.core, 64, None, 1, (library.spec,) * library.results)
     executable.arity = arity
@@ -128,7 +128,7 @@ def test_arguments_that_a_launch_must_not_have_are_left_to_python() -> None:
     library, other = LibraryCalls(), LibraryCalls()
     executable, _, runner = _program(library)
     x, gone = _array(library.buffer()), _array(library.buffer())
-    gone._shards._pointer = None  # deleted, of which the array does not know
+    gone._shards._pointer = None  # deleted, without the array's knowledge
     without = _array(None)
     for wrong in (gone, without, _array(other.buffer()), _array("no buffer"), "no array"):
         assert runner((wrong,)) == "slow", wrong
@@ -164,7 +164,7 @@ def test_an_argument_is_held_until_the_launch_returns() -> None:
 
 
 def test_an_argument_that_is_an_output_is_shared_before_the_launch() -> None:
-    """What would take its buffers meanwhile finds that they are another array's, too."""
+    """A donation of its buffers meanwhile finds that they are another array's, too."""
     library = LibraryCalls()
     executable = core.Executable(library.core, 64, None, 1, (library.spec,))
     executable.arity = 1
@@ -300,7 +300,7 @@ def test_a_launch_that_fails_leaves_nothing_behind() -> None:
     library.failing.add("Buffer_IsDeleted")
     del owner.told[:]
     assert runner((x,))
-    assert (owner.told, marked) == ([], [(x._shards,)])  # Python asks again, and raises
+    assert (owner.told, marked) == ([], [(x._shards,)])  # Python repeats the call, and raises
     marked.clear()
     del x
     assert not +library.alive
@@ -371,16 +371,16 @@ def test_donated_arguments_are_marked_as_the_library_says() -> None:
         if name == "LoadedExecutable_Execute":
             y._shards._pointer = None
 
-    library.during = delete  # what another thread deleted is not asked about
+    library.during = delete  # another thread's deletions are not checked
     runner((y,))
     assert library.calls["Buffer_IsDeleted"] == asked
 
 
 @alone
 def test_results_for_which_there_is_no_memory_are_destroyed() -> None:
-    """The launch took what is donated all the same."""
+    """The launch still deleted its donated arguments."""
     testcapi = pytest.importorskip("_testcapi")
-    anew = 8  # for so many of the results there is no memory of earlier ones
+    anew = 8  # for that many of the results there is no memory of earlier ones
     library, marked = LibraryCalls(results=64 + anew), list[Any]()
     _, _, runner = _program(library, mark=marked.append)
     x = _array(library.buffer())
@@ -403,7 +403,7 @@ def test_results_for_which_there_is_no_memory_are_destroyed() -> None:
         del made
         assert library.alive["buffer"] == 1, n
     assert failed > anew
-    assert 40 - len(marked) <= 2  # of which there was no memory for saying so
+    assert 40 - len(marked) <= 2  # without memory for the error message
     marked.clear()
     _, _, runner = _program(library, mark=None, donated=(0,))
     before = failed
@@ -484,7 +484,7 @@ def test_a_put_that_fails_leaves_nothing_behind() -> None:
 
 def test_abstract_values_whose_place_another_takes_are_let_go() -> None:
     class Aval:
-        """What the core is told of a value."""
+        """An object that the core gets as a value's type."""
 
     made: list[weakref.ref[Any]] = []
     change: list[tuple[int, ...]] = []
@@ -514,7 +514,7 @@ def test_abstract_values_whose_place_another_takes_are_let_go() -> None:
         for left in (2**70, np.zeros((1,) * 30, bool)):  # of no dtype, of too many dimensions
             jitted(left)
         assert len(made) == 3000
-        change.append((4, 2503))  # as another thread may, while Python is asked: it is not kept
+        change.append((4, 2503))  # like another thread, during the Python call: it is not kept
         jitted(np.zeros(4 * 2503, bool))
         asked = len(made)
         for _ in range(2):
@@ -528,7 +528,7 @@ def test_abstract_values_whose_place_another_takes_are_let_go() -> None:
 
 
 class Lock:
-    """Notes whether it is held."""
+    """Records whether it is held."""
 
     def __init__(self) -> None:
         self.held = False
@@ -563,7 +563,7 @@ def test_a_read_gives_back_all_that_it_took() -> None:
     is_memory[0] = False
     assert reader(x) is None
     is_memory[0] = True
-    for _ in range(2):  # a page is asked about until it is memory
+    for _ in range(2):  # a page is checked until it is memory
         assert bytes(reader(x)) == BYTES
     assert len(asked) == 2
     counts = ("Buffer_IncreaseExternalReferenceCount", "Buffer_DecreaseExternalReferenceCount")
@@ -605,7 +605,7 @@ def test_a_read_gives_back_all_that_it_took() -> None:
 
 @pytest.mark.parametrize("where", ["acquire", "release"])
 def test_a_read_that_is_interrupted_gives_back_what_it_took_under_the_lock(where: str) -> None:
-    """The exception of a signal's handler was lost, and the memory given back without the lock."""
+    """Earlier, a handler's exception was lost, and the memory was released without the lock."""
     library, lock = LibraryCalls(), Lock()
     raised: list[BaseException] = []
     held: list[tuple[str, bool]] = []
@@ -644,7 +644,7 @@ def test_a_read_that_is_interrupted_gives_back_what_it_took_under_the_lock(where
             reader(x)
         held.clear()
     gc.collect()
-    assert sys.getallocatedblocks() - blocks < 50  # the contents that were read are let go
+    assert sys.getallocatedblocks() - blocks < 50  # the contents that were read are released
 
 
 def test_a_view_that_is_interrupted_gives_back_what_it_took_under_the_lock(unraisable: Any) -> None:
@@ -674,7 +674,7 @@ def test_a_view_that_is_interrupted_gives_back_what_it_took_under_the_lock(unrai
 @pytest.mark.parametrize("views", [False, True])
 def test_whether_an_address_is_memory_the_system_says_without_python(views: bool) -> None:
     room = ffi.from_buffer(mmap.mmap(-1, mmap.PAGESIZE))
-    nowhere = ffi.from_buffer(mmap.mmap(-1, mmap.PAGESIZE, prot=0))  # which nobody may read
+    nowhere = ffi.from_buffer(mmap.mmap(-1, mmap.PAGESIZE, prot=0))  # which must not be read
     open_at, closed_at = (int(ffi.cast("uintptr_t", at)) for at in (room, nowhere))
     if core.is_readable(open_at) is None:
         pytest.skip("no system here that says whether an address is memory")
@@ -702,13 +702,13 @@ def test_whether_an_address_is_memory_the_system_says_without_python(views: bool
 
 def test_interrupts_are_told_one_as_the_context_of_the_other_and_let_go() -> None:
     class Interrupt(KeyboardInterrupt):
-        """Which can be referred to weakly."""
+        """Supports weak references."""
 
     def mark(given: Any) -> None:
         raise Interrupt
 
     def run() -> list[Any]:
-        """Returns weak references to what was raised, after looking at it."""
+        """Returns weak references to the exceptions, after checking them."""
         try:
             runner((x,))
         except Interrupt as second:
@@ -734,7 +734,7 @@ def test_interrupts_are_told_one_as_the_context_of_the_other_and_let_go() -> Non
 
 def test_an_explained_error_is_raised_as_it_was_and_let_go() -> None:
     class Wrong(LookupError):
-        """Of which no reference may stay."""
+        """An error to which no reference may stay."""
 
     def launch(given: Any) -> Any:
         raise Wrong
@@ -807,7 +807,7 @@ def test_parts_are_launched_one_by_one_where_the_library_knows_that() -> None:
     owner.execute = lambda given: "Python"  # type: ignore[attr-defined]
     x, y = ((library.buffer(), library.buffer()) for _ in range(2))
     _, launch = program()
-    library.refusing = {71}  # as a library that launches all parts together
+    library.refusing = {71}  # like a library that launches all parts together
     for _ in range(2):
         assert len(launch((x, y))) == 1
     assert (library.launch_ids, library.alive["error"]) == ([7, 7, 8], 0)
@@ -826,7 +826,7 @@ def test_parts_are_launched_one_by_one_where_the_library_knows_that() -> None:
     with pytest.raises(TypeError, match="given once"):
         executable.launch_one_by_one((71, 72))
     library.refusing.clear()
-    assert program(len)[1]((x, x)) == "Python"  # a buffer that it may take twice
+    assert program(len)[1]((x, x)) == "Python"  # a buffer that it may donate twice
     assert launch((x, y[:1])) == launch((x, y[0])) == "Python"
     executable, launch = program(len)
     executable.know_donated((1,), "was taken")

@@ -24,7 +24,7 @@ FREE = "<plugrt._core.Lock owner=0 count=0 waiting=0>"
 
 
 def _await_waiting(lock: Any, count: int) -> None:
-    """Returns once as many threads wait for a lock."""
+    """Returns once that many threads wait for a lock."""
     end = time.perf_counter() + 60
     while f"waiting={count}>" not in repr(lock):
         assert time.perf_counter() < end
@@ -32,7 +32,7 @@ def _await_waiting(lock: Any, count: int) -> None:
 
 
 def _in_thread(function: Any) -> Any:
-    """Returns what a function returns, or raises, in another thread."""
+    """Returns a function's result or exception in another thread."""
     found: list[Any] = []
 
     def run() -> None:
@@ -111,7 +111,7 @@ def test_a_signal_ends_the_wait_for_a_lock_whose_handler_raises() -> None:
 
 @pytest.fixture
 def _switches_rarely() -> Iterator[None]:
-    """A thread gives up the GIL where it waits alone, so not between a release and what follows."""
+    """A thread releases the GIL only in waits, so not between a release and the next statement."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(60)
     yield
@@ -119,12 +119,12 @@ def _switches_rarely() -> Iterator[None]:
 
 
 class Interrupt(BaseException):
-    """What the handlers of signals raise here."""
+    """Raised by signal handlers here."""
 
 
 @pytest.fixture
 def handle() -> Iterator[Callable[[Callable[[], None]], None]]:
-    """Sets what this thread does at SIGALRM."""
+    """Sets this thread's action for SIGALRM."""
     before = signal.getsignal(signal.SIGALRM)
     yield lambda function: signal.signal(signal.SIGALRM, lambda *_: function())
     signal.signal(signal.SIGALRM, before)

@@ -1,4 +1,4 @@
-"""Objects of the compiled core: the garbage collector sees all that they hold."""
+"""Objects of the compiled core: the garbage collector sees all objects that they hold."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pytest
 
 from plugrt import (
     config,
-    jit,  # tells the core which threads trace
+    jit,  # makes the core know which threads trace
 )
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.buffers import buffer as class_of_buffers  # tells the core of cffi's pointers
+from plugrt.capi.buffers import buffer as class_of_buffers  # makes the core know cffi's pointers
 from plugrt.execution.arrays.arguments import quick_avals
 from plugrt.native.native_core import core
 from support.alone import alone
@@ -31,18 +31,18 @@ pytestmark = runs_in_c
 
 
 class Held:
-    """What an object holds."""
+    """An object for fields of other objects."""
 
 
 def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
-    """What it is not shown it takes for held from elsewhere, and a cycle through it stays."""
+    """Otherwise it counts a hidden reference as external, and a cycle through it stays."""
     a, b, c, d, e = (Held() for _ in range(5))
     call = lambda *_: None  # noqa: E731
     client = core.Client(*[0] * 4, *[64] * 5, a, b, c, 144)
     spec = SimpleNamespace(handle=SimpleNamespace(core=client))
 
     class Derived(core.Buffer):  # type: ignore[misc]
-        """Of which the core owns no buffer."""
+        """A class of which the core owns no buffer."""
 
     buffer: Any = Derived()
     buffer._spec = spec
@@ -81,7 +81,8 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     scratch_put = core.ScratchPut(lambda: (d, bytearray(4)), e, dtype, (), "f")
     outputs = core.Outputs(avals, (-1,), constants, a, alone)
     runner = core.Runner(launcher, 1, (0,), (put,), constants, (), "f", outputs, c, d)
-    with pytest.raises(ValueError, match="donated that is put"):  # it would be taken for an array
+    # otherwise it would count as an array
+    with pytest.raises(ValueError, match="donated that is put"):
         core.Runner(launcher, 1, (0,), (put,), constants, (0,), "f", outputs, c, d)
     jitted: Any = core.Calls()
     runners: dict[Any, Any] = {}
@@ -122,7 +123,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
 
 
 def test_a_runner_whose_parts_do_not_fit_is_refused() -> None:
-    """It would read past its room, or return what was never made."""
+    """Otherwise it would read past its memory, or return uninitialised memory."""
     for wrong, words in (({0}, "of this class"), ([1], "another number")):
         with pytest.raises(ValueError, match=words):
             core.Tree(1, wrong, None)
@@ -186,7 +187,7 @@ def test_what_is_replaced_or_refused_is_let_go() -> None:
     assert sys.getrefcount(first) == 2
 
     class Half(list[Any]):
-        """Has two elements, and gives one."""
+        """Has two elements, and returns one."""
 
         def __getitem__(self, at: Any) -> Any:
             if at:
@@ -214,7 +215,7 @@ def test_what_is_replaced_or_refused_is_let_go() -> None:
 
 
 def test_objects_that_are_freed_are_not_seen_by_a_collection_meanwhile() -> None:
-    """Of an object without references a collection would free what it holds once more."""
+    """A collection would free the references of an object without references once more."""
 
     class Collecting:
         def __del__(self) -> None:

@@ -16,7 +16,7 @@ H = np.arange(4, dtype=np.float32)
 
 
 def slow(seen: list[str]) -> int:
-    """Returns how many of the calls of programs among these of functions were left to Python."""
+    """Returns how many calls of programs in these calls of functions were left to Python."""
     return seen.count("run")
 
 
@@ -102,7 +102,7 @@ def test_memory_of_a_launch_that_runs_is_not_written(donated: tuple[int, ...]) -
 
 
 class _Lending:
-    """A program that returns what its argument is when it is launched; a value is lent memory."""
+    """A program that returns its argument's value at launch; a value gets lent memory."""
 
     def __init__(self, **changed: Any) -> None:
         self.ready = True
@@ -248,7 +248,7 @@ def test_memory_whose_launch_ended_first_is_written_first() -> None:
     program = _Lending(put=np.float32, late=4, is_ready=is_ready)
     program.call(0.0)
     first = asked[0]
-    for i in range(1, 20):  # each asks the oldest result of those kept, then its own
+    for i in range(1, 20):  # each checks the oldest kept result, then its own
         program.call(float(i))
         assert asked[-2] is first
     assert len(program.made) == 4

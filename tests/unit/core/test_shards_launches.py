@@ -14,7 +14,7 @@ import pytest
 
 from plugrt import (
     Array,
-    jit,  # tells the core which class NumPy's arrays are of
+    jit,  # sets the class of NumPy's arrays in the core
 )
 from plugrt.native.native_core import core, reason
 
@@ -25,13 +25,13 @@ assert jit
 _GIVEN: tuple[Any, ...] = (
     None, int, (), None, ((1, 2),), ((1, 2, 3),), *[None] * 6, (), None, None,
 )  # fmt: skip
-"""What a launcher is made of."""
+"""The constructor's arguments of a launcher."""
 
 PLACE, PARAMETER, RESULTS = "place", "type", (("first", "there"), ("second", "here"))
 
 
 class Made:
-    """What a function of the backend gives: the results of a launch, say."""
+    """The results of a backend's function, such as a launch's."""
 
     def __init__(self, backend: Backend, *items: Any) -> None:
         self.items, self.deleted = items, False
@@ -48,7 +48,7 @@ class Made:
 
 
 class Shards:
-    """As the backend's own class: an array over all devices, or one on each."""
+    """Like the backend's own class: an array over all devices, or one on each."""
 
     __slots__ = ("__weakref__", "_parts", "place", "raw", "type")
     step: Callable[[str], None] = print
@@ -67,7 +67,7 @@ class Queue(deque[Any]):
 
 
 class Backend:
-    """Its functions are steps, of which the one numbered `fails` raises; it launches that often."""
+    """Its functions are steps; the one numbered `fails` raises, and `launches` counts launches."""
 
     def __init__(self, launches: int, arity: int = 1, donated: tuple[int, ...] = ()) -> None:
         self.steps: list[str] = []
@@ -182,7 +182,7 @@ FORMS: dict[str, tuple[int, bool, int, tuple[int, ...]]] = {
     "an array on each": (2, False, 2, ()),
     "an array on each, donated": (2, False, 2, (0,)),
 }
-"""The launches, what an argument has, and which are donated."""
+"""The launches, an argument's form, and the donated ones."""
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -313,7 +313,7 @@ def test_a_backend_is_tidied_up_after_a_thousand_launches() -> None:
 
 
 def test_a_wait_gives_up_at_what_fails_and_leaves_nothing_behind() -> None:
-    """False has Python wait for each, and raise; an interrupt goes on."""
+    """After False Python waits for each, and raises; an interrupt is raised."""
     failing: list[BaseException] = []
     waited: list[Any] = []
 

@@ -1,4 +1,4 @@
-"""The core's keys of static values are those of Python; values that may change are asked anew."""
+"""The core's keys of static values are Python's; values that may change are read again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from plugrt import (
     config,
-    jit,  # tells the core what the keys are
+    jit,  # sets the keys in the core
 )
 from plugrt.execution.arrays.arguments import quick_avals
 from plugrt.execution.launches.flat_calls import static_key
@@ -24,7 +24,7 @@ CallsOfCore: Any = object if core is None else core.Calls
 
 
 class Function(CallsOfCore):  # type: ignore[misc]
-    """Has one static argument. Calls without a runner give "Python", others what is not static."""
+    """Has one static argument. Calls without a runner give "Python", others the other arguments."""
 
     def __init__(self, value: Any) -> None:
         avals = quick_avals([2.0])
@@ -41,11 +41,11 @@ class Function(CallsOfCore):  # type: ignore[misc]
         return bool(found != "Python")
 
     def keep(self, value: Any) -> None:
-        """Has its last call be kept, and nothing be found otherwise."""
+        """Keeps its last call, and finds no other."""
         for _ in range(3):
             assert self.knows(value)
         self._found = dict(self._runners)
-        self._runners.clear()  # of which the core is not told
+        self._runners.clear()  # without notice to the core
 
 
 class Pair(NamedTuple):
@@ -68,7 +68,7 @@ class Kind(enum.Enum):
 
 
 class Identity:
-    """Equal to itself only, which its class may change."""
+    """Equal to itself only, unless its class is changed."""
 
 
 def deep(count: int) -> Any:
@@ -82,7 +82,7 @@ LASTING: list[Any] = [
     10**30, (10**30, 1j), FUNCTION, (FUNCTION, 1), len, [].append, float, Identity, (int, Identity),
     np.float32, np.add, np.dtype("f4"), (np.dtype("i4"), 1), deep(9), ..., range,
 ]  # fmt: skip
-"""Of which the same object stands for the same value each time."""
+"""Values that the same object represents each time."""
 OTHER: list[Any] = [
     IDENTITY, (IDENTITY,), RECORD, (1, RECORD), (Pair(1, 2.0),), Pair(1, 2.0), Pair(True, 2), sys,
     Backwards((1, 2.0)), (Backwards((1, 2)), 3), Number(3), (Number(3),), np.float64(1), Kind.A,

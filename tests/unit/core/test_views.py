@@ -1,4 +1,4 @@
-"""Memory that the compiled core lends to NumPy: kept while it is viewed, and given back once."""
+"""Memory that the compiled core lends to NumPy: kept while it is viewed, and released once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = runs_in_c
 
 
 def _with_handle(library: LibraryCalls) -> Any:
-    """Gives the buffers of a library what their Python methods need; returns it."""
+    """Adds the attributes for Python methods to the buffers of a library; returns it."""
     library.spec.handle = handle = SimpleNamespace(
         core=library.core,
         lock=threading.RLock(),

@@ -57,7 +57,7 @@ def test_buffers_of_others_and_deleted_ones_are_not_waited_for() -> None:
     for given in ([ours, other.buffer()], [ours, (ours, deleted)], [ours, None], [[ours]]):
         assert wait(given) is False
     library.core.pending = True
-    assert wait([ours]) is False  # sources of puts are to be let go of, which Python does
+    assert wait([ours]) is False  # sources of puts must be released, which Python does
     library.core.pending = False
     library.core.refuse()
     assert wait([ours]) is False
@@ -99,7 +99,7 @@ def _array(held: Any, waiter: Any = None) -> Any:
 
 
 def _is_left_to_python(call: Callable[[], Any]) -> bool:
-    """Whether Python's method runs. It fails: there is no more of an aval than the waiter."""
+    """Whether Python's method runs. It fails: the aval has only the waiter."""
     seen = []
 
     def note(frame: FrameType, event: str, _: object) -> None:
@@ -175,7 +175,7 @@ def test_python_waits_for_what_is_unusual() -> None:
     assert _is_left_to_python(_array(many).block_until_ready), "more than fit on the stack"
     array = _array(library.buffer())
     listening.append(_listen)
-    try:  # who listens is told how long it took
+    try:  # a listener gets the duration
         assert _is_left_to_python(array.block_until_ready)
     finally:
         listening.remove(_listen)

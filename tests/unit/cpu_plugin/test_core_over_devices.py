@@ -35,7 +35,7 @@ def _put(value: Any = H) -> plugrt.Array:
 
 
 def _calls() -> dict[str, tuple[Callable[..., Any], plugrt.Array, Any]]:
-    """Returns functions, what each is called with, and what it gives."""
+    """Returns functions, their arguments, and their results."""
     x, four = _put(), devices("cpu")[:4]
     placed = plugrt.pmap(lambda a: a, devices=four)(H)
     total = plugrt.pmap(lambda a: lax.psum(a, "i"), axis_name="i", devices=four)
@@ -85,7 +85,7 @@ def test_a_launcher_leaves_to_python_what_is_not_as_it_takes_it() -> None:
 
 @pytest.mark.parametrize("in_core", [True, False])
 def test_a_launch_may_launch_another_while_it_waits(in_core: bool) -> None:
-    """As a finaliser does, or the handler of a signal, which run in the thread that waits."""
+    """Like a finaliser, or a signal handler, which run in the waiting thread."""
     function, x, expected = _calls()["exchange"]
     function(x)
     function(x)
@@ -126,7 +126,7 @@ def test_a_launch_may_launch_another_while_it_waits(in_core: bool) -> None:
 def test_a_deletion_waits_for_a_read_without_the_lock_of_launches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A finaliser in the read, which has the lock of memory, may delete: both waited for ever."""
+    """A finaliser in the read, which holds the memory lock, may delete: earlier a deadlock."""
     client: Any = devices("cpu")[0].client
     x, y = (plugrt.device_put(H, client.devices()[0]) for _ in range(2))
     launch_lock, real = client.launch_lock, threading.RLock()
@@ -160,7 +160,7 @@ def test_a_deletion_waits_for_a_read_without_the_lock_of_launches(
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert is_deleting.is_set()  # with the lock of launches, which look at their arguments
+    assert is_deleting.is_set()  # with the lock of launches, which read their arguments
     assert not any(thread.is_alive() for thread in threads)
     assert x.is_deleted()
     assert y.is_deleted()

@@ -25,7 +25,7 @@ pytestmark = runs_apart("lifetimes")
 def test_the_thread_keeps_nothing_alive_once_the_result_is_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """On a loaded machine it may end long after, and a closed client was not freed before that."""
+    """On a loaded machine it may end late; earlier a closed client was not freed before that."""
     may_end = threading.Event()
 
     class Lock:
@@ -61,7 +61,7 @@ def test_the_work_is_done_on_this_thread_where_no_other_can_start() -> None:
 
 
 def test_a_runtime_error_of_a_signal_handler_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python raises a RuntimeError, too, where no thread can start."""
+    """Python also raises a RuntimeError if no thread can start."""
 
     def handler(*_: object) -> None:
         raise RuntimeError("of the handler")
@@ -86,7 +86,7 @@ def await_threads() -> None:
 def test_an_interrupt_at_any_line_leaves_nothing_behind(
     module: types.ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each is raised, and the work that was begun is done."""
+    """Each is raised, and work that has begun is completed."""
     monkeypatch.setattr(interrupts, "is_alone", lambda: True)
     assert module.__file__ is not None
     for line in itertools.count():

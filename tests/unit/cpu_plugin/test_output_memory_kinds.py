@@ -1,4 +1,4 @@
-"""The memories of results: as jaxlib states them, or the device's default where it cannot."""
+"""The memories of results: as jaxlib states them, or the device's default if it cannot."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ module { func.func public @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf
 
 
 class OfJaxlib:
-    """An executable that answers as that of jaxlib 0.9.0."""
+    """An executable with the answers of jaxlib 0.9.0."""
 
     def __init__(self, says: str) -> None:
         self.says = says

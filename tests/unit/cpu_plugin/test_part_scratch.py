@@ -1,4 +1,4 @@
-"""NumPy arguments of launches on several devices: their parts go to memory that is used again."""
+"""NumPy arguments of launches on several devices: their parts use reused memory."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_parts_are_put_where_there_is_no_scratch_memory(
 
 
 class _Part:
-    """Stands for jaxlib's array of a result's part that is ready or not."""
+    """Replaces jaxlib's array of a result's part that is ready or not."""
 
     def __init__(self, ready: bool) -> None:
         self._ready = ready
@@ -133,7 +133,7 @@ def test_memory_is_written_again_only_after_its_launch_is_done(parts_put: Traffi
     for i in range(5, 40):
         run([np.array([i, i, -i, -i], np.int32)])
     assert [values for _, values in seen] == [[i, -i] for i in range(40)]
-    assert len(parts_put) == 40 - 5 - 8  # after eight in vain they are put
+    assert len(parts_put) == 40 - 5 - 8  # after eight failed tries they are put
 
 
 def test_memory_that_jaxlib_copied_is_never_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +148,7 @@ def test_memory_that_jaxlib_copied_is_never_used(monkeypatch: pytest.MonkeyPatch
 
 
 class _Program:
-    """A program over two devices whose results are ready when ``ready`` says so."""
+    """A program over two devices whose results are ready if ``ready`` says so."""
 
     def __init__(self, parts_put: Traffic) -> None:
         self.ready = False
@@ -194,7 +194,7 @@ def test_a_program_that_was_slow_for_a_while_has_scratch_memory_again(
     parts_put: Traffic,
 ) -> None:
     program = _Program(parts_put)
-    for _ in range(3):  # and each time from the beginning: what went well is a new start
+    for _ in range(3):  # and each time from the beginning: a success resets the count
         program.ready = False
         assert program.count_in_scratch(20) == [*range(8)]
         program.ready = True

@@ -132,7 +132,7 @@ def test_donation(client: Client) -> None:
 def test_donated_parts_that_a_view_keeps_are_deleted_while_nothing_is_launched(
     client: Client, monkeypatch: pytest.MonkeyPatch, exchanges: bool, by_core: bool
 ) -> None:
-    """jaxlib crashes where a launch on several devices finds an array deleted."""
+    """jaxlib crashes if a launch on several devices finds a deleted array."""
     loaded = client.compile(add(donate=True), FOUR)
     if exchanges:  # as programs whose parts do
         loaded._replicas, loaded._fresh = None, False  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""What processes tell each other, by a key-value store that these tests hold."""
+"""Messages between processes, by a key-value store of these tests."""
 
 from __future__ import annotations
 

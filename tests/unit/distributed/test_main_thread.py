@@ -59,7 +59,7 @@ def _in_callback_of_weak_reference() -> None:
 
 
 def _in_import_of_native_code() -> None:
-    with suppress(Exception):  # as jaxlib drops the error of its import of JAX
+    with suppress(Exception):  # like jaxlib, which drops the error of its import of JAX
         ctypes.pythonapi.PyImport_ImportModule(b"spends_time")
 
 

@@ -13,9 +13,9 @@ from plugrt.plugins.coordination import Connection, Membership
 
 
 class Late(Connection):
-    """The connection of process 0 of 2; process 1 has said how it ends.
+    """The connection of process 0 of 2; process 1 has announced its end.
 
-    The question of that number, counted from 1, is not answered in time.
+    The request with that number, counted from 1, is not answered in time.
     """
 
     client: Any = None
@@ -37,7 +37,7 @@ class Late(Connection):
 
 
 class Told(watch.Watch):
-    """A watch that keeps its message, where others raise in the main thread or exit."""
+    """A watch that records its message, where others raise in the main thread or exit."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection, look_every=0.01)
@@ -51,7 +51,7 @@ class Told(watch.Watch):
 
 @pytest.mark.parametrize("late", range(5))
 def test_an_end_is_reported_where_the_coordinator_answers_late(late: int) -> None:
-    """The thread that watches ended, and its process waited for ever."""
+    """Earlier, the watching thread ended, and its process waited for ever."""
     watching = Told(Late(late))
     watching.start()
     try:

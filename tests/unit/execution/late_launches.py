@@ -1,4 +1,4 @@
-"""`LateLaunches`: the NumPy backend, whose launches begin when a test says so, each on a thread."""
+"""`LateLaunches`: the NumPy backend, whose launches begin on request, each on a thread."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = npt.NDArray[Any]
 
 @dataclass
 class LateArray:
-    """An array that is there when its event is complete."""
+    """An array that is ready when its event is complete."""
 
     event: PendingEvent
     value: Array | None = None
@@ -28,7 +28,7 @@ class LateArray:
 class LateLaunches(Backend):
     """Calls ``hold(n)`` on the thread of the n-th launch (from 1) before that runs.
 
-    Programs return something: only by their results does a backend in Python say when they end.
+    Programs have results: only these show when a launch of a backend in Python ends.
     """
 
     platform, version = "late", "1"

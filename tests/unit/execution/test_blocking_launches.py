@@ -1,4 +1,4 @@
-"""How many launches on several devices are under way at once, and who waits for whom."""
+"""The number of launches on several devices in flight, and the waits between them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from plugrt.lifetime.waiter import ended
 
 
 class Recorded(LoadedExecutable):
-    """An executable that counts how many of its client's launches are under way."""
+    """An executable that counts its client's launches in flight."""
 
     def __init__(
         self, client: Any, replicas: int = 2, partitions: int = 1, optimised: bytes | None = None
@@ -65,7 +65,7 @@ class Recorded(LoadedExecutable):
                 client.interrupts -= 1
                 raise KeyboardInterrupt
             with client.lock:
-                # Devices take launches in order: the end of one is the end of those before it.
+                # Devices run launches in order: the end of one is the end of those before it.
                 client.running -= {n for n in client.running if n <= number}
 
         return arguments, wait
@@ -137,7 +137,7 @@ def test_launches_that_exchange_nothing_count_only_behind_one_that_does() -> Non
     exchange.execute([])
     for _ in range(10):
         alone.execute([])
-    # The exchange has ended with the wait for it, and nothing is counted any more.
+    # The exchange has ended with the wait for it, and no launch is counted any more.
     assert (client.plain, client.launched, client.most) == (5 + 7, 4, 3)
 
 
@@ -255,7 +255,7 @@ class Calling:
 
 @contextmanager
 def entering(function: Calling) -> Iterator[None]:
-    """Notes that a program is calling a function, as `call_noted` does while it calls it."""
+    """Records that a program is calling a function, like `call_noted` during the call."""
     thread, before = threading.get_ident(), host_callbacks.calls_under_way()
     host_callbacks._calls[thread] = (*before, function)
     yield

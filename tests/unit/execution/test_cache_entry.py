@@ -1,4 +1,4 @@
-"""What tells one entry of the compilation cache from another."""
+"""Distinguishes entries of the compilation cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`plugrt.execution.placement.default_device`: which device is meant where none is given."""
+"""`plugrt.execution.placement.default_device`: the device if none is given."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.registries import as_own, registry
 
 
 def test_the_device_of_a_given_backend_needs_no_default() -> None:
-    """``jit(f, backend="mychip")`` failed where no plugin could be chosen for a default."""
+    """Earlier, ``jit(f, backend="mychip")`` failed if no plugin could be chosen by default."""
     client, other = FakeClient(count=2), FakeClient()
     with as_own(registry()):  # of no plugin
         with pytest.raises(UnknownPlatform):

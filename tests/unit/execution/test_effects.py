@@ -1,4 +1,4 @@
-"""Launches that are still under way: on a backend whose launches end when the test says so."""
+"""Launches in flight: on a backend whose launches end on request."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from unit.execution.late_launches import LateLaunches
 
 SCALAR = plugrt.ShapeDtypeStruct((), "int32")
 OVERTAKES = 0.3
-"""Seconds that a launch gives what must wait for it; only where it does not wait are they short."""
+"""Seconds for a launch that must wait; short only if it does not wait."""
 
 
 class Late:
-    """A device whose launches wait for ``gate``, and what its programs called Python with."""
+    """A device whose launches wait for ``gate``, and the arguments of its Python calls."""
 
     def __init__(self) -> None:
         self.gate = threading.Event()
@@ -46,7 +46,7 @@ class Late:
         return self.client.devices()[0]
 
     def jit(self, *, ordered: bool) -> Callable[[Any], Any]:
-        """Returns a function whose program notes its argument, and returns it."""
+        """Returns a function whose program records its argument, and returns it."""
 
         def call(n: Any) -> Any:
             return plugrt.io_callback(self.note, SCALAR, n, ordered=ordered)
@@ -68,7 +68,7 @@ def late() -> Iterator[Late]:
 
 
 def hold_the_first(late: Late) -> threading.Event:
-    """Lets all launches run, the first a little later, or as soon as the event is set."""
+    """Releases all launches, the first a little later, or as soon as the event is set."""
     overtaken = threading.Event()
     late.backend.hold = lambda n: n > 1 or overtaken.wait(OVERTAKES)
     return overtaken
@@ -162,7 +162,7 @@ print("end", flush=True)
 
 def test_what_has_ended_is_released_without_a_barrier(late: Late) -> None:
     class Captured:
-        """What a callback closes over."""
+        """An object captured by a callback."""
 
     def launch() -> threading.Event:
         captured, freed = Captured(), threading.Event()
@@ -183,7 +183,7 @@ def test_what_has_ended_is_released_without_a_barrier(late: Late) -> None:
 
 
 def test_an_end_that_launches_again_while_it_is_released(late: Late) -> None:
-    """What is released may end objects of the user's, whose ends use plugrt."""
+    """A released object may end objects of the user's, whose finalisers use plugrt."""
     f, ended = late.jit(ordered=True), threading.Event()
     late.gate.set()
 
@@ -271,7 +271,7 @@ def test_a_forked_child_has_none_of_the_launches(late: Late) -> None:
 
 
 class Ends:
-    """Stands for a client that only a queue refers to: its end would call a library."""
+    """A client that only a queue refers to: its end would call a library."""
 
     capabilities = Capabilities(max_blocking_launches=2)
 
@@ -285,7 +285,7 @@ class Ends:
 @needs_fork
 @pytest.mark.filterwarnings("ignore:os.fork", "ignore:This process")
 def test_a_forked_child_ends_no_client() -> None:
-    """One that only its own queue kept ended the child, within its library."""
+    """Earlier, one that only its own queue kept crashed the child, within its library."""
     ends: list[int] = []
     client: Any = Ends(ends)
     queue = client_launches.client_launches(client)

@@ -1,4 +1,4 @@
-"""An array of which a part is in another process cannot be gathered in this one."""
+"""An array with a part in another process cannot be gathered in this one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of arrays end with them, as in JAX; what was made of a part outlives either."""
+"""Parts of arrays end with them, as in JAX; arrays made from a part outlive both."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ MADE: dict[str, tuple[Callable[[Array], Array], Any]] = {
     "joined twice passed": (lambda x: passed(join(parts_of(join(parts_of(x)))))[0], N),
     "part of joined passed": (lambda x: passed(parts_of(join(parts_of(x)))[0])[0], FIRST),
 }
-"""What makes an array of a part, or of what was made of parts, and what it holds then."""
+"""Functions that make an array of a part, or of such arrays, and its contents then."""
 
 
 @pytest.mark.parametrize("how", ["donated", "deleted"])
@@ -107,7 +107,7 @@ def test_what_was_made_of_a_part_outlives_the_whole(kind: str, how: str) -> None
 @pytest.mark.parametrize("how", ["donated", "deleted"])
 @pytest.mark.parametrize("kind", ["parts", "joined", "joined of parts", "part of a part"])
 def test_parts_and_the_whole_end_together(kind: str, how: str) -> None:
-    """As in JAX: the end of the whole is that of all parts, that of a part leaves other parts."""
+    """As in JAX: deleting the whole deletes all parts, deleting a part leaves the other parts."""
     for ends in ("whole", "part"):
         if kind == "joined":
             parts = [device_put(N[i : i + 1], devices()[i]) for i in range(4)]
@@ -179,7 +179,7 @@ def test_an_array_whose_parts_were_looked_at_gives_its_memory_away() -> None:
 
 
 def test_what_was_joined_of_one_part_gives_its_memory_away() -> None:
-    """On each backend, whether or not its launches take copies of what others use."""
+    """On each backend, whether or not its launches copy buffers that others use."""
     for donated in ("part", "whole"):
         part = add(device_put(N, devices()[0]), 0).block_until_ready()
         x = plugrt.make_array_from_single_device_arrays(N.shape, over(1, P()), [part])
@@ -198,7 +198,7 @@ one = jit(lambda x, y: (add(x, 1), mul(y, 2)), donate_argnums=0)
 def test_an_array_and_its_part_are_not_passed_where_one_is_donated(
     f: Any, part_first: bool
 ) -> None:
-    """As in JAX. XLA's CPU library refuses such a launch, too, and hangs others by that."""
+    """As in JAX. XLA's CPU library refuses such a launch, too, and then hangs others."""
     x = device_put(N, devices()[0])
     [part] = parts_of(x)
     with pytest.raises(InvalidArgument, match=r"argument 0 of .* is donated, and another argument"):
@@ -213,7 +213,7 @@ def test_an_array_and_its_part_are_not_passed_where_one_is_donated(
 def test_a_launch_that_fails_gives_the_whole_and_the_parts_back(
     deleted: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Unless one was deleted meanwhile, which is the end of the other."""
+    """Unless one was deleted meanwhile, which also deletes the other."""
     x = device_put(N, devices()[0])
     [part] = parts_of(x)
 
@@ -237,7 +237,7 @@ def test_a_launch_that_fails_gives_the_whole_and_the_parts_back(
 def test_parts_of_what_is_gone_meanwhile_are_refused(
     how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another thread ends it when its buffers were found, before it knows of the parts."""
+    """Another thread deletes it after its buffers were found, before it knows of the parts."""
     x = divided()
     tie = sharers.tie_parts
 

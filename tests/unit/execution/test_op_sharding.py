@@ -1,4 +1,4 @@
-"""How compilers say that they divided an array, as tilings, and as specs over a mesh."""
+"""Compilers' statements of an array's division, as tilings, and as specs over a mesh."""
 
 from __future__ import annotations
 

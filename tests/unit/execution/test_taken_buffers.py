@@ -1,4 +1,4 @@
-"""Frees, copies and gives back buffers of arrays, as launches and other threads come to them."""
+"""Frees, copies and restores buffers of arrays, like launches and other threads."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_memory_is_freed_with_the_array() -> None:
 @of_cpu_launches
 @pytest.mark.parametrize("general", [False, True])
 def test_what_another_launch_may_use_is_copied_to_be_taken(general: bool) -> None:
-    """jaxlib lets both wait for ever where the other has it for one of two arguments."""
+    """Otherwise jaxlib makes both wait for ever if the other uses it for one of two arguments."""
     plain = jit(lambda x, y: add(x, y), donate_argnums=0)
     both = jit(lambda x, y: (add(add(x, y), N), y), donate_argnums=0)
     f, expected = (both, 3 * N) if general else (plain, 2 * N)
@@ -54,7 +54,7 @@ def test_what_another_launch_may_use_is_copied_to_be_taken(general: bool) -> Non
 def test_what_is_donated_while_it_is_being_shared_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As another thread may, in the core, without a lock."""
+    """As another thread may do in the core, without a lock."""
     double = jit(lambda x: add(x, x), donate_argnums=0)
     for _ in range(3):  # until the core makes the call
         double(device_put(N))
@@ -86,7 +86,7 @@ def test_what_is_deleted_while_a_launch_has_it_is_not_given_back() -> None:
 def test_what_a_failing_launch_has_meanwhile_is_named_by_another(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another thread's gives it back before one finds out why there was nothing to launch with."""
+    """Another thread's launch restores it before one finds the reason for the missing buffers."""
     functions: dict[str, Any] = {
         "one": jit(lambda x: add(x, x)),
         "two": jit(lambda x, y: add(x, y)),

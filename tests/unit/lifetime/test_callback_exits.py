@@ -1,4 +1,4 @@
-"""Which exception that a Python function of a program raised an error tells of."""
+"""The exception of a program's Python function that an error refers to."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from plugrt.lifetime.callback_exits import keep_exit, raise_exit
 
 
 def test_the_exit_of_the_launch_itself_is_raised() -> None:
-    """Errors of jaxlib's hold those of other threads' launches, which came first."""
+    """Errors of jaxlib's contain those of other threads' launches, which came first."""
     mine, other = SystemExit("mine"), KeyboardInterrupt("other")
     keep_exit("'f' raised KeyboardInterrupt: other", other)
     keep_exit("'f' raised SystemExit: mine", mine)

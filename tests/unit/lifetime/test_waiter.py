@@ -1,4 +1,4 @@
-"""`plugrt.lifetime.waiter`: the thread that waits, and tells of each end."""
+"""`plugrt.lifetime.waiter`: the thread that waits, and reports each end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plugrt.lifetime.waiter import ProcessWaiter, Waiter
 
 
 class Step:
-    """Ready when told; keeps where it was finished."""
+    """Ready on request; records where it was finished."""
 
     def __init__(self, order: list[Step], ready: bool = False) -> None:
         self.ready, self.begun = threading.Event(), threading.Event()
@@ -32,7 +32,7 @@ class Step:
 
 
 class Forgetful(Step):
-    """Keeps itself nowhere."""
+    """Records itself nowhere."""
 
     def finish(self) -> None:
         self.ready.wait()
@@ -97,7 +97,7 @@ def test_what_raises_is_shown_and_the_thread_goes_on(monkeypatch: pytest.MonkeyP
 
 
 def _refuse(_shown: object) -> None:
-    raise ValueError("I/O operation on closed file")  # as where stderr is closed
+    raise ValueError("I/O operation on closed file")  # as with a closed stderr
 
 
 @pytest.mark.parametrize("hook", [None, _refuse], ids=["no hook", "a hook that raises"])
@@ -139,7 +139,7 @@ def test_a_forked_child_has_a_thread_of_its_own() -> None:
 def test_a_further_thread_starts_only_when_nothing_is_taken_for_some_time() -> None:
     order = list[Step]()
     waiter = Waiter("of a test", threads=3, patience=100)
-    for _ in range(20):  # told by others, before its thread has seen it
+    for _ in range(20):  # reported by others, before its thread has seen it
         step = Step(order)
         waiter.add(step)
         step.ready.set()

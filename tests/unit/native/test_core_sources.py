@@ -1,7 +1,7 @@
-"""What is made for the two cores in C: headers of the declarations, and the names of their sources.
+"""Generated files of the two cores in C: headers of the declarations, and lists of sources.
 
-Where two branches change a core, each has the names of its own sources: git merges them line by
-line, and these tests say what the merge needs where that was not enough.
+If two branches change a core, each lists its own sources: git merges them line by line, and these
+tests report anything that the merge missed.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ NAMED = {RUNTIME: core_sources.SOURCES, SDK: sdk_core_sources.SOURCES}
 """Folder of a core to the sources that its package in Python names."""
 COMPILED = [
     pytest.param(RUNTIME, "plugrt._core", marks=needs_core),
-    pytest.param(SDK, "plugrt_sdk.export._core"),  # tests/conftest.py skips what imports it
+    pytest.param(SDK, "plugrt_sdk.export._core"),  # tests/conftest.py skips tests that import it
 ]
 
 cores = pytest.mark.parametrize("folder", NAMED)
 
 
 def check_made(folder: str, files: str, root: Path = ROOT) -> dict[Path, Any]:
-    """Fails with the command that mends it if the generator would write anything else."""
+    """Fails with the command for repair if the generator would write anything else."""
     made: dict[str | Path, Any] = runpy.run_path(str(root / folder / "generate.py"))[files]
     found = {root / folder / name: text for name, text in made.items()}
     stale = [
@@ -62,7 +62,7 @@ def test_the_header_of_the_runner_is_made_from_the_declarations() -> None:
 
 @cores
 def test_c_and_python_name_the_sources_as_they_are(folder: str) -> None:
-    """Else a core built before a change would be taken for the one after it."""
+    """Otherwise a core built before a change would count as the one after it."""
     made = check_made(folder, "SOURCE_FILES")
     assert len(made) == 2
     lines = NAMED[folder].splitlines()

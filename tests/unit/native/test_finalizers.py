@@ -80,7 +80,7 @@ print("over", gc.callbacks and not gc.garbage)
 
 
 def test_an_interrupt_within_a_collection_is_not_lost() -> None:
-    """Python drops what a callback of the collector raises, and a signal handler's interrupt."""
+    """Python discards exceptions of the collector's callbacks, including a handler's interrupt."""
     for phase, other in [("start", "stop"), ("stop", "start")]:
         use = "import plugrt.tracing.trace"
         done = run_python(INTERRUPTED.format(use=use, phase=phase, other=other))
@@ -172,7 +172,7 @@ print(wrong or "right", interrupts > 8)
 @pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
 @pytest.mark.parametrize("backend", ["Adder", "LateAdder"])
 def test_what_a_signal_handler_raises_in_a_finalizer_arrives(backend: str) -> None:
-    """Python printed "Exception ignored in" and went on; the backend's handle was kept."""
+    """Earlier, Python printed "Exception ignored in" and continued; the backend's handle stayed."""
     done = run_python(AT_EACH_LINE.replace("BACKEND", backend))
     assert (done.stdout, done.stderr) == ("right True\n", "")
 
@@ -222,13 +222,13 @@ print(lost or "right", made)
 
 @runs_in_c
 def test_what_ends_at_the_recursion_limit_is_freed() -> None:
-    """The finaliser failed there: its message was printed, and the memory was never freed."""
+    """Earlier, the finaliser failed there: its message was printed, and the memory never freed."""
     done = run_python(AT_THE_LIMIT)
     assert (done.stdout, done.stderr) == ("right 150\n", "")
 
 
 class Told(Adder):
-    """Counts what is deleted, and tells it as memory."""
+    """Counts deletions, and reports them as memory."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -324,7 +324,7 @@ class Small(Told):
 
 @pytest.mark.parametrize("exported", [False, True])
 def test_no_allocation_is_refused_while_frees_are_put_off(exported: bool) -> None:
-    """A put into a client, and a launch, were refused, though a collection had found the room."""
+    """Earlier, a put and a launch were refused, though a collection had freed room."""
     client: Any = BackendClient(Small())
     if exported:
         capsule = export_capsule(lambda made=client, **_: made)

@@ -43,7 +43,7 @@ spec.loader.exec_module(module_from_spec(spec))
 
 
 def refuse(error: Exception) -> Any:
-    """Returns what fails to import the extension."""
+    """Returns a function that fails to import the extension."""
 
     def load(name: str) -> Any:
         raise error
@@ -99,7 +99,7 @@ STALE = "built from other sources .* Install plugrt again.*pip install -e runtim
 
 @pytest.mark.parametrize("known", [{}, {"SOURCES": "array.c 0123456789ab\n"}])
 def test_python_is_chosen_where_the_core_is_of_other_sources(known: dict[str, str]) -> None:
-    """As after ``git pull`` in an editable installation: what Python uses may not be in it."""
+    """As after ``git pull`` in an editable installation: it may lack functions that Python uses."""
     stale = types.SimpleNamespace(__file__="/there/_core.abi3.so", **known)
     load = lambda _: [stale]  # noqa: E731
     core, reason = choose_core(None, load)
@@ -114,7 +114,7 @@ def test_python_is_chosen_where_the_core_is_of_other_sources(known: dict[str, st
 def test_the_doctor_says_that_the_core_is_of_other_sources(
     tmp_path: Path, asked: str | None
 ) -> None:
-    """Where the core that is found has nothing of what Python uses."""
+    """If the installed core has none of the functions that Python uses."""
     (tmp_path / "sitecustomize.py").write_text(
         "import sys, types\n"
         "sys.modules['plugrt._core'] = types.SimpleNamespace(__file__='old.so')\n",

@@ -1,4 +1,4 @@
-"""What plugins made for JAX register is recorded, however they call, and jax is as before."""
+"""Records the registrations of plugins made for JAX, by any call; jax is unchanged."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_a_module_is_imported_apart(package: str) -> None:
 
 
 def test_what_a_module_holds_lives_on(package: str) -> None:
-    """A plugin hands over addresses: of a table, of a capsule's name."""
+    """A plugin passes on addresses: of a table, of a capsule's name."""
 
     class Table:
         pass

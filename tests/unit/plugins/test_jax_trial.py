@@ -1,4 +1,4 @@
-"""The code of a plugin made for JAX runs in a child first, and here only where that is needed."""
+"""The code of a plugin made for JAX runs in a child first, and here only if needed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from support.markdown import ROOT
 from support.registries import registry, settings
 from support.requirements import needs_jax
 
-PLAIN = [  # (what initialize() does, the options)
+PLAIN = [  # (the code of initialize(), the options)
     ('xb.register_plugin("chip", library_path="lib.so")', None),
     ('xb.register_plugin("chip", priority=512, library_path="lib.so", options=None)', None),
     ('import pathlib; xb.register_plugin("chip", 3, pathlib.Path("lib.so"), {"a": 1})', {"a": 1}),
@@ -258,7 +258,7 @@ def register_plugin(plugin_name, priority=400, library_path=None, options=None):
 
 @pytest.fixture
 def small_jax(site: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package jax with nothing but the function, as importing the real one costs seconds."""
+    """A package jax with only the function, since importing the real one costs seconds."""
     monkeypatch.setattr(jax_trial, "_has_jax", lambda: False)
     (site / "jax" / "_src").mkdir(parents=True)
     (site / "jax" / "__init__.py").touch()
@@ -268,7 +268,7 @@ def small_jax(site: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_neither_the_code_nor_jax_is_imported_here(small_jax: Path, tmp_path: Path) -> None:
-    """Nor does the second program start a child."""
+    """The second program does not start a child either."""
     made_for_jax(small_jax, REGISTERS)
     code = """
         import sys

@@ -1,4 +1,4 @@
-"""What is remembered of libraries that were tried apart.
+"""The cached results of libraries that were tried in children.
 
 Differs from JAX: an unknown PJRT library | opened in the process | tried in a child process first.
 """
@@ -41,7 +41,7 @@ def test_another_limit_of_the_address_space_is_another_matter(library: Path) -> 
     resource = pytest.importorskip("resource")
     probe_cache.record_good(str(library), {})
     before = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (1 << 46, before[1]))  # more than anybody needs
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 46, before[1]))  # more than any user needs
     try:
         assert not probe_cache.is_known_good(str(library), {})
     finally:
@@ -59,7 +59,7 @@ def test_a_link_is_the_file_that_it_leads_to(library: Path) -> None:
 def test_a_missing_library_is_not_good(library: Path) -> None:
     library.unlink()
     assert not probe_cache.is_known_good(str(library), {})
-    probe_cache.record_good(str(library), {})  # nothing to remember, and no harm
+    probe_cache.record_good(str(library), {})  # nothing to cache, and no harm
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"a": 1}', "[1, 2]"])

@@ -1,4 +1,4 @@
-"""What functions in child processes may do; each writes its process's id first."""
+"""Functions for child processes; each writes its process's id first."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sleep(file: str, say: Say) -> None:
 
 
 def spin(file: str, say: Say) -> None:
-    """Never gives the lock of the interpreter away."""
+    """Never releases the interpreter's lock."""
     note(file)
     ctypes.PyDLL(None).usleep(600_000_000)
 
@@ -110,7 +110,7 @@ def stop_keeper(file: str, say: Say) -> None:
 
 
 def term_keeper(file: str, say: Say) -> None:
-    """Leaves a daemon, and asks the process above to end."""
+    """Leaves a daemon, and asks the parent process to end."""
     daemon(file, say)
     os.kill(os.getppid(), signal.SIGTERM)
     time.sleep(600)
@@ -138,7 +138,7 @@ def flood(argument: Any, say: Say) -> None:
 
 
 def steps(argument: dict[str, Any], say: Say) -> None:
-    """Says how long each step may take; it ends when a file has its number. Hangs in the end."""
+    """Reports the limit of each step; a step ends when a file has its number. Hangs in the end."""
     for number, seconds in enumerate(argument["limits"]):
         say(within=seconds, number=number)
         while not os.path.exists(f"{argument['folder']}/{number}"):

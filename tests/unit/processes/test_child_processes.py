@@ -1,4 +1,4 @@
-"""A child process says what happened to it, and nothing of it is ever left."""
+"""A child process reports its end, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_function_limits_its_own_steps(tmp_path: Path) -> None:
     def hear(line: dict[str, Any]) -> None:
         if "number" in line:
             heard.append(line["number"])
-            (tmp_path / str(heard[-1])).touch()  # the function goes on: it runs while lines come
+            (tmp_path / str(heard[-1])).touch()  # the function continues: it runs while lines come
 
     argument = {"folder": str(tmp_path), "limits": [60.0, 60.0, 0.5]}
     outcome = run_in_child(f"{HERE}:steps", argument, 60, on_line=hear)
@@ -192,7 +192,7 @@ def test_nothing_outlives_the_parent(
 def test_nothing_outlives_a_parent_whose_pipe_another_process_holds(
     token: str, tmp_path: Path
 ) -> None:
-    """A fork of the parent keeps the pipe open, so that its end says nothing."""
+    """A fork of the parent keeps the pipe open, so that its end does not show the parent's."""
     file = tmp_path / "pids"
     code = f"""
 import os, sys, threading, time

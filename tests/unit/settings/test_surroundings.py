@@ -1,4 +1,4 @@
-"""What a thread's calls depend on besides their arguments: its trace, its settings, its meshes."""
+"""The state that a thread's calls depend on besides arguments: trace, settings, meshes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from plugrt.tracing import traceable
 from plugrt.tracing.trace import Trace, current_trace
 from support.native_core import runs_in_c
 
-assert traceable  # tells the core which threads trace
+assert traceable  # makes the core know which threads trace
 
 
 @runs_in_c
@@ -64,7 +64,7 @@ def test_the_core_sees_each_change_at_the_next_call() -> None:
 
 
 def _interrupt_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has the next change be followed by an interrupt, as Python makes one after any call."""
+    """Interrupts after the next change, as Python may after any call."""
     change = surroundings.change
 
     def change_and_raise(holder: Any, name: str, value: Any) -> None:
@@ -92,7 +92,7 @@ def test_what_an_interrupt_keeps_from_beginning_leaves_the_thread_as_it_was(
         run(fail)()
     assert current_trace() is None
     assert config.token() is before
-    assert ir.Context.current is None  # with one left over the process aborts at its end
+    assert ir.Context.current is None  # with one left over the process aborts at exit
     assert ir.Location.current is None
 
 
@@ -109,7 +109,7 @@ def test_surroundings_that_an_interrupt_keeps_from_being_returned_are_set_back(
 
 @runs_in_c
 def test_a_finaliser_of_a_token_changes_no_settings_of_the_call_that_ends_it() -> None:
-    """The core took what the finaliser's own call had found for what surrounds that call."""
+    """Earlier, the core used the state of the finaliser's own call for the outer call."""
 
     class Function(core.Calls):  # type: ignore[misc]
         def _call_in_python(self, *args: Any) -> str:
@@ -138,11 +138,11 @@ def test_a_finaliser_of_a_token_changes_no_settings_of_the_call_that_ends_it() -
 def test_a_finaliser_asks_for_settings_while_a_token_is_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It waited for the lock that its own thread had."""
+    """Earlier, it waited for the lock that its own thread held."""
     asked: list[Any] = []
 
     def make(values: tuple[Any, ...], settings: Mapping[str, Any]) -> Token:
-        if not asked:  # as where the garbage collector runs a finaliser
+        if not asked:  # like a finaliser that the garbage collector runs
             asked.append(None)
             with config.override(default_matmul_precision="high"):
                 asked.append(config.token())
@@ -170,7 +170,7 @@ def test_what_is_cached_for_a_token_is_made_of_its_settings() -> None:
 @runs_in_c
 def test_threads_that_have_the_same_place_in_the_core_are_told_apart() -> None:
     class Held:
-        """What a thread has beside its settings."""
+        """A thread's state beside its settings."""
 
     class Function(core.Calls):  # type: ignore[misc]
         def _call_in_python(self, *args: Any) -> str:

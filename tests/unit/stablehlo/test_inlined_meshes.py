@@ -1,4 +1,4 @@
-"""`inline_meshes`: shardings of a module with their meshes in place, and what is read of them."""
+"""`inline_meshes`: shardings of a module with their meshes in place, and the parsed ones."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_meshes_are_in_place_and_shardings_are_read() -> None:
     found = inline_meshes(TEXT.encode(), "f")
     assert found is not None
     assert dict(found.axes) == {"x": 2, "y": 3}
-    # An open dimension, and a mesh other than the first one, say nothing.
+    # An open dimension, and a mesh other than the first one, have no meaning.
     assert [*found.arguments] == [((), ("x",)), None, (("y", "x"), ()), (("y",), ()), None]
     assert [*found.results] == [None, ((), ("x",)), (("x",), ("y",)), ((), ("x",))]
     text = str(parse(found.code))

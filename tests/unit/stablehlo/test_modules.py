@@ -85,7 +85,7 @@ def test_truncated_and_damaged_bytes() -> None:
 
 
 def test_a_name_of_no_text_is_refused_and_not_printed(capfd: pytest.CaptureFixture[str]) -> None:
-    """The bindings printed the raw message of MLIR, which they cannot convert."""
+    """Earlier, the bindings printed MLIR's raw message, which they cannot convert."""
     text = "func.func @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }"
     sine = text.replace("return %x", "%0 = stablehlo.sine %x : tensor<f32> return %0")
     code = modules.portable_artifact(modules.parse(sine))
@@ -97,7 +97,7 @@ def test_a_name_of_no_text_is_refused_and_not_printed(capfd: pytest.CaptureFixtu
 
 @pytest.mark.parametrize("major", [9, 2, 1])
 def test_a_program_of_a_newer_stablehlo_says_so(major: int) -> None:
-    """The message had neither the version that it was written for, nor what to do."""
+    """Earlier, the message had neither the version that it was written for, nor a cure."""
     text = """func.func public @main(%x: tensor<3xf32>) -> tensor<3xf32> {
   %0 = stablehlo.sine %x : tensor<3xf32>
   return %0 : tensor<3xf32>

@@ -1,4 +1,4 @@
-"""`drop_shardings`: what Shardy says of a module for one partition goes."""
+"""`drop_shardings`: removes Shardy's annotations from a module for one partition."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_names_that_are_not_utf8_are_refused(body: str) -> None:
 
 
 def test_calls_may_have_attributes_that_the_bindings_have_no_class_for() -> None:
-    # jaxlib 0.10.2 ended the process when such an attribute was looked at by its index.
+    # jaxlib 0.10.2 ended the process when such an attribute was read by its index.
     read(
         f"%0 = stablehlo.custom_call @Sharding(%a) {{alpha = {COMPLEX}}}"
         " : (tensor<2xf32>) -> tensor<2xf32>"

@@ -74,7 +74,7 @@ def test_axes_that_the_mesh_lacks() -> None:
 
 @pytest.mark.parametrize("mesh", ["shardy's", "inline"])
 def test_a_sum_over_an_axis_of_a_mesh(mesh: str) -> None:
-    """As JAX 0.12 writes it, which names the mesh of the module."""
+    """As JAX 0.12 writes it, with the name of the module's mesh."""
     if mesh == "inline":
         stated = (
             '#stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = "x", size = 2>, '
@@ -96,7 +96,7 @@ def test_a_sum_over_an_axis_of_a_mesh(mesh: str) -> None:
 
 
 def _sum(mesh: str) -> str:
-    """Returns a program that adds what the devices along the axis ``x`` of a mesh have."""
+    """Returns a program that adds the devices' values along the axis ``x`` of a mesh."""
     return f"""module {{
       sdy.mesh @mesh = <["x"=2, "y"=2]>
       func.func public @main(%a: tensor<1xf32>) -> tensor<1xf32> {{

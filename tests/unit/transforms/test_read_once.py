@@ -1,4 +1,4 @@
-"""Calls read the settings and their arguments once, also where no program is made yet."""
+"""Calls read the settings and their arguments once, also before a program exists."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Box:
 
 
 class Named(Box):
-    """As `Box`, whose function names its parts."""
+    """Like `Box`, with a function that names its parts."""
 
 
 class Pair(NamedTuple):
@@ -57,7 +57,7 @@ plugrt.tree.register_node(Named, open_named, close)
 
 
 def first_less_last(given: Any, *more: Any, **named: Any) -> Any:
-    """Returns the first part less the last, of whatever it is given."""
+    """Returns the first part less the last, of any argument."""
     if isinstance(given, Box):
         return given.parts[0] - given.parts[-1]
     return given

@@ -36,7 +36,7 @@ VIEWS = {
 
 
 def aligned(count: int) -> np.ndarray[Any, Any]:
-    """Returns an array whose memory the library can take as it is."""
+    """Returns an array whose memory the library can alias."""
     room = np.zeros(count + 16, np.float32)
     start = -room.ctypes.data % 64 // 4
     return room[start : start + count]
@@ -72,7 +72,7 @@ def test_dtype_without_an_element_type(client: Client, device: Device, dtype: An
 
 
 def test_dtype_newer_than_the_library(client: Client, device: Device) -> None:
-    # The library ends the process when it is handed this element type.
+    # The library ends the process for this element type.
     if not hasattr(ml_dtypes, "float6_e2m3fn"):
         pytest.skip("this ml_dtypes has no float6")
     with pytest.raises(UnsupportedDtype, match="came with version"):
@@ -99,7 +99,7 @@ def test_zero_copy_keeps_the_array_just_as_long(
     assert base() is not None
     assert buffer.to_host().sum() == 0
     del buffer
-    # The library says so from a thread of its own, which a busy machine may keep waiting.
+    # The library reports it on a thread of its own, which may be late on a busy machine.
     for _ in range(10_000):
         if base() is None:
             break
@@ -139,7 +139,7 @@ def test_many_shapes_do_not_pile_up(own_client: Client) -> None:
 
 
 class _Capsule:
-    """What `np.from_dlpack` wants."""
+    """An object for `np.from_dlpack`."""
 
     def __init__(self, buffer: Any) -> None:
         self._buffer = buffer
@@ -214,7 +214,7 @@ def test_layout_that_is_not_c_order(
 
 
 def test_a_token_is_not_read_nor_copied(client: Client, device: Device) -> None:
-    """XLA's client ends the process when a token is asked for its layout, or copied."""
+    """XLA's client ends the process for the layout, or a copy, of a token."""
     text = (
         b"func.func public @main() -> !stablehlo.token { %t = stablehlo.create_token : "
         b"!stablehlo.token return %t : !stablehlo.token }"
@@ -234,7 +234,7 @@ def test_a_token_is_not_read_nor_copied(client: Client, device: Device) -> None:
 
 
 def test_a_buffer_that_a_signal_handler_left_half_made(unraisable: Any) -> None:
-    """As one is whose ``__init__`` was interrupted before its first line."""
+    """Like one whose ``__init__`` was interrupted before its first line."""
     half_made = Buffer.__new__(Buffer)
     gone = weakref.ref(half_made)
     del half_made

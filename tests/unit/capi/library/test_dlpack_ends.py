@@ -1,4 +1,4 @@
-"""When DLPack tensors are released: once each, whatever is refused, breaks off or has ended."""
+"""The release of DLPack tensors: once each, after any refusal, interruption or end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ONE = np.arange(1, 1025, dtype=np.float32)
 
 
 class Lent:
-    """Memory that a producer gives in a capsule, and overwrites when that is released."""
+    """A producer's memory in a capsule, overwritten when the capsule is released."""
 
     def __init__(self, offset: int = 0, place: tuple[int, int] = (1, 0)) -> None:
         memory = np.zeros(ONE.nbytes + 128, np.uint8)
@@ -46,7 +46,7 @@ class Lent:
         self.managed.deleter = release
 
     def give(self) -> Any:
-        """Returns the capsule, and keeps it no more."""
+        """Returns the capsule, and drops its own reference."""
         capsule, self.capsule = self.capsule, None
         return capsule
 
@@ -55,7 +55,7 @@ class Lent:
 def teller(
     request: Any, library: Library, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Client, tuple[int, int]]:
-    """A client whose library calls back for views that it refuses, and the place of its memory."""
+    """A client whose library calls back for views that it refuses, and its memory's address."""
     folder = tmp_path_factory.mktemp("teller")
     made = GpuLibrary(folder, Path(library.path), request.param, tells_refused=True)
     client = create_client(made.path, {"cpu_device_count": 2}, name="made up")
@@ -167,7 +167,7 @@ void hold(void* managed) { held = managed; atexit(late); }
 @needs_cc
 @pytest.mark.parametrize("core", ["", "python"])
 def test_a_tensor_is_released_after_the_interpreter(tmp_path: Path, core: str) -> None:
-    """As a consumer in C++ does with what its static variables hold."""
+    """Like a consumer in C++ with static variables."""
     library = compile_c(tmp_path, _LATE)
     ran = run_python(
         """

@@ -1,4 +1,4 @@
-"""Extensions and asynchronous transfers of a real library, and what it lacks."""
+"""Extensions and asynchronous transfers of a real library, and its missing features."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def custom_call(name: str, config: str = "") -> Any:
 
 
 class TestFfi:
-    """Custom calls that Python answers."""
+    """Custom calls with handlers in Python."""
 
     def run(self, client: Client, handler: ffi.Handler, config: str = "") -> Any:
         name = f"plugrt_test_{next(_numbers)}"
@@ -141,7 +141,8 @@ def test_layouts(client: Client, device: Device) -> None:
     assert client.default_layout(TensorType((2, 3, 4), F4)).text == "{2,1,0}"
     executable = client.compile(add("tensor<2x3xf32>"), CompileOptions()).executable
     assert [layout.text for layout in executable.output_layouts()] == ["{1,0}"]
-    # The struct is a slot shorter than the newest: it is not read, and the program says so instead.
+    # The struct is a slot shorter than the newest: it is not read, and the program has the data
+    # instead.
     with pytest.raises(Unimplemented, match="GetParameterLayouts is not implemented"):
         layouts.parameter_layouts(executable.library, executable.pointer)
     assert [layout.text for layout in executable.parameter_layouts()] == ["{1,0}", "{1,0}"]

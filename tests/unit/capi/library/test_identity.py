@@ -1,4 +1,4 @@
-"""What tells a library from its successor."""
+"""Distinguishes a library from its successor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.xla_cpu import library_path
 
 
 def identity(client: Client) -> str | None:
-    found: str | None = Client.compiler_identity.func(client)  # not what is remembered
+    found: str | None = Client.compiler_identity.func(client)  # not the remembered one
     return found
 
 

@@ -1,4 +1,4 @@
-"""Launches over devices that wait for each other, while another thread takes their arguments."""
+"""Launches over devices that wait for each other, while another thread donates their arguments."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_no_device_waits_for_one_whose_argument_was_taken(in_core: str) -> None:
 
 
 def _library(deleted: list[Any]) -> tuple[Any, list[Any]]:
-    """Returns a library in the core, and the list of the buffers that it was told to delete."""
+    """Returns a library in the core, and the list of the buffers that it deletes."""
     library = LibraryCalls()
     handle = library.spec.handle
     handle.lock, handle.exiting, handle.delete_buffer = threading.RLock(), [], deleted.append
@@ -96,7 +96,7 @@ def _library(deleted: list[Any]) -> tuple[Any, list[Any]]:
 
 
 class _InterruptedDeletions(list[Any]):
-    """Notes deletions, of which the second is interrupted."""
+    """Records deletions, the second of which is interrupted."""
 
     def append(self, buffer: Any) -> None:
         super().append(buffer)
@@ -122,7 +122,7 @@ def test_a_deletion_in_a_launch_over_devices_waits_for_its_end() -> None:
     core.Launcher(executable, None, None)([(x, y)])
     assert told == [[True]]
     assert deleted == [x._dead]
-    y.delete()  # nothing holds it any more
+    y.delete()  # no launch holds it any more
     assert deleted == [x._dead, y._dead]
 
 
@@ -177,7 +177,7 @@ def test_what_another_launch_needs_is_left_to_python(parts: int) -> None:
 
 
 def _in_python(deleted: list[Any]) -> tuple[Any, list[Any]]:
-    """Returns what makes a buffer, and the list of those whose memory was freed."""
+    """Returns a function that makes a buffer, and the list of buffers whose memory was freed."""
 
     def make() -> Any:
         made: Any = SimpleNamespace(_delete_now=lambda: deleted.append(made))
@@ -212,7 +212,7 @@ def test_holds_are_counted_and_exclude_what_takes(path: Any) -> None:
     assert refusals() == free
     held = [(-1, "made"), (1, None), (1, None)]
     assert call((x,), (), lambda: call((x,), (), refusals)) == (-1, (-1, held))
-    taken = [(1, None), (-1, "made"), (0, None)]  # a library sees to two that take it
+    taken = [(1, None), (-1, "made"), (0, None)]  # a library handles two launches that donate it
     assert call((), (x,), lambda: call((), (x,), refusals)) == (-1, (-1, taken))
     assert refusals() == free
 
@@ -250,7 +250,7 @@ def test_the_core_holds_buffers_and_calls_functions() -> None:
 def test_an_interrupted_deletion_is_raised_after_the_others_are_made(
     path: Any, error: type[BaseException] | None
 ) -> None:
-    """Whether the launch has results or an exception, which is the interrupt's context."""
+    """With results, or with an exception, which is the interrupt's context."""
     (make, deleted), call = path[0](_InterruptedDeletions()), path[1]
     buffers = tuple(make() for _ in range(3))
 
@@ -393,7 +393,7 @@ def test_a_call_that_holds_leaves_no_references() -> None:
 
 
 def test_a_launch_on_one_device_holds_what_it_is_given(client: Client, device: Device) -> None:
-    """Where a program was loaded that takes its arguments, which both could wait for."""
+    """If a loaded program donates its arguments, which both could wait for."""
     loaded = client.compile(add(), CompileOptions())
     x = client.buffer_from_host(np.ones(4, "f4"), device)
     client.compile(add(donate=DONATED), CompileOptions())

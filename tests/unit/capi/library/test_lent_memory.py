@@ -1,4 +1,4 @@
-"""Memory of the host that a library may still use when it has given no event, or a wrong one."""
+"""Host memory that a library may still use after it has given no event, or a wrong one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def client(library: Path) -> Iterator[Client]:
 
 @pytest.fixture
 def kept(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What is kept for ever, which this list does instead."""
+    """Objects that are kept for ever, in this list instead."""
     found: list[Any] = []
     monkeypatch.setattr(events, "keep_forever", found.append)
     return found

@@ -1,6 +1,6 @@
 """Python functions that programs of a real library call through copies, which a plugin makes.
 
-The library computes in the host's memory, and its calls have no stream: both are made up here.
+The library computes in host memory, and its calls have no stream: both are made up here.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def copying(
 
 
 def calling(client: Client, handler: Any, kind: str) -> Any:
-    """Returns a loaded program of an argument and a result of a type, which calls a handler."""
+    """Returns a loaded program with an argument and a result of a type, which calls a handler."""
     name = f"plugrt_staged_{next(_numbers)}"
     client.register_handler(name, handler)
     call = f"stablehlo.custom_call @{name}(%a) {{api_version = 4 : i32}}"
@@ -106,7 +106,7 @@ def test_a_library_whose_calls_have_no_stream(library: Library) -> None:
 
 
 class TestDeviceMemory:
-    """A library that does not say that the host can address its arrays."""
+    """A library that does not declare that the host can address its arrays."""
 
     @pytest.fixture(autouse=True)
     def elsewhere(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,7 +196,7 @@ print("done", set(copies.names) == {"copy_to_host", "wait", "copy_to_device"})
 
 
 def test_callbacks_of_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a process of its own: a library knows one handler for all callbacks."""
+    """In a process of its own: a library has one handler for all callbacks."""
     from support.markdown import ROOT
 
     monkeypatch.setenv("TESTS", str(ROOT / "tests"))
@@ -207,7 +207,7 @@ def test_callbacks_of_programs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_program_that_is_compiled_in_a_function_is_refused(copying: Client) -> None:
-    """On a GPU its compiler waits for the program that calls the function: for ever."""
+    """On a GPU its compiler would wait for ever for the program that calls the function."""
     body = "%0 = stablehlo.add %a, %a : tensor<3xf32> return %0 : tensor<3xf32>"
     doubles = program(body, "%a: tensor<3xf32>", "tensor<3xf32>")
     refused: list[str] = []

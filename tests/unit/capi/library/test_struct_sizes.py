@@ -34,7 +34,7 @@ from support.xla_cpu import add, library_path, needs_library
 pytestmark = [needs_cc, needs_library]
 TESTS = Path(__file__).parents[3]
 FEWEST = 90
-"""How many of the library's 118 functions the walks call between them, at the least."""
+"""The smallest number of the library's 118 functions that the walks call together."""
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def walk(library: Path | None, devices: int, core: str = "") -> dict[str, Any]:
-    """Returns what a process of its own reports that uses the library."""
+    """Returns the report of a process of its own that uses the library."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_P", "PJRT_"))}
     env |= {"PYTHONPATH": str(TESTS), "TF_CPP_MIN_LOG_LEVEL": "3", "PLUGRT_CORE": core}
     command = [sys.executable, "-m", "support.strict_walk", str(library), str(devices)]
@@ -187,10 +187,9 @@ OF_TWO_SIZES = {
 @pytest.mark.parametrize("lenient", [True, False])
 @pytest.mark.parametrize("function", OF_TWO_SIZES)
 def test_an_error_of_a_call_settles_no_size(function: str, lenient: bool, tmp_path: Path) -> None:
-    """It arrives, and a library that accepts all sizes, as XLA does, is asked once.
+    """It arrives, and a library that accepts all sizes, as XLA does, is called once.
 
-    The last three look like a refusal of the size that is stated: there, and there alone, the call
-    is made again.
+    The last three look like a refusal of the stated size: only then the call is repeated.
     """
     which, struct = OF_TWO_SIZES[function]
     path = strict_library(tmp_path, HEADERS[which])
@@ -221,7 +220,7 @@ def test_an_error_of_a_call_settles_no_size(function: str, lenient: bool, tmp_pa
 def test_an_error_of_an_extension_is_read_by_the_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Extensions have no functions for errors, which was a `KeyError` where two sizes fit."""
+    """Extensions have no functions for errors: earlier a `KeyError` if two sizes fit."""
     path = strict_library(tmp_path, HEADERS["a table of 0.81 that states 0.60"])
     library, controls = load_library(path), Controls(path)
     name = "DeviceDescription_MemoryDescriptions"

@@ -62,7 +62,7 @@ def test_calls_of_every_form_are_flattened_in_the_core(client: Client) -> None:
     for first, second in (([x], y), (x, [y]), ((x,), y), (x, {"k": y})):
         assert not warm_calls(partial(mixed, first, second))
         assert not warm_calls(partial(mixed, first, u=second))
-    for value in (3, 2.5, True, -0.0):  # floats have keys of Python's making
+    for value in (3, 2.5, True, -0.0):  # floats have keys that Python makes
         assert not warm_calls(partial(static, x, value))
         assert not warm_calls(partial(static, x, n=value, m=2))
         assert not warm_calls(partial(static, m=2, a=x, n=value))
@@ -143,7 +143,7 @@ def test_a_donation_in_a_thread_without_a_frame_of_python_names_no_line(client: 
 
 
 def test_other_threads_see_no_key_that_is_not_filled_yet(client: Client) -> None:
-    """What asks for the settings is Python's: another thread may list all objects meanwhile."""
+    """Python code reads the settings: another thread may list all objects meanwhile."""
     jitted = plugrt.jit(lambda a, b: a - b)
     x, y = _put(client, 3 * H), _put(client)
     jitted(x, y)
@@ -220,7 +220,7 @@ def test_objects_of_derived_classes_are_freed_as_what_they_are() -> None:
     gc.collect()
     assert not [x for x in gc.get_objects() if type(x) is Larger]
     alive = Larger()
-    for name in ("_shards", "_aval", "_extra"):  # as slots of Python's that were never set
+    for name in ("_shards", "_aval", "_extra"):  # like slots of Python's that were never set
         with pytest.raises(AttributeError, match=f"Larger' object has no attribute '{name}'"):
             getattr(alive, name)
     alive._aval = "type"

@@ -31,7 +31,7 @@ def client() -> Iterator[Client]:
 
 
 IN_PYTHON = {"copy_to_device", "shards_from_host"}
-"""What Python copies and puts with."""
+"""Python's functions for copies and puts."""
 
 
 def test_uncommitted_arrays_go_to_the_device_of_committed_ones_in_the_core(client: Client) -> None:

@@ -44,7 +44,7 @@ def over(loaded: FourDevices) -> Iterator[FourDevices]:
 
 
 IN_PYTHON = {"execute", "_execute", "_execute_on_all", "execute_with_events"}
-"""What Python launches with."""
+"""Python's functions for launches."""
 
 
 def _warm(function: Callable[..., Any], *args: Any) -> None:
@@ -76,7 +76,7 @@ def test_warm_calls_over_devices_run_no_python(over: FourDevices) -> None:
             _warm(function, *args)
     assert not IN_PYTHON.isdisjoint(seen), "the first calls are Python's"
     placed = {"pmap": calls["pmap"][0](H), "psum": calls["pmap"][0](H)}
-    for name in placed:  # what is divided already, as results are
+    for name in placed:  # divided arguments, like results
         _warm(calls[name][0], placed[name])
     for name, (function, args, expected) in calls.items():
         factor = 2 if name in placed else 1
@@ -88,7 +88,7 @@ def test_warm_calls_over_devices_run_no_python(over: FourDevices) -> None:
 
 
 def test_parts_that_ask_their_number_are_launched_one_by_one_and_told_it(tmp_path: Path) -> None:
-    # A client of its own: behind a launch whose devices exchange data all parts go at once.
+    # A client of its own: after a launch whose devices exchange data all parts start at once.
     over = FourDevices(tmp_path, "numbered")
     add = plugrt.jit(lambda a, b: a + b)
     x, whole = over.put(), plugrt.device_put(H, over.whole)
@@ -106,7 +106,7 @@ def test_a_failure_half_way_frees_what_was_made_and_says_what_is_gone(over: Four
     state, other = over.put(), over.put()
     for _ in range(3):
         state = step(state, other)
-    parts = [*state._live()]  # an array whose parts were asked for is Python's to donate
+    parts = [*state._live()]  # an array whose parts were read is donated by Python
     gc.collect()
     before = len(plugrt.live_arrays())
     over.misbehave("LoadedExecutable_Execute", REFUSE, skip=2)
@@ -150,7 +150,7 @@ def test_a_launch_without_results_has_taken_what_was_donated(over: FourDevices) 
 
 
 def _run_without_results(over: FourDevices, x: plugrt.Array) -> None:
-    """Launches a program without results, as one whose devices wait for each other."""
+    """Launches a program without results, like one whose devices wait for each other."""
     nothing = program("return", "%a: tensor<1x2xf32>", "")
     executable: Any = over.client.compile(nothing, CompileOptions(num_replicas=4))
     over.control.behave()

@@ -42,7 +42,7 @@ def client() -> Iterator[Client]:
 
 
 IN_PYTHON = "put"
-"""What Python puts an array with."""
+"""Python's functions for puts."""
 
 
 def _warm(function: Any, *args: Any) -> Any:
@@ -110,7 +110,7 @@ def test_scalars_strided_arrays_and_the_dtypes_of_ml_dtypes_are_put_by_the_core(
         assert not found._aval.weak
         np.testing.assert_array_equal(np.asarray(found), value)
     x = plugrt.device_put(H)
-    plus = _warm(lambda a, b: a + b, x, np.array(1, np.float32))  # as a scalar, to a call
+    plus = _warm(lambda a, b: a + b, x, np.array(1, np.float32))  # as a scalar, for a call
     for number in (2, -3):
         np.testing.assert_array_equal(np.asarray(plus(x, np.float32(number))), H + number)
     unpickled = pickle.loads(pickle.dumps(H))
@@ -142,7 +142,7 @@ def test_a_call_reads_the_array_as_it_is_then_and_keeps_nothing_of_it(client: Cl
 
 
 class Counting:
-    """A client of the core whose functions are the library's, counted; a put can be made fail."""
+    """A client of the core with the library's functions, counted; a put can fail on request."""
 
     def __init__(self, client: Client) -> None:
         self.alive, self.fail_at = Counter[str](), -1
@@ -231,7 +231,7 @@ def test_small_results_are_read_by_the_core_as_copies_and_others_viewed(client: 
     for count in (1, 256, 257):  # 257 float32 are more than 1 kB
         x = plugrt.device_put(np.arange(count, dtype=np.float32))
         first, second = jitted(x), jitted(x)
-        np.asarray(first)  # finds out how such buffers are read
+        np.asarray(first)  # determines how such buffers are read
         [buffer] = second._live()
         assert type(buffer._spec.reader) is core.Reader
         out = np.asarray(second)
@@ -249,7 +249,7 @@ def test_small_results_are_read_by_the_core_as_copies_and_others_viewed(client: 
 
 
 def _while_avals_are_found(act: Callable[[], None], call: Callable[[], Any]) -> None:
-    """Calls it, and acts as another thread might while Python finds the aval of a host value."""
+    """Calls it, and acts like another thread while Python finds the aval of a host value."""
 
     def note(frame: FrameType, event: str, _: object) -> None:
         if event == "call" and frame.f_code.co_name == "quick_avals":

@@ -1,4 +1,4 @@
-"""Arrays of a PJRT library read in the compiled core: what Python would read, and how."""
+"""Arrays of a PJRT library read in the compiled core: the same values as in Python, and how."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _read(array: Any, wanted: Any = H) -> list[str]:
 
 
 def test_arrays_that_are_not_what_their_buffer_is_are_read_by_python(client: Client) -> None:
-    """Of pmap's on one device the shape is another than the buffer's."""
+    """A pmap's array on one device has another shape than its buffer."""
     double = plugrt.pmap(lambda a: a * 2, devices=client.devices()[:1])
     made = [double(H[None]) for _ in range(3)]
     for x in made:

@@ -27,9 +27,9 @@ pytestmark = [
 ]
 H = np.arange(4, dtype=np.float32)
 _IMMORTAL = 1 << 29
-"""Objects with as many references are immortal, and far more than any other has."""
+"""Objects with as many references are immortal; no other object has nearly as many."""
 CALLS = 300
-"""Of each kind, at first: a reference left at each is more than all that caches keep."""
+"""Calls of each kind, at first: one leaked reference per call exceeds all that caches keep."""
 
 
 class Pair(NamedTuple):
@@ -44,10 +44,10 @@ def client() -> Iterator[Client]:
 
 
 def _count_references() -> Counter[str]:
-    """Returns the references to all objects that the garbage collector knows or that those hold.
+    """Returns the references to all objects that the garbage collector tracks or that those hold.
 
-    By the types of these objects. Immortal ones are left out: from Python 3.12 on their count is
-    that of nothing, and a core of the limited API of 3.11 still changes it (PEP 683).
+    By the types of these objects. Immortal ones are excluded: from Python 3.12 on their count means
+    nothing, and a core of the limited API of 3.11 still changes it (PEP 683).
     """
     while gc.collect():  # finalizers may free more, which the next collection finds
         pass
@@ -65,20 +65,20 @@ def _count_references() -> Counter[str]:
 
 
 class Left(NamedTuple):
-    """What so many calls left."""
+    """The leftovers of a number of calls."""
 
     calls: int
     references: int
-    """Counted by type, less those of types that have fewer: other tests left these."""
+    """Counted by type, without types that have fewer: other tests left these."""
     size: int
     """In bytes."""
     most: list[tuple[str, int]]
-    """The types to which there are the most new references."""
+    """The types with the most new references."""
 
     def is_of_each(self) -> bool:
-        """Whether it may be that each call left a reference, or the smallest object.
+        """Whether each call may have left a reference, or the smallest object.
 
-        Of references half as many: some to the same types go meanwhile.
+        Half as many references suffice: some to the same types are dropped meanwhile.
         """
         return 2 * self.references >= self.calls or self.size >= 16 * self.calls
 
@@ -107,11 +107,11 @@ def _measure(call: Callable[[int], Any], calls: int) -> Left:
 
 
 def _find_left(call: Callable[[int], Any]) -> list[Left]:
-    """Returns what was left, measured thrice, if each call leaves something; else nothing.
+    """Returns the leftovers, measured three times, if each call leaves something; else nothing.
 
-    Each time there are four times as many calls: what fills once, and is not always emptied, does
-    not grow so. Collections at random moments of calls that raise leave up to 6 KB, of 300 calls
-    or of 3000.
+    Each time there are four times as many calls: caches that fill once, and are not always cleared,
+    do not grow like that. Collections at random moments of calls that raise leave up to 6 KB, for
+    300 calls or for 3000.
     """
     found: list[Left] = []
     for calls in (CALLS, 4 * CALLS, 16 * CALLS):

@@ -1,4 +1,4 @@
-"""The kit grows with the interface: what is added there needs a check, which needs a mutant."""
+"""The kit grows with the interface: an addition to it needs a check, which needs a mutant."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FIELDS_WITHIN_CHECKS = {
     "zero_copy_get": "declared.zero_copy_get",
     "zero_copy_put": "accepts.zero_copy_put",
 }
-"""Fields that a check reads itself, because it holds in one way or the other."""
+"""Fields that a check reads itself, because both values are valid."""
 
 
 JAX_NAMES = {
@@ -50,7 +50,7 @@ JAX_NAMES = {
         "task_id",
     },
 }  # fmt: skip
-"""JAX's names, which the interface itself makes of methods that have checks."""
+"""JAX's names, which the interface itself derives from methods that have checks."""
 
 
 def methods() -> Iterator[str]:
@@ -99,7 +99,7 @@ STEPS = {
         "executables.read_steps",
     ),
 }
-"""What is called in place of a method, to the check that calls it."""
+"""The functions that are called in place of a method, to the check that calls them."""
 
 
 @pytest.mark.parametrize("steps", STEPS, ids=lambda cls: cls.__name__)
@@ -127,7 +127,7 @@ WITHIN_CHECKS = {
     "uniform_dequantize": "operations.uniform_quantize.float32",
     "uniform_quantize": "operations.uniform_quantize.float32",
 }
-"""Operations that are not the only matter of their check, or not in the tables of operations."""
+"""Operations without a check of their own, or not in the tables of operations."""
 
 NEWER = {"collective_reduce"}
 """Operations of jaxlib 0.12: the kit's programs are those that every supported jaxlib can write."""
@@ -148,7 +148,7 @@ def test_each_operation_of_the_dialect_has_a_check() -> None:
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.id)
 def test_programs_of_samples_are_well_formed(sample: Sample) -> None:
-    """A backend may refuse them; a program that no parser takes would be refused by all."""
+    """A backend may refuse them; all backends would refuse a program that no parser accepts."""
     program, _ = sample.make(sample.dtypes[0], 0)
     text = program.text()
     assert f"stablehlo.{sample.name}" in text

@@ -1,4 +1,4 @@
-"""``plugrt conform --diff``: what changed between two reports, and whether it is worse."""
+"""``plugrt conform --diff``: the changes between two reports, and whether they are worse."""
 
 from __future__ import annotations
 

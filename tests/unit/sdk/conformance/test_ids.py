@@ -1,4 +1,4 @@
-"""The ids of checks are for ever: `docs/data/check_ids.txt` has all that there ever were."""
+"""The ids of checks are permanent: `docs/data/check_ids.txt` has all ids ever used."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def end(check: Check) -> dict[str, Any]:
 
 @pytest.fixture
 def says(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """The lines of a process that is interrupted after them, instead of a real one."""
+    """The lines of a process that is then interrupted, instead of a real one."""
     lines: list[dict[str, Any]] = []
 
     def interrupt(

@@ -1,4 +1,4 @@
-"""The manifest hash is of all that a verdict rests on, and of nothing else."""
+"""The manifest hash covers everything that a verdict depends on, and nothing else."""
 
 from __future__ import annotations
 

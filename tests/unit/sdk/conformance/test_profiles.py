@@ -1,4 +1,4 @@
-"""The profiles ``jax`` and ``torch_xla`` name needs of these hosts; a quick run is a sample."""
+"""The profiles ``jax`` and ``torch_xla`` list these hosts' needs; a quick run is a sample."""
 
 from __future__ import annotations
 
@@ -79,8 +79,10 @@ TRIED_BY = {
     "TopologyDescription_PlatformName": "table_places.topology.platform",
     "TopologyDescription_PlatformVersion": "table_places.topology.platform",
 }
-"""A function that JAX needs, to a check that calls it; JAX goes on without a topology, and not with
-half of one."""
+"""A function that JAX needs, to a check that calls it.
+
+JAX works without a topology, but not with half of one.
+"""
 DONE_WITHOUT = {
     "Buffer_OnDeviceSizeInBytes": "buffers.size",
     "Device_MemoryStats": "declared.memory_stats",
@@ -91,7 +93,7 @@ DONE_WITHOUT = {
     "Executable_OutputMemoryKinds": "executables.memory_kinds.results",
     "Client_TopologyDescription": "topologies.devices",
 }
-"""A function that JAX calls and does without, to its check."""
+"""A function that JAX calls but does not need, to its check."""
 
 
 TORCH_XLA_ALONE = {
@@ -109,7 +111,7 @@ TORCH_XLA_DOES_WITHOUT = {
     "Layouts_MemoryLayout_Serialize": "layouts.default",
     "TopologyDescription_Serialize": "topologies.identity",
 }
-"""A function that PyTorch/XLA calls, and without which it goes on, to its check."""
+"""A function that PyTorch/XLA calls but does not need, to its check."""
 
 
 def test_what_torch_xla_called_is_in_its_profile() -> None:

@@ -1,4 +1,4 @@
-"""The HTML scorecard and the badge: what they show, and that their filters work in a browser."""
+"""The HTML scorecard and the badge: their contents, and their filters in a browser."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PLUGIN = {
 
 
 def make(verdicts: dict[str, Verdict]) -> dict[str, Any]:
-    """Returns the report of a run that found these verdicts, and PASS everywhere else."""
+    """Returns the report of a run with these verdicts, and PASS everywhere else."""
     results = {
         check: Result(verdicts.get(check, Verdict.PASS), got=HOSTILE) for check in kit.checks()
     }
@@ -51,12 +51,12 @@ def make(verdicts: dict[str, Verdict]) -> dict[str, Any]:
 
 
 REFUSED = {check: Verdict.REFUSED for check, found in kit.checks().items() if found.level == 4}
-"""What a client of one device makes of level 4, if nothing is wrong with it."""
+"""The verdicts of level 4 for a client of one device without faults."""
 BAD = {FAILED: Verdict.FAIL, CRASHED: Verdict.CRASH}
 
 
 class Tags(HTMLParser):
-    """Counts what a browser takes for elements."""
+    """Counts the elements of a page, as a browser parses it."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -138,7 +138,7 @@ def test_the_filters_of_the_page(tmp_path: Path) -> None:
 
 
 def shown(page: chromium.Page) -> list[str]:
-    """Returns the ids of the checks that can be seen."""
+    """Returns the ids of the visible checks."""
     rows = "[...document.querySelectorAll('#checks tbody tr')].filter(row => row.offsetHeight)"
     found: list[str] = page.evaluate(f"{rows}.map(row => row.querySelector('code').innerText)")
     return found

@@ -1,4 +1,4 @@
-"""``core/pjrt.h`` and ``core/slots.h`` are laid out as cffi has it (as made: test_core_sources)."""
+"""``core/pjrt.h`` and ``core/slots.h`` have cffi's layout (generated: test_core_sources)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _structs() -> Iterator[str]:
 
 
 def _members(struct: str) -> list[tuple[str, int]]:
-    """Returns the names of a struct's fields, unnamed unions opened, and where cffi puts them."""
+    """Returns the names of a struct's fields, unnamed unions opened, and cffi's offsets."""
     found = []
     for name, field in ffi.typeof(struct).fields:
         inner = [(name, 0)] if name else [(n, f.offset) for n, f in field.type.fields]

@@ -1,4 +1,4 @@
-"""The extension FFI of exported plugins: handlers in C and in Python, and what they are given."""
+"""The extension FFI of exported plugins: handlers in C and in Python, and their arguments."""
 
 from __future__ import annotations
 
@@ -125,13 +125,13 @@ _REFUSED = [
 
 
 SERVED = 3
-"""The minor version of XLA's FFI of which an exported plugin's frames are (docs/export.md)."""
+"""The minor version of XLA's FFI of an exported plugin's frames (docs/export.md)."""
 
 
 def _compile(folder: Path, *flags: str) -> Any:
     header = Path(plugrt.ffi.include_dir(), "xla/ffi/api/c_api.h").read_text(encoding="utf-8")
     minor = int(header.partition("#define XLA_FFI_API_MINOR ")[2].split()[0])
-    if minor > SERVED:  # jaxlib 0.12 has 0.5, in which functions have other names
+    if minor > SERVED:  # jaxlib 0.12 has 0.5, with other names of functions
         pytest.skip(f"exports serve handlers of XLA's FFI 0.{SERVED}; jaxlib's header is 0.{minor}")
     (folder / "handlers.c").write_text(SOURCE)
     include = f"-I{plugrt.ffi.include_dir()}"
@@ -208,7 +208,7 @@ def test_an_error_of_a_c_handler_is_the_launch_s(client: Any, library: Any) -> N
 
 @needs_cc
 def test_every_function_of_xla_s_table_is_there(client: Any, library: Any) -> None:
-    """Handlers call them unasked: those that mean nothing here say their name."""
+    """Handlers call them at any time: functions without a meaning here report their name."""
     client.register_handler("call", address(library.call))
     assert library.functions() == 3 + len(_REFUSED)
     for index, name in enumerate(_REFUSED, 3):
@@ -325,7 +325,7 @@ def test_a_handler_is_for_all_clients_now_and_later(exported: Exported) -> None:
 
 
 def _register(exported: Exported, target: str, handler: int, platform: str) -> None:
-    """Registers as a host does that has made no client."""
+    """Registers like a host that has made no client."""
     register_c_handler(library_in(exported.capsule, "exported"), target, handler, platform)
 
 
@@ -370,7 +370,7 @@ def test_a_backend_that_takes_no_handlers_says_so(library: Any) -> None:
 
 
 class Far(Adder):
-    """Hosts may not read its arrays where they are; its handlers get NumPy's all the same."""
+    """Hosts may not address its arrays; its handlers still get NumPy's."""
 
     def register_handler(self, target: str, handler: Any) -> None:
         self.handlers = {target: handler}
@@ -389,14 +389,14 @@ def test_handlers_get_memory_of_the_host_also_where_arrays_are_not_read_in_place
 
 
 class Deaf(NumpyBackend):
-    """Hosts read its arrays where they are, and it takes no handlers."""
+    """Hosts address its arrays, and it accepts no handlers."""
 
     register_handler = Backend.register_handler
 
 
 def test_programs_do_not_call_python_where_no_handler_is_taken() -> None:
     client: Any = Exported(lambda: BackendClient(Deaf())).client()
-    assert client.capabilities.dlpack  # which is what plugrt goes by in other libraries
+    assert client.capabilities.dlpack  # the criterion of plugrt for other libraries
     assert not client.capabilities.custom_calls
     assert not client.capabilities.host_callbacks
     client.close()

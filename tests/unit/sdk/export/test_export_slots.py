@@ -1,4 +1,4 @@
-"""Functions that hosts seldom call: promised contents, transfers in pieces, topologies, layouts."""
+"""Rarely called functions: promised contents, transfers in pieces, topologies, layouts."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def late() -> Exported:
 
 @pytest.fixture
 def client(late: Exported) -> Iterator[Any]:
-    """A client; afterwards the host holds no handle that it did not hold before."""
+    """Returns a client; afterwards the host holds no additional handle."""
     gc.collect()
     before = _core.count_handles()
     made = late.client()
@@ -130,7 +130,7 @@ def test_arguments_of_a_newer_host_may_be_longer(client: Any) -> None:
 
 
 def test_figures_are_written_where_the_host_has_room(late: Exported, client: Any) -> None:
-    """An older host's statistics end earlier; a newer one's go on, with fields that are its own."""
+    """An older host's statistics end earlier; a newer one's have further fields of its own."""
     figures = {"bytes_in_use": 5, "peak_bytes_in_use": 7, "num_allocs": "many"}
     change(late.made[-1].devices()[0], memory_stats=lambda _: figures)
     assert client.devices()[0].memory_stats() == {"bytes_in_use": 5, "peak_bytes_in_use": 7}
@@ -341,7 +341,7 @@ def test_bytes_whose_destination_is_known_later(client: Any) -> None:
         args = _call(
             client, "Buffer_CopyRawToHostFuture", buffer=x._live(), offset=4, transfer_size=8
         )
-        x.delete()  # the read that is under way keeps the contents
+        x.delete()  # the read in flight keeps the contents
         target = np.zeros(2, np.float32)
         message = ffi.new("char[]", b"no room")
         known = ffi.new("PJRT_Buffer_CopyRawToHostFuture_Callback_Args*")
@@ -582,7 +582,7 @@ def test_results_that_fail_halfway_are_freed(late: Exported, client: Any) -> Non
 def test_a_method_that_must_not_fail_leaves_an_exit_to_the_caller(
     late: Exported, client: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """PJRT_Buffer_Delete goes on, and returns no error; an exit was written to stderr and lost."""
+    """PJRT_Buffer_Delete continues, and returns no error; earlier, an exit was printed and lost."""
     x = put(client)
     x.block_until_ready()
     late.backend.failures = {"delete": SystemExit(7)}
@@ -647,7 +647,7 @@ def test_a_factory_for_one_process_refuses_several() -> None:
 
 
 def test_a_store_without_a_number_of_processes_is_not_handed_on() -> None:
-    """JAX in one process hands over callbacks that lead nowhere: to call them ends the process."""
+    """JAX in one process passes invalid callbacks: calling them ends the process."""
     found: list[object] = []
 
     def make(kv_store: Any) -> Client:

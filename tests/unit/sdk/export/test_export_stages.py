@@ -76,7 +76,7 @@ def test_the_stages_run_in_order_with_their_states(client: Any, handler: StagedL
     loaded = load(client, handler.name)
     assert handler.counts == [1, 0, 0, 0, 0]
     for count in (1, 2, 3):
-        # What 'prepare' and 'initialize' made, 1 each, is deleted with the launch.
+        # The states of 'prepare' and 'initialize', 1 each, are deleted with the launch.
         np.testing.assert_array_equal(launch(client, loaded), 3 * ONE + 2)
         assert handler.counts == [1, count, count, count, 2 * count]
     loaded.delete()
@@ -168,7 +168,7 @@ def test_a_handler_with_stages_is_one_of_its_name(handler: StagedLibrary) -> Non
 
 
 def test_stages_and_types_are_registered_before_there_is_a_client(handler: StagedLibrary) -> None:
-    """As JAX does with what its users register before its backends start."""
+    """Like JAX with its users' registrations before its backends start."""
     exported = Exported(lambda: BackendClient(NumpyBackend()))
     library = library_in(exported.capsule, "exported")
     id_at, info_at = handler.address("state_id"), handler.address("state_info")

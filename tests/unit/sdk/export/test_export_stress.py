@@ -32,7 +32,7 @@ ROUNDS = 100 * EFFORT
 
 
 def _run(script: str, *arguments: str) -> str:
-    """Runs Python text in a child that must end with exit code 0; returns what it prints."""
+    """Runs Python text in a child that must end with exit code 0; returns its output."""
     environment = {**os.environ, "PYTHONPATH": children.path_with(TESTS)}
     command = [sys.executable, "-X", "faulthandler", "-c", script, *arguments]
     done = children.run(command, timeout=250, env=environment)
@@ -41,7 +41,7 @@ def _run(script: str, *arguments: str) -> str:
 
 
 def test_two_clients_of_two_plugins() -> None:
-    """Each has its own devices, and none takes the buffers of another."""
+    """Each has its own devices, and refuses the other's buffers."""
     one = Exported(lambda: BackendClient(Adder(2)))
     other = Exported(lambda: BackendClient(Adder(2)), platform="other")
     clients = [one.client(), one.client(), other.client()]
@@ -207,7 +207,7 @@ print("child", os.waitstatus_to_exitcode(status))
 
 
 def test_a_method_that_forks() -> None:
-    """The parent computes; the child is refused in words, and ends as any process does."""
+    """The parent computes; the child gets an error, and exits normally."""
     assert _run(FORKING) == "child 0\n"
 
 
@@ -287,7 +287,7 @@ print("the end")
 
 @needs_cc
 def test_python_ends_while_threads_of_the_host_are_at_work(tmp_path: Path) -> None:
-    """None is ended within a call; from then on they are refused, and the host may free all."""
+    """None is ended within a call; later calls are refused, and the host may free all."""
     library = compile_c(tmp_path, HOST, f"-I{CORE}", "-pthread")
     for _ in range(EFFORT):
         assert _run(ENDING, str(library)) == "the end\n"
