@@ -31,7 +31,7 @@ def summed_dtype(dtype: str) -> np.dtype[Any]:
 
 
 def wide(a: Any) -> Any:
-    """Returns NumPy's operand in a dtype in which sums do not lose precision."""
+    """Returns NumPy's operand in a dtype with exact sums."""
     return a.astype(np.float64) if a.dtype.kind not in "biuc" else a
 
 

@@ -1,4 +1,4 @@
-"""Given programs in every form, and every way in which they are invalid."""
+"""Given programs in every form, and every kind of invalid ones."""
 
 from __future__ import annotations
 

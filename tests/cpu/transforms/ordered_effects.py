@@ -56,7 +56,7 @@ _seen: list[list[int]] = []
 
 
 def note(*values: Any) -> None:
-    """Records its argument, after a pause in which other calls could overtake."""
+    """Records its argument, after a pause that lets other calls overtake."""
     time.sleep(0.001)
     with _lock:
         _seen.append([int(value) for value in values])

@@ -118,7 +118,7 @@ def test_results_in_another_memory(host_memory: None, way: str) -> None:
 
 
 def test_text_for_devices_without_that_memory() -> None:
-    """It is JAX's: the attribute, and the custom call for which XLA moves a result."""
+    """It is JAX's: the attribute, and the custom call that makes XLA move a result."""
     f = plugrt.jit(lambda v: (plugrt.device_put(v * 2, Space.Host), v + 1))
     try:
         [device, *_] = devices("numpy")

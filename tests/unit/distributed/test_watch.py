@@ -13,7 +13,7 @@ from plugrt.plugins.coordination import Connection, Membership
 
 
 class Late(Connection):
-    """The connection of process 0 of 2; process 1 has announced its end.
+    """The connection of process 0 of 2; process 1 announced its end.
 
     The request with that number, counted from 1, is not answered in time.
     """
