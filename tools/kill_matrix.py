@@ -352,7 +352,7 @@ def write(rows: Mapping[str, Row], why_no_peer: str) -> None:
 
 
 def counts(rows: Sequence[Row], why_no_peer: str) -> dict[str, int | None]:
-    """Returns how many mutants were killed, killed by their own check alone, and found in C."""
+    """Returns the numbers of mutants: killed, killed by their own check alone, found through C."""
     seen = [row for row in rows if row.through_c is not None]
     return {
         "count": len(rows),

@@ -63,7 +63,7 @@ class DriverCopies:
             )
 
     def wait(self, stream: int) -> None:
-        """Calls a function; raises `Internal` with the driver's text for any status but 0."""
+        """Waits for a stream; raises the error of any work on it, also of a program's kernel."""
         what = "waiting for the program, or for a copy of its arrays, on a GPU's stream"
         with self._context_of(stream, what):
             self._call(what, "cuStreamSynchronize", stream)
@@ -83,7 +83,7 @@ class DriverCopies:
         self._call(what, "cuCtxPopCurrent_v2", ctypes.byref(_POINTER()))
 
     def _call(self, what: str, name: str, *arguments: Any) -> None:
-        """Calls a function; raises `Internal` with the driver's words for a status but 0."""
+        """Calls a function; raises `Internal` with the driver's text for any status but 0."""
         status = getattr(self._driver, name)(*arguments)
         if status:
             raise Internal(f"the CUDA driver failed at {what}: {name} returned {self._say(status)}")
