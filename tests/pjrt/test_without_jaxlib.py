@@ -14,6 +14,7 @@ import plugrt as wide
 from support.apart import runs_apart
 from support.installed import RELEASE, UV, environment, needs_uv, run
 from support.markdown import ROOT, load_script
+from support.models import pack_sum
 from support.xla_cpu import needs_library
 
 pytestmark = [
@@ -319,6 +320,19 @@ def test_a_saved_function_is_loaded_with_its_containers(place: Path) -> None:
     quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "xla_cpu"}
     run(sys.executable, "-c", SAVE, place / "work/saved", env=quiet)
     python(place, LOAD)
+
+
+MODEL = """
+model = plugrt.load_model("model.zip")
+assert [model(x=X).tolist() for _ in range(2)] == [[1, 4, 9], [2, 8, 18]]
+pl.raises(MissingTraceExtra, lambda: plugrt.pack_model("other", ADD), "plugrt[trace]")
+assert not [m for m in sys.modules if m.split(".")[0] in ("jax", "jaxlib")]
+"""
+
+
+def test_a_model_is_called_by_name(place: Path) -> None:
+    pack_sum(place / "work/model.zip")
+    python(place, MODEL)
 
 
 MESHES = """
