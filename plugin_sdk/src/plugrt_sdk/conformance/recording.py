@@ -238,7 +238,7 @@ class _Recorder:
 
     def put(self, name: str, array: Array, device: int, semantics: int) -> None:
         if array.dtype.byteorder not in "=|" and array.dtype.newbyteorder("=") != array.dtype:
-            array = array.astype(array.dtype.newbyteorder("="))
+            _refuse("it puts an array of the other byte order, which is the host's to convert")
         self.devices = max(self.devices, device + 1)
         content, offset = _bytes_beneath(array), _offset(array)
         strides = "-" if array.flags.c_contiguous else ",".join(map(str, array.strides)) or "-"
