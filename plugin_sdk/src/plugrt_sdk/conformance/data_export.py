@@ -130,7 +130,7 @@ def _head(data: _Data, seed: int) -> list[str]:
 
 def _state(check: Check, kind: str) -> list[str]:
     """Returns the lines with the attributes of a check."""
-    by = getattr(check, "demanded_by", None) or getattr(check, "demanded", "")
+    by = getattr(check, "demand", "")
     return [
         f"check {check.id}", f"kind {kind}", f"level {int(check.level)}", f"needs {check.needs}",
         f"title {check.title}", f"rests_on {check.rests_on}", f"why {check.why}",
