@@ -128,7 +128,7 @@ def mesh() -> str:
         '<text x="580" y="30">PartitionSpec("x", "y")</text>',
         '<text class="soft" x="40" y="180">x</text>',
         '<text class="soft" x="190" y="318">y</text>',
-        '<text class="soft" x="580" y="318">shape (8, 8): a part of (4, 4) per device</text>',
+        '<text class="soft" x="580" y="330">shape (8, 8): a part of (4, 4) per device</text>',
     ]
     for device in range(4):
         line, column = divmod(device, 2)
