@@ -60,4 +60,4 @@ def test_the_docs_list_them() -> None:
     section = page.partition("## What is logged")[2].partition("\n## ")[0]
     listed = re.findall(r"^\| `(\w[\w.]*)` \|", section, re.MULTILINE)
     assert set(listed) == set(loggers())
-    assert len(listed) == len(set(listed)) == 10
+    assert len(listed) == len(set(listed)) == 11

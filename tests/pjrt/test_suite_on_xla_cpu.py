@@ -116,6 +116,7 @@ def test_every_area_runs_here_or_is_about_the_cpu_plugin() -> None:
         "examples",
         "packaging",
         "plugins",
+        "remote",
         "sdk",
         "stablehlo",
         "typing",

@@ -46,6 +46,7 @@ def test_there_are_examples(namespace: ModuleType) -> None:
 WITHOUT = {
     "Array", "PyTreeSpec",  # classes
     "clear_backends",  # it closes the clients of the tests
+    "Model", "load_model", "pack_model",  # they need a file: docs/serve-a-model.md has them
     "topology",  # needs libtpu: tests/vendors compiles for one
 }  # fmt: skip
 

@@ -49,7 +49,7 @@ def test_decorator_and_call_forms() -> None:
     for f, more in ((one, 1), (two, 2), (three, 3)):
         np.testing.assert_array_equal(f(X), X + more)
     assert one.__name__ == "one"
-    assert one.__doc__ == "One more."
+    assert one.__doc__ == "Adds one."
     assert "one" in repr(one)
 
 

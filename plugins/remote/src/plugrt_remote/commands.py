@@ -24,7 +24,7 @@ def plugrt_add_commands(cli: Any) -> None:
 @click.option("--platform", shell_complete=complete_plugin, help="The backend to serve.")
 @click.option("--bind", required=True, metavar="unix:PATH", help="The socket to make.")
 def serve(platform: str | None, bind: str) -> None:
-    """Serve the devices of a backend to other programs of this user.
+    """Serve a backend to other programs.
 
     They use them with PLUGRT_REMOTE=unix:PATH, under plugrt and JAX. Whoever may connect can run
     native code in this process: the socket is for this user alone. Ctrl-C or SIGTERM ends it.

@@ -229,8 +229,11 @@ class Model(CallObject):
 
     _most_runners = 1024
 
+    @with_argument_errors
     def __init__(self, parts: Parts) -> None:
         """Called by `load_model`."""
+        if not isinstance(parts, Parts):
+            raise ArgumentTypeError("a Model is what load_model returns; it has no constructor")
         self._parts = parts
         self._runners = RunnerCache(self._most_runners)
         self._lock = threading.Lock()

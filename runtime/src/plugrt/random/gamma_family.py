@@ -47,7 +47,7 @@ def loggamma(
 ) -> Tracer:
     """Returns logarithms of the numbers of `gamma`, exact where these are near 0.
 
-    Arguments and errors as for `gamma`. As ``jax.random.loggamma``.
+    Arguments as for `gamma`; raises as `gamma` does. As ``jax.random.loggamma``.
     """
     own = read_key("loggamma", key)
     return _sample("loggamma", own, a, shape, float_dtype("loggamma", dtype), in_logs=True)

@@ -51,8 +51,9 @@ def igamma(a: Tracer, x: Tracer) -> Tracer:
 def igammac(a: Tracer, x: Tracer) -> Tracer:
     """Returns the regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x), elementwise.
 
-    It keeps its digits where P is near 1, and where a is near 0. Arguments and errors as for
-    `igamma`. As ``jax.lax.igammac``, which is less exact for a above 10 and x below 1.
+    It keeps its digits where P is near 1, and where a is near 0. Real floats as for `igamma`.
+    Raises `DtypeError` or `ShapeError`. As ``jax.lax.igammac``, which is less exact for a above 10
+    and x below 1.
 
     >>> round(float(lax.igammac(xp.asarray(2.0), 1.0)), 5)
     0.73576

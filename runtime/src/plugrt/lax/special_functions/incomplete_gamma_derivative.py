@@ -32,8 +32,8 @@ _DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 def igamma_grad_a(a: Tracer, x: Tracer) -> Tracer:
     """Returns the derivative by ``a`` of `igamma`, P(a, x), elementwise.
 
-    Arguments and errors as for `igamma`, but finite, and with a above 0; NaN for others, and 0
-    where x is 0. As ``jax.lax.igamma_grad_a``, which is less exact for a above 10.
+    Finite real floats as for `igamma`, with a above 0; NaN for others, and 0 where x is 0. Raises
+    `DtypeError` or `ShapeError`. As ``jax.lax.igamma_grad_a``, which is less exact for a above 10.
 
     >>> round(float(lax.igamma_grad_a(xp.asarray(2.0), 1.0)), 5)
     -0.2762
@@ -47,8 +47,8 @@ def random_gamma_grad(a: Tracer, x: Tracer) -> Tracer:
     """Returns the derivative by ``a`` of a sample ``x`` of the gamma distribution, elementwise.
 
     It is the derivative of x with P(a, x) constant: minus `igamma_grad_a` over the density at x.
-    Arguments and errors as for `igamma_grad_a`. As ``jax.lax.random_gamma_grad``, which is less
-    exact for a above 10.
+    Real floats as for `igamma_grad_a`. Raises `DtypeError` or `ShapeError`. As
+    ``jax.lax.random_gamma_grad``, which is less exact for a above 10.
 
     >>> round(float(lax.random_gamma_grad(xp.asarray(2.0), 1.0)), 5)
     0.75078
