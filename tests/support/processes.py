@@ -18,7 +18,7 @@ import pytest
 TESTS = Path(__file__).parents[1]
 of_cpu_processes = pytest.mark.skipif(
     os.environ.get("JAX_PLATFORMS", "cpu") not in ("", "cpu"),
-    reason="no processes here: those of the cpu plugin are meant, whatever runs beside it",
+    reason="no processes here: the test is about the cpu plugin's processes",
 )
 """The mark of tests of processes that share cpu devices, for runs of the suite on others."""
 SECONDS = 120.0

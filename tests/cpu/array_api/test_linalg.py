@@ -220,7 +220,7 @@ def test_jit_gives_what_eager_calls_give(name: str) -> None:
 ORDERS: list[Any] = ["fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf]
 
 
-@behaviour(19, "`linalg.matrix_norm` and `vector_norm` take NumPy's orders")
+@behaviour(19, "`linalg.matrix_norm` and `vector_norm` accept NumPy's orders")
 def test_norms(oblong: Matrix) -> None:
     found = plugrt.jit(lambda x: [linalg.matrix_norm(x, ord=order) for order in ORDERS])(oblong)
     for order, norm in zip(ORDERS, found, strict=True):

@@ -18,7 +18,7 @@ pytestmark = [runs_apart("processes"), of_cpu_processes]
 @behaviour(
     114,
     "a PJRT library is given key-value callbacks, `node_id` and `num_nodes`: the devices of a "
-    "backend in Python, exported as one, are those of both processes, and compute together",
+    "backend in Python, exported as one, belong to both processes, and compute together",
 )
 def test_an_exported_backend_finds_the_other_process(tmp_path: Path) -> None:
     found = all_results(run_together(shared_numpy.compute, 2, tmp_path, JAX_PLATFORMS="shared"))
@@ -42,7 +42,8 @@ def test_an_exported_backend_finds_the_other_process(tmp_path: Path) -> None:
 
 @behaviour(
     114,
-    "a library that was told of several processes and reports one, as XLA's for the cpu does, or "
+    "a library that gets several processes as an option and reports one, as XLA's for the cpu "
+    "does, or "
     "that says that it is made for one, is refused",
     jax="each process computes by itself",
 )

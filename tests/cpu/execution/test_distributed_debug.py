@@ -84,7 +84,7 @@ def test_each_launch_on_several_devices_is_logged(
 
 @behaviour(
     114,
-    "so are pmap, operators and what was compiled ahead of time; launches on one device are not",
+    "so are pmap, operators and programs compiled ahead of time; launches on one device are not",
     jax="functions of jit alone",
 )
 def test_who_launches(logged: Callable[[], list[dict[str, str]]]) -> None:

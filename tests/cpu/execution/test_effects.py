@@ -41,7 +41,9 @@ def run_child(code: str) -> subprocess.CompletedProcess[str]:
 
 
 @behaviour(
-    7, "ordered effects of one launch precede those of the next of the same thread and device"
+    7,
+    "ordered effects of one launch precede the effects of the next launch of the same "
+    "thread and device",
 )
 def test_launches_keep_their_order() -> None:
     seen: list[int] = []

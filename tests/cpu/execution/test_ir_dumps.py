@@ -53,7 +53,7 @@ def test_programs_of_all_kinds_are_written(tmp_path: Path) -> None:
 
 @behaviour(
     10,
-    "`dump_ir_modes` says which stages are written: StableHLO, HLO, and what the backend made",
+    "`dump_ir_modes` says which stages are written: StableHLO, HLO, and the backend's result",
     jax="the modes stablehlo, jaxpr and eqn_count_pprof: of these the last two are JAX's own",
 )
 def test_stages(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_stages(tmp_path: Path) -> None:
 
 @behaviour(
     10,
-    "executables that were saved are written when they are loaded: what the backend made of them",
+    "executables that were saved are written when they are loaded, in the backend's form",
     jax="writes none of them",
 )
 def test_saved_executables(tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def test_what_device_put_refuses() -> None:
             device_put(X, Format(TURNED, there))
 
 
-@behaviour(4, "`jit` takes a Format for each argument and each result")
+@behaviour(4, "`jit` accepts a Format for each argument and each result")
 def test_layouts_of_arguments_and_results() -> None:
     def f(a: Any, b: Any) -> Any:
         return a.T @ b, {"k": a + b}
@@ -270,7 +270,7 @@ def test_formats_that_do_not_fit() -> None:
         jit(lambda a, b: a + b, in_shardings=turned())(X, b=X)
 
 
-@behaviour(4, "a donated argument may lie otherwise than the result")
+@behaviour(4, "a donated argument may have another layout than the result")
 def test_donation_across_layouts() -> None:
     for out in (turned(), None):
         y = device_put(X, turned())

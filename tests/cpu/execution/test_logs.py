@@ -65,7 +65,7 @@ def test_a_function_that_was_never_seen(caplog: pytest.LogCaptureFixture) -> Non
     assert f"{__file__}:{line}: never seen function <lambda> defined at {__file__}:{line}" in said
 
 
-@behaviour(9, "it says so where a line makes a function anew each time that it runs")
+@behaviour(9, "a warning names a line that makes a function anew each time that it runs")
 def test_a_function_that_is_made_anew(caplog: pytest.LogCaptureFixture) -> None:
     def call() -> None:
         jit(lambda x: x * 6)(X)

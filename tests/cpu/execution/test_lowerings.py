@@ -42,7 +42,7 @@ def lowered(**rules: Any) -> Any:
 @behaviour(
     23,
     "a registered function replaces an operation on its platform, and caches keep both apart",
-    jax="as a lowering rule of a primitive, which takes effect on programs that are not cached",
+    jax="as a lowering rule of a primitive, which applies to programs that are not cached",
 )
 def test_calls_with_and_without() -> None:
     jitted, array = jit(cosine), plugrt.device_put(X)
@@ -102,7 +102,7 @@ def test_set_for_the_process_and_taken_back() -> None:
 
 @behaviour(
     23,
-    "the persistent cache keeps programs apart by what lowerings made of them",
+    "the persistent cache has an entry for each result of the lowerings",
     jax="same",
 )
 def test_the_persistent_cache(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_to_a_custom_call() -> None:
 
 @behaviour(
     23,
-    "a lowering to a composite leaves the operation as what the composite stands for",
+    "a lowering to a composite keeps the operation as the composite's decomposition",
     jax="same",
 )
 def test_to_a_composite() -> None:
@@ -263,7 +263,7 @@ FAULTS: list[tuple[str, Any, str]] = [
 @behaviour(
     23,
     "a lowering that raises, returns another type, or is for no operation is named with its owner",
-    jax="JAX says what was raised",
+    jax="JAX names the exception",
 )
 def test_faults_of_lowerings() -> None:
     def named(x: Any) -> Any:

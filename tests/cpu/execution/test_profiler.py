@@ -124,7 +124,7 @@ def test_the_events_of_the_backend(tmp_path: Path) -> None:
     assert any("Execute" in name for name in names), sorted({*names})[:50]
 
 
-@behaviour(16, "one trace at a time; what is stopped was started; both say so")
+@behaviour(16, "one trace at a time; a stop without a start is an error, as is a second start")
 def test_wrong_order_of_traces(tmp_path: Path) -> None:
     with pytest.raises(FailedPrecondition, match="no trace is recorded"):
         profiler.stop_trace()
@@ -335,7 +335,7 @@ def test_each_trace_has_a_file_of_its_own(tmp_path: Path) -> None:
 @behaviour(
     16,
     "`live_arrays` has the arrays that are alive, of a platform or of all, and not deleted ones",
-    jax="without a name JAX's are those of the default backend",
+    jax="without a name JAX uses the default backend",
 )
 def test_live_arrays() -> None:
     x, y, gone = (plugrt.device_put(X + i) for i in range(3))

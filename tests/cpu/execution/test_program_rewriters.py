@@ -56,7 +56,7 @@ def test_calls_with_and_without() -> None:
 
 @behaviour(
     12,
-    "the persistent cache keeps programs apart by what rewriters made of them",
+    "the persistent cache has an entry for each result of the rewriters",
     jax="JAX has none",
 )
 def test_the_persistent_cache(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_program_object_and_bytes() -> None:
 
 @behaviour(
     12,
-    "Python functions that a program calls are called by what replaces it, too",
+    "Python functions that a program calls are also called by its replacement",
     jax="JAX has none",
 )
 def test_callbacks_of_a_rewritten_program() -> None:

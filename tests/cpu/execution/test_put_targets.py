@@ -75,7 +75,7 @@ class ForDlpack(Lazy):
 @behaviour(
     1,
     "objects with `__jax_array__`, `__array__` or `__dlpack__` are the array that they give",
-    jax="JAX takes none of these as an argument any more",
+    jax="JAX no longer accepts these as arguments",
 )
 @pytest.mark.parametrize("kind", [ForJax, ForNumpy, ForDlpack])
 def test_protocols_of_arrays(kind: type[Lazy]) -> None:
@@ -119,7 +119,7 @@ def test_registered_types(registered: type[Lazy]) -> None:
         np.testing.assert_array_equal(xp.add(device_put(X), x), X + X)
 
 
-@behaviour(1, "what is no array is refused, and the message says what to do")
+@behaviour(1, "what is no array is refused, and the message names the cure")
 def test_what_is_no_array(registered: type[Lazy]) -> None:
     with pytest.raises(NotAnArray, match=r"masked array.*\.filled"):
         device_put(np.ma.masked_array([1, 2], [0, 1]))

@@ -116,7 +116,7 @@ def test_parts_that_lie_right_are_kept_and_others_sent_as_they_are(traffic: Traf
     check_contents(y, X, y.sharding)
 
 
-@behaviour(109, "what takes parts out of others and puts them together is compiled once")
+@behaviour(109, "functions that split and join arrays are compiled once")
 def test_what_moves_parts_is_compiled_once(traffic: Traffic) -> None:
     x, y = device_put(X, PmapSharding(devices()[:4])), device_put(-X, PmapSharding(devices()[:4]))
     target = PmapSharding(devices()[:3], 1)

@@ -45,7 +45,8 @@ def total(*xs: Any) -> Any:
 
 @behaviour(
     5,
-    "above the number that a backend names, a program takes one tuple, and calls are as ever",
+    "above the number that a backend names, a program has one tuple as its argument, and "
+    "calls do not change",
     jax="the same for TPUs, above 2000; JAX asks no backend",
 )
 def test_calls_with_many_arguments(tupled: list[bool]) -> None:
@@ -72,7 +73,7 @@ def test_what_counts_and_donation(tupled: list[bool]) -> None:
     assert not xs[1].is_deleted()
 
 
-@behaviour(5, "executables that were saved take their tuple when they are loaded", jax="same")
+@behaviour(5, "saved executables accept their tuple after loading", jax="same")
 def test_saved_executables_take_their_tuple(tupled: list[bool]) -> None:
     """XLA's bytes do not state it: without the option a library ends the process at the call."""
     xs = [plugrt.device_put(X + i) for i in range(150)]

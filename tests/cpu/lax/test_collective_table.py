@@ -175,7 +175,7 @@ def test_as_numpy(way: str) -> None:
 
 
 @behaviour(108, "`ragged_all_to_all` sends slices of any lengths, where the receivers want them",
-           jax="has no CPU; the numbers are those of its documentation, and NumPy's")  # fmt: skip
+           jax="has no CPU; the numbers come from its documentation and NumPy")  # fmt: skip
 def test_ragged_all_to_all() -> None:
     def call(*args: Any) -> Any:
         return lax.ragged_all_to_all(*args, axis_name="y")

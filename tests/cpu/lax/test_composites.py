@@ -63,7 +63,7 @@ VALUES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-@behaviour(23, "attributes of a composite are those of JAX, value by value")
+@behaviour(23, "attributes of a composite equal JAX's, value by value")
 def test_attributes() -> None:
     def all_in_one(m: Any) -> Any:
         def call(x: Any) -> Any:

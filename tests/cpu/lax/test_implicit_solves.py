@@ -37,7 +37,7 @@ def solve_by_gradients(of: Any) -> Callable[[Any, Any], Any]:
     return solve
 
 
-@behaviour(19, "`lax.custom_linear_solve` and `custom_root` give what their solvers find",
+@behaviour(19, "`lax.custom_linear_solve` and `custom_root` return the results of their solvers",
            jax="the same, and derivatives")  # fmt: skip
 def test_a_solver_runs_on_what_it_is_given() -> None:
     def run(of: Any, b: Any) -> Any:

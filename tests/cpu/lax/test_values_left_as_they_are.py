@@ -69,7 +69,7 @@ def test_a_cast_value_may_differ_from_device_to_device() -> None:
     same(rows(np.arange(4)), np.arange(4))
 
 
-@behaviour(19, "`lax.broadcast_like`, `empty` and `index_take` take every dtype")
+@behaviour(19, "`lax.broadcast_like`, `empty` and `index_take` accept every dtype")
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_results_are_jaxs_for_each_dtype(dtype: str) -> None:
     kind: Any = np.dtype(getattr(ml_dtypes, dtype, dtype))

@@ -176,8 +176,8 @@ def test_donation_is_recorded() -> None:
 
 @behaviour(
     21,
-    "An export for several platforms computes what it has for the one that it runs on, and is "
-    "rid of what it has for others",
+    "An export for several platforms computes what it has for the one that it runs on, and "
+    "drops the parts for other platforms",
 )
 def test_the_platform_is_chosen_for_the_caller() -> None:
     def on_platforms(x: Any) -> Any:
@@ -318,8 +318,8 @@ class Ordered(jax._src.effects.Effect):
 
 @behaviour(
     21,
-    "An export with ordered effects takes and gives arrays alone, whose donations it keeps; on "
-    "several devices it is refused with the reason",
+    "An export with ordered effects has arrays alone as arguments and results, whose donations it "
+    "keeps; on several devices it is refused with the reason",
 )
 def test_ordered_effects_are_kept_by_the_module() -> None:
     jitted = jax.jit(lambda n, x: (n, _double(n, x) + 1), donate_argnums=1)
@@ -576,7 +576,7 @@ def test_shardings_that_an_export_does_not_state() -> None:
 @behaviour(
     21,
     "An export of a `shard_map` over an abstract mesh without a sharding, whose file says one "
-    "device, runs on those of the mesh",
+    "device, runs on the devices of the mesh",
     jax="the same within a program for as many devices; on one device an error of XLA",
 )
 def test_a_shard_map_over_an_abstract_mesh_without_stated_shardings() -> None:

@@ -139,7 +139,10 @@ def test_a_program_over_a_mesh_is_compiled_for_its_partitions(far: FarPlugin) ->
 
 
 @pytest.mark.parametrize("exported", [False, True], ids=["in process", "through the C API"])
-@behaviour(102, "`AUTO` compiled for a topology: its compiler divides, and the program says how")
+@behaviour(
+    102,
+    "`AUTO` compiled for a topology: its compiler divides, and the program states the shardings",
+)
 def test_auto_is_chosen_by_the_topology_s_compiler(exported: bool) -> None:
     if plugrt.local_device_count() < 4:
         pytest.skip("no 4 devices here")

@@ -110,7 +110,7 @@ def test_every_dtype_and_shape_goes_through(dtype: str, shape: tuple[int, ...]) 
 
 
 @behaviour(
-    6, "number, shapes and dtypes of what the function returns are checked, and named in the error"
+    6, "number, shapes and dtypes of the function's results are checked, and named in the error"
 )
 @pytest.mark.parametrize(
     ("returned", "words"),

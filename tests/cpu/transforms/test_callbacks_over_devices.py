@@ -111,7 +111,7 @@ def test_each_part_is_seen_once_with_its_index() -> None:
     if not type(get_backend()).__module__.startswith("plugrt_cpu"):
         with pytest.raises(Unimplemented, match=r"'see' of debug.*partitioned=True.*over 4 dev"):
             f(x, where)
-        pytest.skip("the library has no call that it leaves as its arguments are divided")
+        pytest.skip("the library has no partitioned callbacks")
     for _ in range(2):
         np.testing.assert_array_equal(f(x, where), A + 1)
         assert see.taken() == counted(*[([i, i + 1], [1.0 * i, i + 1.0]) for i in range(0, 8, 2)])

@@ -28,7 +28,8 @@ def as_tiles(sharding: NamedSharding) -> GSPMDSharding:
 
 @behaviour(
     111,
-    "a compiled function takes arrays that lie alike or nowhere; five that differ are named, with "
+    "a compiled function accepts arrays with its shardings, and uncommitted arrays; five that "
+    "differ are named, with "
     "both shardings",
 )
 def test_shardings_are_checked_at_the_call() -> None:

@@ -69,7 +69,7 @@ def test_ahead_of_time() -> None:
         assert "sine" in xla_computation(lambda x: xp.sin(x))(X).as_hlo_text()
 
 
-@behaviour(17, "events, logs, dumps and rewriters are those of the operations, one by one")
+@behaviour(17, "events, logs, dumps and rewriters see the operations, one by one")
 def test_events_logs_dumps_and_rewriters(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     shape = (3, 73)  # of no other test: it is not compiled yet
     names: list[str] = []

@@ -76,7 +76,9 @@ def test_an_error_of_instantiate(handler: StagedLibrary, platform: str) -> None:
     np.testing.assert_array_equal(plugrt.jit(lambda x: call(x, factor=np.float32(1)) > 0)(X), True)
 
 
-@behaviour(22, "a state that is missing, set twice or of another type is an error that says so")
+@behaviour(
+    22, "a state that is missing, set twice or of another type is an error that names the type"
+)
 def test_wrong_states(handler: StagedLibrary, platform: str) -> None:
     call = registered(handler, platform)
     with pytest.raises(PjrtError, match="already"):

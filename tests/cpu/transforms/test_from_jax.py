@@ -103,8 +103,8 @@ def test_traced_once_for_each_kind_of_arguments() -> None:
     assert len(traced) == before + 1
 
 
-@behaviour(20, "what `jax.jit(donate_argnums=)` donates is donated, and what from_jax is told to "
-           "donate")  # fmt: skip
+@behaviour(20, "what `jax.jit(donate_argnums=)` donates is donated, and so are the donated "
+"arguments of from_jax")  # fmt: skip
 def test_donation_is_kept() -> None:
     def step(state: Any, x: Any) -> Any:
         return {"n": state["n"] + 1, "w": state["w"] + x}

@@ -80,7 +80,7 @@ def test_shardings_are_alike_as_jaxs(said_by_child: list[str]) -> None:
     20,
     "over a mesh, host data are put in the parts that `in_shardings` says, donated arguments are "
     "taken, and arrays of a mesh of plugrt's say which devices it is",
-    jax="an array that lies otherwise than `in_shardings` says is refused",
+    jax="an array with another layout than `in_shardings` says is refused",
 )
 def test_placement_and_donation() -> None:
     f = plugrt.from_jax(

@@ -141,7 +141,7 @@ def test_where_a_context_reaches() -> None:
 @behaviour(
     105,
     "in `with mesh:`, specs by themselves mean the mesh; where programs run does not change",
-    jax="takes them in `with_sharding_constraint` alone, and warns that the form is deprecated",
+    jax="accepts them in `with_sharding_constraint` alone, and warns that the form is deprecated",
 )
 def test_with_mesh() -> None:
     f = plugrt.jit(lambda v: v * 2, in_shardings=P("x"), out_shardings=P(None, "y"))

@@ -80,7 +80,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
-@behaviour(107, "operation by operation pmap gives what it gives compiled")
+@behaviour(107, "operation by operation pmap returns the results of the compiled function")
 @pytest.mark.parametrize("name", CALLS)
 def test_as_compiled(name: str) -> None:
     f = pmap(CALLS[name], "i")

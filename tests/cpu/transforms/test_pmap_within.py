@@ -80,7 +80,7 @@ def test_nested() -> None:
 
 
 @behaviour(107, "pmaps within of several sizes: a program has as many replicas as all divide",
-           jax="0.4.20 does not take sizes of which none divides the other")  # fmt: skip
+           jax="0.4.20 refuses two sizes unless one divides the other")  # fmt: skip
 def test_of_several_sizes() -> None:
     total = pmap(lambda v: lax.psum(v, "j") + lax.axis_index("j"), "j")
 
@@ -182,7 +182,7 @@ def test_within_what_is_traced(name: str) -> None:
         np.testing.assert_array_equal(call(xp.asarray(X[0])), expected(X[0]))  # not jitted
 
 
-@behaviour(107, "a branch that replicas take or do not, each for itself, has a pmap within")
+@behaviour(107, "a branch that each replica chooses for itself, has a pmap within")
 def test_a_branch_by_replica() -> None:
     total = pmap(lambda v: lax.psum(v, "j"), "j")
     f = pmap(lambda x: lax.cond(x[0, 0] > 4, total, lambda y: y, x), "i")

@@ -40,7 +40,7 @@ def test_an_array_with_it() -> None:
         assert back.sharding == grid.T
 
 
-@behaviour(103, "jit takes and returns `PositionalSharding`; equivalents share a program",
+@behaviour(103, "jit accepts and returns `PositionalSharding`; equivalents share a program",
            jax="dropped it in 2025; this is as jax 0.4.35 had it")  # fmt: skip
 def test_programs_over_it() -> None:
     grid = PositionalSharding(devices()[:8]).reshape(2, 4)

@@ -272,7 +272,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
 
 
 @behaviour(106, "over the shape of a mesh: on the devices of the arguments, in their order",
-           jax="the same; refuses arguments that lie on no mesh")  # fmt: skip
+           jax="the same; refuses arguments without a mesh")  # fmt: skip
 def test_over_the_shape_of_a_mesh() -> None:
     """It divides arrays that are divided otherwise.
 
@@ -321,9 +321,7 @@ def test_groups_that_repeat() -> None:
     np.testing.assert_array_equal(mapped(A), np.broadcast_to(pairs, (8, 2, 2, 2)).reshape(8, 8))
 
 
-@behaviour(
-    106, "what a function closes over is what it is at the call, as long as no jit is around"
-)
+@behaviour(106, "a function reads the variables of its closure at the call, outside of jit")
 def test_closures_at_each_call() -> None:
     by = [1]
 

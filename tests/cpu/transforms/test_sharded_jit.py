@@ -390,7 +390,7 @@ MISMATCHES: dict[str, tuple[Callable[[], Any], str]] = {
 }  # fmt: skip
 
 
-@behaviour(105, "devices that differ: the error names each that says so, its devices and its line")
+@behaviour(105, "devices that differ: the error names each constraint, its devices and its line")
 @pytest.mark.parametrize("case", MISMATCHES)
 def test_devices_that_differ(case: str) -> None:
     call, said = MISMATCHES[case]
@@ -456,7 +456,9 @@ def test_unused_operations_claim_no_devices(case: str) -> None:
         assert "plugrt.claims" not in plugrt.jit(used).lower(A).as_text()
 
 
-@behaviour(105, "a committed argument that lies otherwise than `in_shardings` says is refused")
+@behaviour(
+    105, "a committed argument that is divided otherwise than `in_shardings` says is refused"
+)
 def test_wrong_uses() -> None:
     for where in ({"device": devices()[0]}, {"backend": "cpu"}):
         for shardings in ({"in_shardings": over("x")}, {"out_shardings": (None,)}):
@@ -552,7 +554,7 @@ def test_control_flow_stays_divided() -> None:
         assert [spec_of(result) for result in results] == [P("x")] * 5
 
 
-@behaviour(105, "callbacks, `disable_jit`, debug checks and control flow take arrays over a mesh")
+@behaviour(105, "callbacks, `disable_jit`, debug checks and control flow accept arrays over a mesh")
 def test_with_everything_else() -> None:
     x = plugrt.device_put(A, over("x", "y"))
     f = plugrt.jit(lambda a: plugrt.with_sharding_constraint(a * 2, over("y")) + 1)

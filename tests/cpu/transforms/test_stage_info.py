@@ -51,7 +51,7 @@ def test_what_is_said_of_arguments() -> None:
     assert traced.fun_name == "f"
 
 
-@behaviour(14, "a compiled program says where it takes its arguments and leaves its results")
+@behaviour(14, "a compiled program states the shardings of its arguments and results")
 def test_shardings_of_a_compiled_program() -> None:
     there = SingleDeviceSharding(devices()[1])
     compiled = jit(f).lower(ShapeDtypeStruct(X.shape, FLOAT, there), Y).compile()

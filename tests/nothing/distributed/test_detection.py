@@ -159,7 +159,7 @@ def test_what_is_stated_comes_before_settings_and_these_before_launchers(
         (("::1:80", 2, 1), None, ArgumentError, "IPv6 address in brackets"),
     ],
 )  # fmt: skip
-@behaviour(114, "what cannot be, and what nobody says, is refused by name, before anything else")
+@behaviour(114, "contradictions and missing settings are refused by name, before anything else")
 def test_what_cannot_be_is_refused_by_name(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stated: Any, method: str | None,
     error: type[PlugrtError], words: str,

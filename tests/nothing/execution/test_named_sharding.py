@@ -115,7 +115,7 @@ def test_undivided_dimensions_beyond_the_array_are_passed_over_but_none_is_put_s
             refused(1)
 
 
-@behaviour(103, "a dimension that does not divide is refused, with both numbers and what to do")
+@behaviour(103, "a dimension that does not divide is refused, with both numbers and the cure")
 def test_uneven_division_is_refused_with_the_numbers(mesh: Mesh) -> None:
     sharding = NamedSharding(mesh, P(("y", "z")))
     said = "divides dimension 0 into 6 equal parts.*size 16 cannot be divided by 6: pad it to 18"

@@ -84,8 +84,8 @@ def test_an_older_file_is_read() -> None:
 
 @behaviour(
     21,
-    "An export that is cut short or altered anywhere gives an error that says so: nothing crashes, "
-    "and no small file takes long",
+    "An export that is cut short or altered anywhere gives an error that names the damage: "
+    "nothing crashes, and each small file is read quickly",
     jax="errors of Python's own, such as `struct.error`, `IndexError` and `StopIteration`",
 )
 def test_damaged_files_give_errors() -> None:

@@ -44,7 +44,7 @@ class Settings:
 
 
 def trace_environment(base: Mapping[str, str], folder: Path, settings: Settings) -> dict[str, str]:
-    """Returns an environment in which the tracer wraps every PJRT library of a program."""
+    """Returns the environment of a program whose PJRT libraries the tracer wraps."""
     preloaded = [str(library_path()), *filter(None, [base.get("LD_PRELOAD")])]
     return {
         **{name: text for name, text in base.items() if not name.startswith("PLUGRT_TRACE_")},
@@ -55,7 +55,7 @@ def trace_environment(base: Mapping[str, str], folder: Path, settings: Settings)
 
 
 def select_library(base: Mapping[str, str], path: str | os.PathLike[str]) -> dict[str, str]:
-    """Returns an environment with which hosts use the library at ``path``, under its plugin's name.
+    """Returns an environment that makes hosts use the library at ``path``, by its plugin's name.
 
     That is its name in ``PJRT_NAMES_AND_LIBRARY_PATHS``, else the name of its file. Raises
     `InvalidArgument` where there is no file.
@@ -75,7 +75,7 @@ def select_library(base: Mapping[str, str], path: str | os.PathLike[str]) -> dic
 
 
 def name_library(base: Mapping[str, str], name: str, library: str) -> dict[str, str]:
-    """Returns an environment with which the library at that path is the plugin ``name``."""
+    """Returns an environment that makes the library at that path the plugin ``name``."""
     others = base.get(VARIABLE, "")
     kept = [item for item in others.split(",") if item and not item.strip().startswith(f"{name}:")]
     return {**base, VARIABLE: ",".join([f"{name}:{library}", *kept]), "JAX_PLATFORMS": name}
