@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -23,6 +23,7 @@ from plugrt.errors import (
     ProgramError,
 )
 from support.effort import EFFORT
+from support.jax_oracle import jax
 from support.models import (
     SCALE,
     WEIGHTS,
@@ -34,7 +35,7 @@ from support.models import (
 )
 
 BACKEND = plugrt.get_backend()
-NAME = plugrt.default_backend()
+NAME = os.environ.get("JAX_PLATFORMS", "cpu")
 [BATCH] = jax.export.symbolic_shape("batch")
 X = np.linspace(-2, 3, 33, dtype=np.float32).reshape(11, 3)
 
