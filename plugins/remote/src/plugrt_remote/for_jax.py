@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-from plugrt_remote.log import logger
-
 
 def initialize() -> None:
     """Registers the platform where PLUGRT_REMOTE is set.
@@ -18,6 +16,8 @@ def initialize() -> None:
     from importlib.util import find_spec
 
     if find_spec("plugrt_sdk") is None:
+        from plugrt_remote.log import logger
+
         logger.warning(
             "PLUGRT_REMOTE is set, and JAX cannot use that server without plugrt-sdk: "
             'pip install "plugrt-remote[jax]"'
