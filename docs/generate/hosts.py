@@ -95,9 +95,6 @@ TORCH_STEPS: Mapping[str, str] = {
 """Step to the program of PyTorch/XLA, on one device; the other steps it does not have."""
 
 
-# --- recording --------------------------------------------------------------------------------
-
-
 def trace(program: str, library: Path) -> dict[str, bool]:
     """Returns the functions that a program calls; whether each call of one succeeded."""
     result = library.with_name("trace.json")
@@ -145,8 +142,6 @@ def record(hosts: Sequence[str]) -> None:
 NAMES = {"plugrt": "plugrt", "jax": "JAX", "torch_xla": "PyTorch/XLA"}
 """Package to the name of the host."""
 
-
-# --- the page -----------------------------------------------------------------------------------
 
 INTRODUCTION = """\
 # What hosts need

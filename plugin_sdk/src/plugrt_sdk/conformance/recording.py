@@ -267,8 +267,6 @@ class _Recorder:
         if not any(step[0] in ("bits", "close", "refused", "deleted") for step in self.steps):
             _refuse("it compares nothing")
 
-    # --- what checks expect ------------------------------------------------------------------
-
     def _read(self, got: object) -> str:
         if id(got) not in self.reads:
             _refuse("it compares what it has computed of what it read")
@@ -350,9 +348,6 @@ def _bytes_beneath(array: Array) -> bytes:
     return ctypes.string_at(array.ctypes.data + low, high - low)
 
 
-# --- the subject ---------------------------------------------------------------------------------
-
-
 class _RecordedSubject(PluginSubject):
     """The subject of a check that is recorded: its client notes each call."""
 
@@ -419,9 +414,6 @@ def _judge_refused(check: Check, client: Client, error: PjrtError) -> str:
     except Exception:  # noqa: BLE001, S110  # whatever else it raises is a failure
         pass
     return "FAIL"
-
-
-# --- recording -----------------------------------------------------------------------------------
 
 
 def record(check: Check, seed: int = 0) -> list[Recording]:

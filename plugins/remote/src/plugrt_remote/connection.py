@@ -86,8 +86,6 @@ class Connection:
         self._unsent: list[Any] = []
         self._sent: deque[int] = deque()
 
-    # --- sending ------------------------------------------------------------------------------
-
     def numbers(self, count: int = 1) -> int:
         """Returns the first of ``count`` new numbers, of arrays, programs or requests."""
         with self._sending:
@@ -169,8 +167,6 @@ class Connection:
         if self._since >= _WINDOW:
             self._since = 0
             self.ask(Op.PING, b"")
-
-    # --- receiving ----------------------------------------------------------------------------
 
     def _await(self, call: Call) -> None:
         while not call.done:
@@ -272,8 +268,6 @@ class Connection:
             if then is not None:
                 then()
 
-    # --- the end ------------------------------------------------------------------------------
-
     def lose(self, error: BaseException) -> None:
         """Notes that the connection has ended: who waits gets `Unavailable`, as later calls do."""
         if self.lost is None:
@@ -304,8 +298,6 @@ class Connection:
             self.sock.shutdown(socket.SHUT_RDWR)
         if not self._threads:  # else a thread may be receiving: the socket ends with the last
             self.sock.close()
-
-    # --- shared memory ------------------------------------------------------------------------
 
     def take_segment(self, nbytes: int) -> tuple[int, mmap.mmap] | None:
         """Returns the number and the memory of a segment that the server has mapped.

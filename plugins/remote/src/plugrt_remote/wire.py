@@ -212,9 +212,6 @@ class FrameReader:
             os.close(self.fds.popleft())
 
 
-# --- values of the interface ------------------------------------------------------------------
-
-
 def pack_error(error: BaseException) -> list[Any]:
     """Returns an exception's code, class and message, for `unpack_error`."""
     if isinstance(error, PjrtError):

@@ -50,6 +50,7 @@ def command(as_json: bool, html: str | None) -> int:
 
 
 def print_examination(found: Examination) -> None:
+    """Prints what `examine` found: versions, settings, plugins and the choice."""
     print_line(", ".join(f"{name} {version}" for name, version in found.versions.items()))
     if found.core:
         print_line(f"core: {found.core}")

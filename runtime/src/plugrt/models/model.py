@@ -300,8 +300,6 @@ class Model(CallObject):
         takes, gives = ", ".join(self.inputs), ", ".join(self.outputs)
         return f"<model {self.name!r} on {self.device!r}: ({takes}) -> ({gives})>"
 
-    # --- calls --------------------------------------------------------------------------------
-
     def _given(self, call: FlatCall) -> list[str]:
         """Returns the names of the inputs of a call, in the order of its leaves."""
         args, kwargs = call.spec.children()

@@ -64,9 +64,6 @@ def read_source(source: Any, names: Sequence[str], outputs: Sequence[str]) -> Mo
     return _read_stablehlo(program, names, outputs)
 
 
-# --- exports of JAX ---------------------------------------------------------------------------
-
-
 def _read_export(
     program: ExportedProgram, names: Sequence[str], outputs: Sequence[str]
 ) -> ModelSource:
@@ -141,9 +138,6 @@ def _fill(names: Sequence[str], count: int, stem: str, what: str) -> list[str]:
     return [*names, *(f"{stem}{i}" for i in range(len(names), count))]
 
 
-# --- StableHLO --------------------------------------------------------------------------------
-
-
 def _read_stablehlo(program: Program, names: Sequence[str], outputs: Sequence[str]) -> ModelSource:
     _, inputs, results = parse_program(program)
     for kind in (*inputs, *results):
@@ -164,9 +158,6 @@ def _read_stablehlo(program: Program, names: Sequence[str], outputs: Sequence[st
         (),
         lambda platform, sizes: parse_program(program)[0],
     )
-
-
-# --- PyTorch ----------------------------------------------------------------------------------
 
 
 def _read_torch(exported: Any, names: Sequence[str], outputs: Sequence[str]) -> ModelSource:

@@ -122,8 +122,6 @@ class Session:
     def _refuse(self, request: int, error: BaseException) -> None:
         self._send(frame(Op.ERROR, wire.NUMBER.pack(request) + pack(wire.pack_error(error))))
 
-    # --- the connection -----------------------------------------------------------------------
-
     def _hello(self, body: bytes, _: Any) -> None:
         [request] = wire.NUMBER.unpack_from(body)
         magic, version = wire.HELLO.unpack(body[wire.NUMBER.size :])
@@ -154,8 +152,6 @@ class Session:
         if not self._reader.fds or len(self.segments) >= wire.MOST_SEGMENTS:
             raise ProtocolError("no file descriptor came with a segment, or too many segments")
         self.segments[number] = map_segment(self._reader.fds.popleft(), size)
-
-    # --- programs -----------------------------------------------------------------------------
 
     def _compile(self, body: bytes, code: Any) -> None:
         request, number, digest = wire.COMPILE.unpack_from(body)
@@ -219,8 +215,6 @@ class Session:
             self._notify(first - len(results), results[-1], first - 1)
         if len(arrays) > _MOST_ARRAYS:
             raise ProtocolError(f"a client has {_MOST_ARRAYS} arrays at most")
-
-    # --- arrays -------------------------------------------------------------------------------
 
     def _array(self, number: int, index: int = 0) -> Any:
         """Returns the array of that number; raises the error that made it fail."""
@@ -312,8 +306,6 @@ class Session:
                 continue
             for buffer in held[part : part + 1] if part >= 0 else held:
                 buffer.delete()
-
-    # --- contents -----------------------------------------------------------------------------
 
     def _when_ready(self, held: Any, index: int, then: Callable[[bool], None]) -> None:
         """Calls ``then(False)`` here if the parts are ready, else ``then(True)`` on some thread."""

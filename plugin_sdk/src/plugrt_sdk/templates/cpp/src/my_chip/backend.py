@@ -41,8 +41,6 @@ class MyChipBackend(SavesPrograms):
         )
         self.stablehlo_version = self._numpy.stablehlo_version
 
-    # --- the four methods ---------------------------------------------------------------------
-
     def devices(self) -> Sequence[str]:
         return ["my-chip (host memory)"] * self._count
 
@@ -54,8 +52,6 @@ class MyChipBackend(SavesPrograms):
 
     def compile(self, program: Program, options: CompileOptions) -> Launch:
         return compile_for_device(program, options, self._operations, dict(self._handlers))
-
-    # --- optional methods, each of which declares a capability: plugrt_sdk.Backend has more -----
 
     def copy(self, handle: DeviceArray, device: int) -> DeviceArray:
         return self._runtime.copy(handle, device)

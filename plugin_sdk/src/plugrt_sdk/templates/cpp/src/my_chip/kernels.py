@@ -111,8 +111,6 @@ def _reshape(device: Device, op: Operation) -> Run:
     return lambda x: DeviceArray(x.memory, shape, x.dtype, x.device)
 
 
-# --- broadcast and transpose: the argument, read in another order ---------------------------------
-
 
 def _strides(shape: Sequence[int]) -> list[int]:
     """Returns how many elements apart the neighbours of each dimension are."""
@@ -145,8 +143,6 @@ def _transposed(
 def _transpose(device: Device, op: Operation) -> Run | None:
     return _transposed(device, op.operand_types[0].shape, op.ints("permutation"), op.dtype)
 
-
-# --- reduce and dot -------------------------------------------------------------------------------
 
 
 def _reduce(device: Device, op: Operation) -> Run | None:

@@ -78,8 +78,6 @@ class Runtime:
             raise MemoryError(f"{NAME}:{device} has no memory for {size} bytes")
         return self._ffi.gc(memory, self._lib.runtime_free, size)
 
-    # --- arrays ---------------------------------------------------------------------------------
-
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], device: int) -> DeviceArray:
         """Returns a new array."""
         memory = self.allocate(device, prod(shape) * dtype.itemsize)
@@ -112,8 +110,6 @@ class Runtime:
     def _address(self, array: npt.NDArray[Any]) -> Any:
         return self._ffi.cast("void *", array.__array_interface__["data"][0])
 
-    # --- kernels --------------------------------------------------------------------------------
-
     def kernel(
         self,
         name: str,
@@ -137,8 +133,6 @@ class Runtime:
             return DeviceArray(memory, shape, dtype, device)
 
         return run
-
-    # --- figures --------------------------------------------------------------------------------
 
     def counters(self, device: int) -> dict[str, int]:
         """Returns what the runtime counts of a device, by the names of runtime_counters."""
