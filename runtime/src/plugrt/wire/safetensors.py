@@ -1,7 +1,7 @@
 """Reads and writes safetensors: named arrays behind a header of JSON.
 
-The format is https://huggingface.co/docs/safetensors. The package of that name is not used: it is a
-compiled dependency for these lines, and its reader for NumPy lacks the dtypes of ml_dtypes.
+The format is https://huggingface.co/docs/safetensors. The package of that name is not used: the
+thin installation would get a compiled dependency in place of these lines.
 """
 
 from __future__ import annotations
