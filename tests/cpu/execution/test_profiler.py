@@ -28,6 +28,7 @@ from plugrt.errors import (
 from plugrt.profiler.trace_files import PLANE, HostEvent, encode_xspace, has_unix_times
 from plugrt.wire.protobuf import integers, messages
 from support.behaviour import behaviour
+from support.fake_client import FakeClient
 from support.requirements import needs_jax
 
 X = np.arange(3, dtype=np.float32)
@@ -362,6 +363,8 @@ def test_live_arrays() -> None:
 def test_the_memory_profile(tmp_path: Path) -> None:
     shape = (7, 11)  # of no other test
     held = [plugrt.device_put(np.ones(shape, np.float32), devices()[i % 2]) for i in range(5)]
+    (silent,) = FakeClient().devices()  # its buffers do not report their size on the device
+    held.append(plugrt.device_put(np.ones(shape, np.float32), silent))
     profiler.save_device_memory_profile(tmp_path / "memory.prof")
     with pytest.raises(FileRefused, match="no profile can be written there: No such file"):
         profiler.save_device_memory_profile(tmp_path / "none" / "memory.prof")
@@ -378,5 +381,6 @@ def test_the_memory_profile(tmp_path: Path) -> None:
         for sample in messages(content, 2)
         if names[integers(sample, 1)[0]] == "float32[7, 11]"
     }
-    assert found == {repr(devices()[0]): [3, 3 * 308], repr(devices()[1]): [2, 2 * 308]}
-    assert len(held) == 5
+    counts = zip([*devices()[:2], silent], [3, 2, 1], strict=True)
+    assert found == {repr(device): [count, count * 308] for device, count in counts}
+    assert len(held) == 6

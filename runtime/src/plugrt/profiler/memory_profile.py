@@ -11,7 +11,8 @@ from collections import Counter
 from pathlib import Path
 
 from plugrt.base import files
-from plugrt.errors import FileRefused
+from plugrt.errors import FileRefused, Unimplemented
+from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.live_arrays import live_arrays
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.wire.protobuf import integer, message, varint
@@ -22,7 +23,7 @@ def device_memory_profile(backend: str | None = None) -> bytes:
     """Returns a compressed ``pprof`` profile of the arrays in device memory.
 
     It has a sample for each device and type of array: the number of arrays, and their bytes on the
-    device. It does not include the memory of compiled programs. ``backend`` names one; None is all.
+    device, or of its values where the backend does not report that. It does not include the memory of compiled programs. ``backend`` names one; None is all.
     As ``jax.profiler.device_memory_profile``, whose samples have Python's stacks. Raises as
     `plugrt.get_backend`.
     """
@@ -32,7 +33,7 @@ def device_memory_profile(backend: str | None = None) -> bytes:
         for shard in array.addressable_shards:
             key = f"{array.dtype.name}{list(shard.data.shape)}", repr(shard.device)
             counts[key] += 1
-            nbytes[key] += shard.data.on_device_size_in_bytes()
+            nbytes[key] += _device_bytes(shard.data)
     return gzip.compress(_encode(counts, nbytes))
 
 
@@ -48,6 +49,13 @@ def save_device_memory_profile(filename: files.AnyPath, backend: str | None = No
     except OSError as error:
         reason = f"no profile can be written there: {error.strerror}"
         raise FileRefused(error.errno, reason, os.fspath(filename)) from error
+
+
+def _device_bytes(part: Array) -> int:
+    try:
+        return part.on_device_size_in_bytes()
+    except Unimplemented:
+        return part.nbytes
 
 
 def _encode(counts: Counter[tuple[str, str]], nbytes: Counter[tuple[str, str]]) -> bytes:
