@@ -123,9 +123,9 @@ import plugrt_cpu.create_client, plugrt.transforms.jit
 
 if not (child := os.fork()):
     long = plugrt.jit(lambda v: v @ v @ v @ v)
-    x = plugrt.device_put(np.ones((700, 700), np.float32))
+    x = plugrt.device_put(np.ones((512, 512), np.float32))
     reads = lambda: (np.asarray(long(x))[0, 0], long(x).block_until_ready()[0, 0])
-    assert all(value == 700.0**3 for _ in range(3) for value in reads())
+    assert all(value == 512.0**3 for _ in range(3) for value in reads())
     raise SystemExit
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
