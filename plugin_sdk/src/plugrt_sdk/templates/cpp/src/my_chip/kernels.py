@@ -111,7 +111,6 @@ def _reshape(device: Device, op: Operation) -> Run:
     return lambda x: DeviceArray(x.memory, shape, x.dtype, x.device)
 
 
-
 def _strides(shape: Sequence[int]) -> list[int]:
     """Returns how many elements apart the neighbours of each dimension are."""
     return [prod(shape[d + 1 :]) for d in range(len(shape))]
@@ -142,7 +141,6 @@ def _transposed(
 
 def _transpose(device: Device, op: Operation) -> Run | None:
     return _transposed(device, op.operand_types[0].shape, op.ints("permutation"), op.dtype)
-
 
 
 def _reduce(device: Device, op: Operation) -> Run | None:
