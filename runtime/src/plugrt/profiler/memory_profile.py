@@ -23,8 +23,9 @@ def device_memory_profile(backend: str | None = None) -> bytes:
     """Returns a compressed ``pprof`` profile of the arrays in device memory.
 
     It has a sample for each device and type of array: the number of arrays, and their bytes on the
-    device, or of its values where the backend does not report that. It does not include the memory of compiled programs. ``backend`` names one; None is all.
-    As ``jax.profiler.device_memory_profile``, whose samples have Python's stacks. Raises as
+    device, or of their values where the backend does not report that. It does not include the
+    memory of compiled programs. ``backend`` names one; None is all. As
+    ``jax.profiler.device_memory_profile``, whose samples have Python's stacks. Raises as
     `plugrt.get_backend`.
     """
     counts: Counter[tuple[str, str]] = Counter()
