@@ -19,6 +19,7 @@ from plugrt.errors import (
     ArgumentMismatch,
     ArgumentTypeError,
     DataLoss,
+    DeletedBuffer,
     Incompatible,
     ProgramError,
 )
@@ -129,6 +130,10 @@ def test_an_output_feeds_an_input_of_the_next_call(tmp_path: Path) -> None:
     assert model(x=x, total=given).tolist() == [6, 12, 18]
     if BACKEND.capabilities.donation:
         assert given.is_deleted()
+    model.state["total"].delete()  # as a call that failed after it had donated the state
+    with pytest.raises(DeletedBuffer, match=r"state 'total' of model .*reset\(\)"):
+        model(x=x)
+    assert model(x=x, total=np.float32([0, 0, 0])).tolist() == [1, 2, 3]
     model.reset()
     assert model(x=x).tolist() == [1, 2, 3]
 

@@ -16,11 +16,13 @@ from plugrt.base.logger import get_logger
 from plugrt.errors import (
     ArgumentMismatch,
     ArgumentTypeError,
+    DeletedBuffer,
     Incompatible,
     PjrtError,
     ProgramError,
 )
 from plugrt.execution.arrays.arguments import read_arguments
+from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.aval import Aval, intern_aval, intern_host_aval
 from plugrt.execution.arrays.casting import kind_rank
 from plugrt.execution.launches.call_object import CallObject
@@ -181,14 +183,15 @@ class Parts:
             try:
                 compiled = compile(code, device=self.device)
             except PjrtError as error:
-                reasons.append(f"{saved.version!r}: {error.message.splitlines()[0]:.200}")
+                reason = error.message.splitlines()[0]
+                reasons.append(f"saved by {saved.version!r}: {reason:.200}")
                 continue
             assert isinstance(compiled, CompiledProgram)
             return compiled
         if reasons:
             logger.warning(
-                "model %r: its executable for %s was saved by another version, so its program is "
-                "compiled again (%s)", self.signature.name, name, reasons[0],
+                "model %r: its executable for %s cannot be loaded, so its program is compiled "
+                "again (%s)", self.signature.name, name, reasons[0],
             )  # fmt: skip
         return None
 
@@ -223,8 +226,8 @@ class Model(CallObject):
     call donates it. A call may give such an input itself, which replaces the state; an array that
     is given so is donated. Calls of several threads run one after another where there is a state.
 
-    Raises `ArgumentMismatch` for missing, unknown and wrong inputs, and `Incompatible` for a
-    program that the backend refuses.
+    Raises `ArgumentMismatch` for missing, unknown and wrong inputs, `Incompatible` for a program
+    that the backend refuses, and `DeletedBuffer` for a state that a failed call has donated.
     """
 
     _most_runners = 1024
@@ -395,12 +398,22 @@ class Model(CallObject):
             found = dict(zip(names, values, strict=True))
             with self._lock:
                 for name in [n for n in self._inputs if n in self._state and n not in found]:
-                    found[name] = device_put(self._state[name], self.device)
+                    found[name] = self._put_state(name)
                 results = run([found[name] for name in self._inputs])
                 self._state.update(zip(targets, results[count:], strict=True))
             return results[:count]
 
         return run_with_state
+
+    def _put_state(self, name: str) -> Any:
+        """Puts an input of the state on the device, unless a call that failed has donated it."""
+        held = self._state[name]
+        if isinstance(held, Array) and held.is_deleted():
+            raise DeletedBuffer(
+                f"the state {name!r} of model {self.name!r} was deleted, or donated to a call that "
+                f"failed. Fix: call reset(), or give {name} to the next call"
+            )
+        return device_put(held, self.device)
 
     def _run(
         self,
