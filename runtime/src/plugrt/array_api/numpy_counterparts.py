@@ -114,7 +114,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 def _wrap_binary(function: Callable[..., object]) -> Callable[..., object]:
     def over_two(
         a: object, s: object = None, axes: object = (-2, -1), norm: str = "backward"
-    ) -> Any:
+    ) -> object:
         return function(a, s=s, axes=axes, norm=norm)
 
     return over_two

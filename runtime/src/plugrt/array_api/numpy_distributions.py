@@ -73,7 +73,7 @@ def _wrap_quantile(title: str, scale: int, skip: bool) -> Callable[..., object]:
         method: str = "linear",
         keepdims: bool = False,
         weights: Any = None,
-    ) -> Any:
+    ) -> object:
         a = asarray(a)
         if dtype_kind(a.dtype) == "c":
             raise ArgumentTypeError(f"{title} takes real dtypes; found {a.dtype.name}")
@@ -130,7 +130,7 @@ def _join_axes(x: Any, axes: Sequence[int]) -> Any:
     return reshape(moved, (*kept, count_reduced(x.shape, tuple(axes))))
 
 
-def _find_quantile(x: Any, q: Any, method: str, skip: bool) -> Any:
+def _find_quantile(x: Any, q: Any, method: str, skip: bool) -> object:
     size, floating = x.shape[-1], dtype_kind(x.dtype) == "f"
     q = reshape(q, (*q.shape, *(1,) * (x.ndim - 1)))
     if not size:
@@ -165,7 +165,7 @@ def _pick(ordered: Any, places: Any) -> Any:
     return take_along_axis(rows, at[..., None], axis=-1)[..., 0]
 
 
-def _find_weighted(x: Any, weights: Any, q: Any, skip: bool) -> Any:
+def _find_weighted(x: Any, weights: Any, q: Any, skip: bool) -> object:
     floating = dtype_kind(x.dtype) == "f"
     if skip and floating:
         weights = where(isnan(x), 0, weights)
@@ -184,12 +184,12 @@ _QUANTILE = _wrap_quantile("median", 1, False)
 _NANQUANTILE = _wrap_quantile("nanmedian", 1, True)
 
 
-def median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def median(a: Any, axis: Any = None, keepdims: bool = False) -> object:
     """Returns the middle value, of an even number the mean of both; NaN where one is."""
     return _QUANTILE(a, 0.5, axis=axis, keepdims=keepdims)
 
 
-def nanmedian(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def nanmedian(a: Any, axis: Any = None, keepdims: bool = False) -> object:
     """Returns the median of the elements that are numbers: NaN if there are none."""
     return _NANQUANTILE(a, 0.5, axis=axis, keepdims=keepdims)
 
@@ -218,7 +218,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 
 @operation(static=("bins", "range"), weak_by="none", title="histogram_bin_edges")
-def _space_edges(a: Traced, *, bins: int, range: tuple[float, float] | None) -> Any:
+def _space_edges(a: Traced, *, bins: int, range: tuple[float, float] | None) -> object:
     a = astype(a, inexact(a.dtype))
     known = range or ((min(a), max(a)) if a.size else (0.0, 1.0))
     low, high = (asarray(x, dtype=a.dtype) for x in known)
@@ -259,7 +259,7 @@ def _count_in_bins(
 
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
-) -> Any:
+) -> object:
     """Returns the number of elements in each bin, and the edges of the bins."""
     a = asarray(a)
     edges = histogram_bin_edges(a, bins, range, weights)
@@ -301,14 +301,14 @@ def histogram2d(
     range: Any = None,
     density: bool | None = None,
     weights: Any = None,
-) -> Any:
+) -> object:
     """Returns the number of points in each bin of two axes, and the edges of both axes."""
     both = bins if isinstance(bins, int | np.integer) or len(bins) == 2 else [bins, bins]
     counts, edges = histogramdd([x, y], both, range, density, weights)
     return counts, *edges
 
 
-def digitize(x: Any, bins: Any, right: bool = False) -> Any:
+def digitize(x: Any, bins: Any, right: bool = False) -> object:
     """Returns which of the bins, whose edges rise or fall, each element is in."""
     edges = asarray(bins)
     if is_known(edges):
@@ -319,7 +319,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
 
 
 @operation(static=("right",), weak_by="none", title="digitize")
-def _digitize(x: Traced, bins: Traced, *, right: bool) -> Any:
+def _digitize(x: Traced, bins: Traced, *, right: bool) -> object:
     if not bins.shape[0]:
         return searchsorted(bins, x)
     side = "left" if right else "right"
@@ -328,7 +328,7 @@ def _digitize(x: Traced, bins: Traced, *, right: bool) -> Any:
     return where(bins[-1] >= bins[0], rising, falling)
 
 
-def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
+def bincount(x: Any, weights: Any = None, minlength: int = 0) -> object:
     """Returns how often each integer from 0 occurs; how many there are is read of ``x``."""
     host = np.asarray(require_concrete("bincount", x, "xp.zeros(n).at[x].add(1) counts n of them"))
     if host.ndim != 1 or host.dtype.kind not in "biu" or (host.size and host.min() < 0):

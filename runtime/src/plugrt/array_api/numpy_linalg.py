@@ -68,7 +68,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, An
     return x if b.ndim > 1 else x[:, 0], squares, rank, linalg.svdvals(a)
 
 
-def multi_dot(arrays: Sequence[object]) -> Any:
+def multi_dot(arrays: Sequence[object]) -> object:
     """Returns the product of matrices, from left to right; the ends may be vectors."""
     return reduce(matmul, arrays)
 
@@ -100,7 +100,7 @@ def matrix_rank(a: Any, tol: Any = None, hermitian: bool = False, rtol: Any = No
     return (linalg.svdvals(a) > asarray(tol)[..., None]).sum(axis=-1)
 
 
-def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> object:
     """Returns the x of ``tensordot(a, x, x.ndim) == b``, with some axes of ``a`` moved last."""
     a, b = asarray(a), asarray(b)
     if axes is not None:
@@ -111,7 +111,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     return reshape(linalg.solve(reshape(a, (b.size, b.size)), ravel(b)), shape)
 
 
-def tensorinv(a: Any, ind: int = 2) -> Any:
+def tensorinv(a: Any, ind: int = 2) -> object:
     """Returns the inverse for ``tensordot`` over the first ``ind`` axes."""
     a = asarray(a)
     n, m = math.prod(a.shape[:ind]), math.prod(a.shape[ind:])
@@ -121,7 +121,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
 
 
 def _wrap_triangle(function: Callable[[Any], object]) -> Callable[..., object]:
-    def of_triangle(a: Any, UPLO: str = "L") -> Any:
+    def of_triangle(a: Any, UPLO: str = "L") -> object:
         if UPLO.upper() not in ("L", "U"):
             raise ArgumentError(f"UPLO is {UPLO!r}; it takes 'L' and 'U'")
         a = asarray(a)

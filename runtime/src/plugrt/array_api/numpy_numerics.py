@@ -52,7 +52,7 @@ def angle(z: Traced, deg: bool = False) -> Any:
     return found * (180 / math.pi) if deg else found
 
 
-def iscomplex(x: Any) -> Any:
+def iscomplex(x: Any) -> object:
     """Returns where the imaginary part is not 0."""
     return imag(x) != 0 if x.dtype.kind == "c" else full_like(x, False, dtype=np.bool_)
 
@@ -81,7 +81,7 @@ def nan_to_num(
 
 def nan_to_num_of(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
-) -> Any:
+) -> object:
     """Returns `nan_to_num`; without ``copy`` it is assigned to ``x``."""
     found = nan_to_num(x, nan, posinf, neginf)
     if copy:
@@ -91,7 +91,7 @@ def nan_to_num_of(
 
 
 @counterpart
-def sinc(x: Traced) -> Any:
+def sinc(x: Traced) -> object:
     """Returns ``sin(pi x) / (pi x)``, which is 1 at 0."""
     (x,) = as_floats(x)
     y = x * math.pi
@@ -99,14 +99,14 @@ def sinc(x: Traced) -> Any:
 
 
 @counterpart
-def i0(x: Traced) -> Any:
+def i0(x: Traced) -> object:
     """Returns the modified Bessel function of the first kind and order 0."""
     (x,) = as_floats(x)
     return bessel_i0e(x) * exp(abs(x))
 
 
 @counterpart
-def packbits(a: Traced, axis: int | None = None, bitorder: str = "big") -> Any:
+def packbits(a: Traced, axis: int | None = None, bitorder: str = "big") -> object:
     """Returns eight elements along an axis, which are 0 or not, as the bits of a uint8."""
     x, axis = (ravel(a), 0) if axis is None else (a, normalize_axis("packbits", axis, a.ndim))
     if x.dtype.kind not in "biu":
@@ -122,7 +122,7 @@ def packbits(a: Traced, axis: int | None = None, bitorder: str = "big") -> Any:
 @counterpart
 def unpackbits(
     a: Traced, axis: int | None = None, count: int | None = None, bitorder: str = "big"
-) -> Any:
+) -> object:
     """Returns the bits of uint8 as elements along an axis: the first ``count``, or all but some."""
     if a.dtype != np.uint8:
         raise ArgumentTypeError(f"numpy.unpackbits takes uint8; found {a.dtype.name}")
@@ -162,13 +162,13 @@ def inner(a: Traced, b: Traced) -> Any:
 
 
 @counterpart
-def vdot(a: Traced, b: Traced) -> Any:
+def vdot(a: Traced, b: Traced) -> object:
     """Returns the sum of products of the elements of one and the conjugates of the other."""
     return tensordot(conj(ravel(a)), ravel(b), axes=1)
 
 
 @counterpart
-def kron(a: Traced, b: Traced) -> Any:
+def kron(a: Traced, b: Traced) -> object:
     """Returns the products of each element of ``a`` with all of ``b``, as blocks."""
     n = max(a.ndim, b.ndim)
     x, y = (reshape(v, (1,) * (n - v.ndim) + v.shape) for v in (a, b))
@@ -178,7 +178,7 @@ def kron(a: Traced, b: Traced) -> Any:
 
 
 @counterpart
-def ediff1d(ary: Traced, to_end: Traced = None, to_begin: Traced = None) -> Any:
+def ediff1d(ary: Traced, to_end: Traced = None, to_begin: Traced = None) -> object:
     """Returns the differences of neighbours, flattened, between what is to begin and to end."""
     ends = [None if x is None else ravel(asarray(x)) for x in (to_begin, to_end)]
     parts = [x for x in (ends[0], diff(ravel(ary)), ends[1]) if x is not None]
@@ -237,7 +237,7 @@ def logspace(
     base: Any = 10.0,
     dtype: Any = None,
     axis: int = 0,
-) -> Any:
+) -> object:
     """Returns powers of ``base`` with evenly spaced exponents along an axis."""
     low, high, known = promote(*as_floats(*map(asarray, (start, stop, base))))
     found = moveaxis(pow(known, _space(low, high, num, endpoint, 0)), 0, axis)
@@ -246,7 +246,7 @@ def logspace(
 
 def geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
-) -> Any:
+) -> object:
     """Returns numbers of one ratio along an axis, between two of one sign or complex ones."""
     low, high = promote(*as_floats(asarray(start), asarray(stop)))
     power = _space(full_like(low, 0), full_like(low, 1), num, endpoint, 0)
@@ -259,7 +259,7 @@ def geomspace(
     return found if dtype is None else astype(found, dtype)
 
 
-def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> object:
     """Returns the places in the flattened array of positions along its axes."""
     parts = list(map(asarray, multi_index))
     sizes = np.atleast_1d(dims).tolist()
@@ -306,7 +306,7 @@ def ix_(*args: Any) -> tuple[Any, ...]:
 
 
 @counterpart
-def polyval(p: Traced, x: Traced) -> Any:
+def polyval(p: Traced, x: Traced) -> object:
     """Returns a polynomial, whose coefficients begin with the highest, at ``x``."""
     dtype = result_type(p, x)
     found = full_like(x, 0, dtype=dtype)
@@ -316,7 +316,7 @@ def polyval(p: Traced, x: Traced) -> Any:
 
 
 @counterpart
-def polyder(p: Traced, m: int = 1) -> Any:
+def polyder(p: Traced, m: int = 1) -> object:
     """Returns the coefficients of the derivative of order ``m``."""
     for _ in range(m):
         n = p.shape[0] - 1
@@ -325,7 +325,7 @@ def polyder(p: Traced, m: int = 1) -> Any:
 
 
 @counterpart
-def polyint(p: Traced, m: int = 1, k: Traced = None) -> Any:
+def polyint(p: Traced, m: int = 1, k: Traced = None) -> object:
     """Returns the coefficients of the integral of order ``m``, with constants ``k``."""
     (p,) = as_floats(p)
     constants = zeros(m, dtype=p.dtype) if k is None else broadcast_to(ravel(asarray(k)), (m,))
@@ -335,7 +335,7 @@ def polyint(p: Traced, m: int = 1, k: Traced = None) -> Any:
     return p
 
 
-def poly(seq_of_zeros: Any) -> Any:
+def poly(seq_of_zeros: Any) -> object:
     """Returns the coefficients of the polynomial with these zeros; of complex ones complex."""
     zeros_of = asarray(seq_of_zeros)
     if zeros_of.ndim > 1:
@@ -347,7 +347,7 @@ def poly(seq_of_zeros: Any) -> Any:
 
 
 @counterpart
-def _multiply_factors(zeros_of: Traced) -> Any:
+def _multiply_factors(zeros_of: Traced) -> object:
     (zeros_of,) = as_floats(zeros_of)
     found = ones(1, dtype=zeros_of.dtype)
     for i in range(zeros_of.shape[0]):
@@ -355,7 +355,7 @@ def _multiply_factors(zeros_of: Traced) -> Any:
     return found
 
 
-def polymul(a1: Any, a2: Any) -> Any:
+def polymul(a1: Any, a2: Any) -> object:
     """Returns the coefficients of a product; in a trace zeros at their begin stay."""
     return convolve(_without_zeros(a1), _without_zeros(a2))
 
@@ -371,7 +371,7 @@ def polydiv(u: Any, v: Any) -> tuple[Any, Any]:
 
 
 @counterpart
-def _divide_polynomials(u: Traced, v: Traced) -> Any:
+def _divide_polynomials(u: Traced, v: Traced) -> object:
     dtype = result_type(*as_floats(u, v))
     u, v, n = astype(u, dtype), astype(v, dtype), v.shape[0]
     if u.shape[0] < n:
@@ -392,7 +392,7 @@ def _without_zeros(p: Any) -> Any:
     return p[places[0] :] if places.size else p[:1] * 0
 
 
-def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, *, w: Any = None) -> Any:
+def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, *, w: Any = None) -> object:
     """Returns the coefficients of the polynomial nearest to the points, by least squares."""
     x, y = as_floats(asarray(x), asarray(y))
     left, right = vander(x, deg + 1), y

@@ -105,7 +105,7 @@ def in_dtype(title: str, operands: Sequence[object], options: dict[str, Any]) ->
     return found
 
 
-def take_where(title: str, options: dict[str, Any], out: object) -> Any:
+def take_where(title: str, options: dict[str, Any], out: object) -> object:
     """Returns the ``where`` of a ufunc, taken out of its options; None for everywhere.
 
     Raises `ArgumentTypeError` where there is no ``out`` to keep its other elements.

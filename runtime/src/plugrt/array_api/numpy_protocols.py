@@ -82,7 +82,7 @@ def make_protocols(namespace: ModuleType) -> dict[str, Callable[..., Any]]:
 
     def __array_ufunc__(
         self: object, ufunc: np.ufunc, method: str, /, *inputs: object, **options: object
-    ) -> Any:
+    ) -> object:
         name = _OPERATORS.get(ufunc)
         if name is not None and method == "__call__" and not options:
             first, second = inputs

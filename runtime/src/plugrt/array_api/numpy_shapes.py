@@ -43,7 +43,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
 
 
 def _wrap_atleast(ndim: int) -> Callable[..., object]:
-    def at_least(*arys: Any) -> Any:
+    def at_least(*arys: Any) -> object:
         found = []
         for x in map(asarray, arys):
             missing = max(ndim - x.ndim, 0)
@@ -126,7 +126,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     return _take(concat([x, new], axis=axis), order, axis)
 
 
-def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
+def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> object:
     """Returns an array turned by ``k`` quarters, from the first of two axes to the other."""
     x = asarray(m)
     first, second = normalize_axes("rot90", tuple(axes), x.ndim)
@@ -135,13 +135,13 @@ def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
 
 
 def _wrap_flip(title: str, axis: int) -> Callable[..., object]:
-    def flipped(m: Any) -> Any:
+    def flipped(m: Any) -> object:
         return flip(asarray(m), axis=normalize_axis(title, axis, np.ndim(m)))
 
     return flipped
 
 
-def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> object:
     """Returns what a function of vectors gives for each vector along an axis.
 
     Each is an array of its own; in a trace the function is traced once for all of them.
@@ -161,7 +161,7 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
     return moveaxis(whole, [x.ndim - 1 + i for i in made], [axis + i for i in made])
 
 
-def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
+def apply_over_axes(func: Any, a: Any, axes: Any) -> object:
     """Returns what a function of an array and an axis gives for one axis after another."""
     found = asarray(a)
     for axis in np.atleast_1d(axes).tolist():
@@ -172,7 +172,7 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
     return found
 
 
-def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> object:
     """Returns the results of functions, each where its condition holds; elsewhere 0.
 
     Each function is called with all of ``x``.
@@ -264,7 +264,7 @@ def _wrap_sort(title: str, function: Callable[..., Any]) -> Callable[..., object
 
 
 @counterpart
-def lexsort(keys: Sequence[Traced], axis: int = -1) -> Any:
+def lexsort(keys: Sequence[Traced], axis: int = -1) -> object:
     """Returns the positions that sort by the last key, then by the one before, and so on."""
     first, *others = list(keys)
     order = argsort(first, axis=axis)
@@ -274,7 +274,7 @@ def lexsort(keys: Sequence[Traced], axis: int = -1) -> Any:
     return order
 
 
-def sort_complex(a: Any) -> Any:
+def sort_complex(a: Any) -> object:
     """Returns the elements sorted along the last axis, as complex numbers."""
     x = sort(asarray(a))
     return x if x.dtype.kind == "c" else astype(x, result_type(inexact(x.dtype), np.complex64))
@@ -288,7 +288,7 @@ def isin(
     invert: bool = False,
     *,
     kind: str | None = None,
-) -> Any:
+) -> object:
     """Returns where elements are among others; ``assume_unique`` and ``kind`` concern speed."""
     if kind not in (None, "sort", "table"):
         raise ArgumentError(f"kind of numpy.isin is {kind!r}; it takes None, 'sort' and 'table'")

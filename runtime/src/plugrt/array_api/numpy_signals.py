@@ -38,7 +38,7 @@ def _slice(x: Any, axis: int, first: int | None, last: int | None) -> Any:
 
 
 @counterpart
-def correlate(a: Traced, v: Traced, mode: str = "valid") -> Any:
+def correlate(a: Traced, v: Traced, mode: str = "valid") -> object:
     """Returns the sums of products of a vector with the conjugate of another, moved along it."""
     return _convolve("correlate", a, conj(v)[::-1], mode, swaps=True)
 
@@ -70,7 +70,7 @@ def _convolve(title: str, a: Any, v: Any, mode: str, swaps: bool = False) -> Any
 
 
 @counterpart
-def trapezoid(y: Traced, x: Traced = None, dx: Traced = 1.0, axis: int = -1) -> Any:
+def trapezoid(y: Traced, x: Traced = None, dx: Traced = 1.0, axis: int = -1) -> object:
     """Returns the integral along an axis, by trapezoids at the places ``x`` or ``dx`` apart."""
     axis = normalize_axis("trapezoid", axis, y.ndim)
     step: Any = dx
@@ -83,7 +83,9 @@ def trapezoid(y: Traced, x: Traced = None, dx: Traced = 1.0, axis: int = -1) -> 
 
 
 @counterpart
-def _gradient(f: Traced, spacing: Sequence[Traced], axes: tuple[int, ...], edge_order: int) -> Any:
+def _gradient(
+    f: Traced, spacing: Sequence[Traced], axes: tuple[int, ...], edge_order: int
+) -> object:
     (x,) = as_floats(f)
     found = []
     for axis, h in zip(axes, spacing, strict=True):
@@ -118,7 +120,7 @@ def _edge(x: Any, y: Any, z: Any, a: Any, b: Any) -> Any:
     return -x * (2 * a + b) / (a * (a + b)) + y * (a + b) / (a * b) - z * a / (b * (a + b))
 
 
-def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> object:
     """Returns the differences of neighbours by their distance, along each axis."""
     x = asarray(f)
     axes = normalize_axes("gradient", axis, x.ndim)
@@ -143,7 +145,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
 
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None
-) -> Any:
+) -> object:
     """Returns a function at ``x``, linear between its values ``fp`` at the rising ``xp``."""
     if period == 0:
         raise ArgumentError("period of numpy.interp is 0")
@@ -161,7 +163,7 @@ def _interp(
     left: Traced,
     right: Traced,
     period: float | None,
-) -> Any:
+) -> object:
     x, known = as_floats(x, xp)
     values = astype(fp, result_type(inexact(fp.dtype), x.dtype))
     if period is not None:

@@ -63,7 +63,7 @@ def _wrap_extremum(name: str, identity: Callable[[Any], Any]) -> Callable[..., o
         keepdims: bool = False,
         initial: Traced = None,
         where: Traced = None,
-    ) -> Any:
+    ) -> object:
         if where is not None and initial is None:
             METHODS[name](a, where=where)  # which raises
         if dtype_kind(a.dtype) not in "fc":
@@ -85,7 +85,7 @@ def nanmean(
     dtype: DTypeLike | None = None,
     keepdims: bool = False,
     where: Traced = None,
-) -> Any:
+) -> object:
     """Returns the mean of the elements that are numbers: NaN if there are none."""
     return METHODS["mean"](a, axis=axis, dtype=dtype, keepdims=keepdims, where=_mask_nans(a, where))
 
@@ -139,7 +139,7 @@ def average(
     returned: bool = False,
     *,
     keepdims: bool = False,
-) -> Any:
+) -> object:
     """Returns the mean weighted by ``weights``, with ``returned`` also their sum."""
     a, weights = asarray(a), None if weights is None else asarray(weights)
     if _has_values(weights):
@@ -162,7 +162,7 @@ def _average(
     returned: bool = False,
     *,
     keepdims: bool = False,
-) -> Any:
+) -> object:
     if weights is None:
         found: Any = mean(a, axis=axis, keepdims=keepdims)
         whole = asarray(count_reduced(a.shape, normalize_axes("average", axis, a.ndim)))
@@ -186,7 +186,7 @@ def _average(
 
 
 @counterpart
-def ptp(a: Traced, axis: Axes = None, keepdims: bool = False) -> Any:
+def ptp(a: Traced, axis: Axes = None, keepdims: bool = False) -> object:
     """Returns the difference of the greatest and the least element."""
     options: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
     return max(a, **options) - min(a, **options)
@@ -266,7 +266,7 @@ def _real(x: Any) -> Any:
 @counterpart
 def corrcoef(
     x: Traced, y: Traced = None, rowvar: bool = True, *, dtype: DTypeLike | None = None
-) -> Any:
+) -> object:
     """Returns the correlations of variables, rows of ``x`` and ``y`` or their columns."""
     found = _cov(x, y, rowvar, dtype=dtype)
     if not found.ndim:

@@ -59,24 +59,24 @@ def _gcd(x: Any, y: Any) -> Any:
     return found
 
 
-def _lcm(x: Any, y: Any) -> Any:
+def _lcm(x: Any, y: Any) -> object:
     divisor = _gcd(x, y)
     return where(divisor == 0, 0, abs(x // where(divisor == 0, 1, divisor) * y))
 
 
-def _ldexp(x: Any, y: Any) -> Any:
+def _ldexp(x: Any, y: Any) -> object:
     (x,) = as_floats(x)
     half = y // 2
     two = asarray(2, dtype=x.dtype)
     return x * pow(two, astype(half, x.dtype)) * pow(two, astype(y - half, x.dtype))
 
 
-def _heaviside(x: Any, y: Any) -> Any:
+def _heaviside(x: Any, y: Any) -> object:
     x, y = as_floats(x, y)
     return where(x == 0, y, where(isnan(x), x, where(x < 0, 0, 1)))
 
 
-def _spacing(x: Any) -> Any:
+def _spacing(x: Any) -> object:
     (x,) = as_floats(x)
     size = abs(x)
     return copysign(nextafter(size, asarray(math.inf, dtype=x.dtype)) - size, x)

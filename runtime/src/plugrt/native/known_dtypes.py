@@ -58,7 +58,7 @@ class KeyDtype:
         """Bytes of a key."""
         return 4 * self.words
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return key_dtype, (self.name,)
 
     def __repr__(self) -> str:

@@ -84,7 +84,7 @@ def _draw(keys: Tracer, alpha: Any, in_logs: bool) -> Any:
     d = raised - _number(1 / 3, dtype)
     c = _number(1 / 3, dtype) / xp.sqrt(d)
 
-    def is_rejected(_: Tracer, x: Any, v: Any, u: Any) -> Any:
+    def is_rejected(_: Tracer, x: Any, v: Any, u: Any) -> object:
         above = u >= 1 - _number(0.0331, dtype) * (x * x)
         return above & (xp.log(u) >= x * _number(0.5, dtype) + d * (1 - v + xp.log(v)))
 

@@ -299,7 +299,7 @@ class Tracer(Methods):
     def __deepcopy__(self, memo: dict[int, object]) -> Tracer:
         return self.duplicate()
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         self._refuse("a pickle was asked for", "leave this part outside")
 
     def __repr__(self) -> str:

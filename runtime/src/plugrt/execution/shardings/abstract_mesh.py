@@ -177,7 +177,7 @@ class AbstractMesh:
     def __hash__(self) -> int:
         return hash(self._parts)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return AbstractMesh, self._parts
 
     @property

@@ -187,7 +187,7 @@ class Mesh(AbstractMesh, Scope):
 
     __str__ = AbstractMesh.__repr__
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         if self.empty:
             return Mesh, (None, ())
         return _find_mesh, (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence, Set
 from functools import lru_cache
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 
@@ -184,7 +184,7 @@ class NamedSharding(TiledSharding):
     def __hash__(self) -> int:
         return self._hash
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (self._mesh, self._spec, self._memory_kind)
 
     def __repr__(self) -> str:

@@ -170,7 +170,7 @@ class PartitionSpec:
     def _parts(self) -> tuple[Any, ...]:
         return self._entries, self._unreduced, self._reduced
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, self._parts
 
     def __repr__(self) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 import weakref
 from collections.abc import Sequence
-from typing import Any
 
 from plugrt.base.bounded_cache import BoundedCache
 from plugrt.errors import ArgumentTypeError, InvalidArgument, Unimplemented
@@ -156,7 +155,7 @@ class Sharding:
         tiling = self.queried_tiling(ndim)
         return tiling is not None and tiling == other.queried_tiling(ndim)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         raise ArgumentTypeError(
             "a sharding names devices of this process and cannot be pickled; pickle the array "
             "instead: it comes back on the default device"
