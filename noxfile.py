@@ -302,6 +302,12 @@ def kill_matrix(session: nox.Session) -> None:
 
 
 @nox.session
+def remote_kills(session: nox.Session) -> None:
+    """500 kills each of device servers and of their clients: --kills N --seed N (10 min)."""
+    run(session, "-m", "support.remote_kills", PYTHONPATH="tests")
+
+
+@nox.session
 def kit_strength(session: nox.Session) -> None:
     """The kit on 60 libraries with a defect by seed: --set N [--quick-only] (90 min)."""
     run(session, "-m", "tools.kit_strength")

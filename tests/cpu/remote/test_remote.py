@@ -196,6 +196,42 @@ def test_the_plugin_is_the_default_where_the_variable_is_set(address: str) -> No
     assert shown.stdout.splitlines() == ["[cpu:0, cpu:1, cpu:2, cpu:3] 12.0", "[6. 6. 6. 6.]"]
 
 
+FORKS = """
+import os, signal
+import numpy as np
+import plugrt
+x = plugrt.device_put(np.ones(3, np.float32))
+f = plugrt.jit(lambda v: v + 1)
+late = f(x)
+uses = {
+    "call": lambda: f(x),
+    "put": lambda: plugrt.device_put(np.ones(1 << 20, np.float32)),
+    "read": lambda: np.asarray(late),
+    "wait": lambda: late.block_until_ready(),
+    "compile": lambda: plugrt.jit(lambda v: v * 3)(x),
+}
+wrong = []
+for name, use in uses.items():
+    if not (child := os.fork()):
+        signal.alarm(60)
+        try:
+            use()
+        except plugrt.errors.FailedPrecondition as error:
+            said = str(error)
+            os._exit(0 if "device server at unix:" in said and "os.fork()" in said else 2)
+        os._exit(3)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status:
+        wrong.append((name, status))
+print(wrong, float(f(late).sum()))
+"""
+
+
+def test_each_use_in_a_forked_child_is_refused(address: str) -> None:
+    shown = run_warm(FORKS, PLUGRT_REMOTE=address, JAX_PLATFORMS="remote", PYTHONWARNINGS="ignore")
+    assert (shown.stdout, shown.stderr) == ("[] 9.0\n", "")
+
+
 def test_a_server_that_does_not_answer_is_one_warning_or_the_error(tmp_path: Path) -> None:
     code = "import plugrt\nprint(plugrt.devices())"
     address = f"unix:{tmp_path}/none"

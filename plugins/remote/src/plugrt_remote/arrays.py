@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
@@ -135,15 +134,15 @@ class RemoteShards(Sequence[Buffer]):
         nbytes = type.nbytes
         if nbytes >= _LARGE:
             self.wait_for(index)
-        segment = connection.take_segment(nbytes)
-        if segment is None:
+        pool = connection.segments
+        segment = None if pool is None else pool.take(nbytes)
+        if pool is None or segment is None:
             body = wire.READ.pack(0, number, index, 0)[wire.NUMBER.size :]
             return _as_array(connection.ask(Op.READ, body).payload, type)
-        free = connection.free[len(segment[1])]
         body = wire.READ.pack(0, number, index, segment[0])[wire.NUMBER.size :]
         connection.ask(Op.READ, body)
         flat = np.frombuffer(segment[1], type.dtype, nbytes // type.dtype.itemsize)
-        weakref.finalize(flat, free.append, segment).atexit = False
+        pool.free_with(flat, segment)
         host = flat.reshape(type.shape)
         host.flags.writeable = False
         return host

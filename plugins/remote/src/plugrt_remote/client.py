@@ -96,7 +96,7 @@ class RemoteClient(ConnectedClient):
 
     def _require_open(self) -> None:
         if self.connection.lost is not None:
-            self.connection.ask(Op.PING, b"")
+            self.connection.refuse()
 
     @with_argument_errors
     def compile(self, program: Program, options: CompileOptions) -> RemoteLoadedExecutable:
@@ -156,11 +156,12 @@ class RemoteClient(ConnectedClient):
         made.deleted = True  # nothing is on the server before it is sent
         segment = 0
         payload: Any = None
-        taken = connection.take_segment(self._require_size(type))
-        if taken is not None:
+        pool, nbytes = connection.segments, self._require_size(type)
+        taken = None if pool is None else pool.take(nbytes)
+        if pool is not None and taken is not None:
             flat = np.frombuffer(taken[1], host.dtype, host.size)
             np.copyto(flat.reshape(host.shape), host)
-            connection.lend(taken)
+            pool.lend(taken)
             segment = taken[0]
         elif host.nbytes:
             payload = np.ascontiguousarray(host).reshape(-1).view(np.uint8)

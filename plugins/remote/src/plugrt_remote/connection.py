@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import mmap
 import select
 import socket
 import struct
 import threading
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from os import close as close_descriptor
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, NoReturn, Protocol
+from weakref import WeakSet
 
-from plugrt.errors import PlugrtError, Unavailable
+from plugrt.errors import FailedPrecondition, PjrtError, PlugrtError, Unavailable
+from plugrt.lifetime.forks import FORKED, call_in_child
 from plugrt.lifetime.thread_work import start_thread
 from plugrt_remote import wire
 from plugrt_remote.addresses import connect
-from plugrt_remote.segments import make_segment, segment_size
+from plugrt_remote.segment_pool import SegmentPool
+from plugrt_remote.sender import Sender
 from plugrt_remote.values import ProtocolError, unpack
 from plugrt_remote.wire import Op, frame
 
-_MOST_LENT = 512 << 20
-"""Bytes of segments that the server may hold before a put waits for it."""
 _WINDOW = 1024
 """Launches after which the client waits for the server once."""
 _JOINED = 64 << 10
@@ -67,28 +67,29 @@ class Connection:
     def __init__(self, address: str) -> None:
         self.address = address
         self.sock = connect(address)
-        self.shares_memory = self.sock.family == socket.AF_UNIX
-        self.lost: Unavailable | None = None
+        self.lost: PjrtError | None = None
+        """What calls raise since the connection has ended, or in a forked child."""
         self.dead: deque[int] = deque()
         self.watched: dict[int, Watched] = {}
         self.notices = False
         """Whether launches ask for a notice of their end at once."""
-        self.free: dict[int, list[tuple[int, mmap.mmap]]] = defaultdict(list)
+        self.segments: SegmentPool | None = None
+        """None on a connection to another machine."""
+        if self.sock.family == socket.AF_UNIX:
+            ping = partial(self.ask, Op.PING, b"")
+            self.segments = SegmentPool(self._add_segment, self.poll, ping)
         self._reader = wire.FrameReader(self.sock, wire.FROM_SERVER)
-        self._sending = threading.Lock()
+        self._sender = Sender(self.sock)
         self._reading = threading.Lock()
+        self._numbering = threading.Lock()
         self._next = 1
         self._calls: dict[int, Call] = {}
-        self._lent: dict[int, tuple[int, mmap.mmap]] = {}
-        self._lent_bytes = 0
-        self._threads = 0
-        self._since = self._segments = 0
-        self._unsent: list[Any] = []
-        self._sent: deque[int] = deque()
+        self._threads = self._since = 0
+        _alive.add(self)
 
     def numbers(self, count: int = 1) -> int:
         """Returns the first of ``count`` new numbers, of arrays, programs or requests."""
-        with self._sending:
+        with self._numbering:
             first = self._next
             self._next = first + count
         return first
@@ -99,7 +100,7 @@ class Connection:
         Raises `Unavailable` once the connection is lost.
         """
         if self.lost is not None:
-            raise Unavailable(self.lost.message)
+            self.refuse()
         if self.dead:
             message = self._drop_dead() + message
         parts: list[Any] = [message]
@@ -109,16 +110,24 @@ class Connection:
                 parts = [message + view]
             else:
                 parts.append(view)
+        self._send(parts)
+
+    def _send(self, parts: list[Any], *descriptors: int) -> None:
         try:
-            with self._sending:
-                if self._unsent:
-                    self._send()  # the rest of a message whose caller was interrupted
-                self._unsent = parts
-                self._send()
+            self._sender.send(parts, descriptors)
         except OSError as error:
             self.lose(error)
-            assert self.lost is not None
-            raise Unavailable(self.lost.message) from None
+            self.refuse()
+
+    def refuse(self) -> NoReturn:
+        """Raises why the connection is lost."""
+        assert self.lost is not None
+        raise type(self.lost)(self.lost.message) from None
+
+    def _add_segment(self, size: int, descriptor: int) -> int:
+        number = self.numbers()
+        self._send([frame(Op.SEGMENT, wire.SEGMENT.pack(number, size))], descriptor)
+        return number
 
     def _drop_dead(self) -> bytes:
         numbers = []
@@ -127,20 +136,6 @@ class Connection:
             if len(numbers) == 1 << 16:
                 break
         return frame(Op.DELETE, struct.pack(f"<i{len(numbers)}Q", wire.DROPPED, *numbers))
-
-    def _send(self) -> None:
-        """Sends what is unsent. Functions in C count the bytes: no interruption comes between."""
-        parts, sent = self._unsent, self._sent
-        while parts:
-            if sent:
-                rest = memoryview(parts[0])[sent[0] :]
-                if not rest:
-                    del parts[0]  # and the count after it: an interruption repeats neither
-                    sent.clear()
-                    continue
-                parts[0] = rest
-                sent.clear()
-            sent.extend(map(self.sock.send, parts[:1]))
 
     def ask(self, op: int, body: bytes, payload: Any = None, number: int = 0) -> Call:
         """Sends a request, whose number precedes ``body``, and waits for its answer.
@@ -219,10 +214,8 @@ class Connection:
             return then
         [number] = wire.NUMBER.unpack_from(body)
         if op == Op.SEGMENT_FREE:
-            segment = self._lent.pop(number, None)
-            if segment is not None:
-                self._lent_bytes -= len(segment[1])
-                self.free[len(segment[1])].append(segment)
+            if self.segments is not None:
+                self.segments.take_back(number)
         elif op in (Op.REPLY, Op.ERROR):
             call = self._calls.get(number)
             if call is not None:
@@ -299,47 +292,25 @@ class Connection:
         if not self._threads:  # else a thread may be receiving: the socket ends with the last
             self.sock.close()
 
-    def take_segment(self, nbytes: int) -> tuple[int, mmap.mmap] | None:
-        """Returns the number and the memory of a segment that the server has mapped.
+    def abandon(self) -> None:
+        """Leaves the connection to the parent, in a forked child: calls are refused from now on.
 
-        None for a small array, on a connection to another machine, and where all segments that a
-        client may have are in use: the contents then go through the socket.
+        Other threads of the parent may have held the locks.
         """
-        if nbytes < wire.SEGMENT_FROM or not self.shares_memory:
-            return None
-        size = segment_size(nbytes)
-        if not self.free[size] or self._lent_bytes + size > _MOST_LENT:
-            self.poll()
-        if self._lent_bytes + size > _MOST_LENT:
-            self.ask(Op.PING, b"")
-        try:
-            return self.free[size].pop()
-        except IndexError:
-            if self._segments == wire.MOST_SEGMENTS:
-                return None
-        self._segments += 1
-        descriptor, memory = make_segment(size)
-        number = self.numbers()
-        try:
-            self._send_segment(frame(Op.SEGMENT, wire.SEGMENT.pack(number, size)), descriptor)
-        finally:
-            close_descriptor(descriptor)
-        return number, memory
+        self.lost = FailedPrecondition(
+            f"the connection to the device server at {self.address} {FORKED}"
+        )
+        self.sock.close()
+        self._sender, self._threads = Sender(self.sock), 0
+        self._reading, self._numbering = threading.Lock(), threading.Lock()
 
-    def _send_segment(self, message: bytes, descriptor: int) -> None:
-        try:
-            with self._sending:
-                self._send()
-                self._unsent = [message]
-                count = socket.send_fds(self.sock, [message], [descriptor])
-                self._sent.append(count)
-                self._send()
-        except OSError as error:
-            self.lose(error)
-            assert self.lost is not None
-            raise Unavailable(self.lost.message) from None
 
-    def lend(self, segment: tuple[int, mmap.mmap]) -> None:
-        """Notes that the server uses a segment until its message `SEGMENT_FREE`."""
-        self._lent[segment[0]] = segment
-        self._lent_bytes += len(segment[1])
+# Process-wide: a fork gives its child all connections of the process.
+_alive: WeakSet[Connection] = WeakSet()
+
+
+@call_in_child
+def _abandon_all() -> None:
+    for connection in list(_alive):
+        connection.abandon()
+    _alive.clear()

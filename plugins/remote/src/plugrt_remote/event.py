@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from plugrt.errors import InvalidArgument, PjrtError, PlugrtError, read_message
@@ -18,12 +18,11 @@ from plugrt_remote.wire import Op, frame
 class RemoteEvent(Event):
     """Ready once the server has sent its notice, which a launch or this object asks for."""
 
-    __slots__ = ("_callbacks", "_connection", "_lock", "contents", "error", "ready")
+    __slots__ = ("_callbacks", "_connection", "contents", "error", "ready")
 
     def __init__(self, connection: Connection, number: int, asked: bool = False) -> None:
         self._connection = connection
-        self._callbacks: list[Callable[[PjrtError | None], None]] = []
-        self._lock = threading.Lock()
+        self._callbacks: deque[Callable[[PjrtError | None], None]] = deque()
         self.ready = False
         self.error: PlugrtError | None = None
         self.contents: tuple[int, Any] | None = None
@@ -36,11 +35,9 @@ class RemoteEvent(Event):
         self, error: PlugrtError | None, contents: tuple[int, Any] | None = None
     ) -> Callable[[], None] | None:
         """Makes it ready, and returns a function that calls the callbacks, or None."""
-        with self._lock:
-            if not self.ready:
-                self.error, self.contents, self.ready = error, contents, True
-            callbacks, self._callbacks = self._callbacks, []
-        return partial(_call_all, callbacks, self.error) if callbacks else None
+        if not self.ready:
+            self.error, self.contents, self.ready = error, contents, True
+        return self._call_back if self._callbacks else None
 
     def is_ready(self) -> bool:
         if not self.ready:
@@ -66,18 +63,19 @@ class RemoteEvent(Event):
         self._add(callback)
 
     def _add(self, callback: Callable[[PjrtError | None], None]) -> None:
-        with self._lock:
-            if not self.ready:
-                self._callbacks.append(callback)
+        # Without a lock, which a forked child might find held. Whoever comes last calls it.
+        self._callbacks.append(callback)
+        if self.ready:
+            self._call_back()
+
+    def _call_back(self) -> None:
+        """Calls each callback with the error: as `InvalidArgument` if it is none of a backend's."""
+        error = self.error
+        if error is not None and not isinstance(error, PjrtError):
+            error = InvalidArgument(read_message(error))
+        while self._callbacks:
+            try:
+                callback = self._callbacks.popleft()
+            except IndexError:  # another thread took the last
                 return
-        _call_all([callback], self.error)
-
-
-def _call_all(
-    callbacks: list[Callable[[PjrtError | None], None]], error: PlugrtError | None
-) -> None:
-    """Calls each with the error: one that is none of a backend's as `InvalidArgument`."""
-    if error is not None and not isinstance(error, PjrtError):
-        error = InvalidArgument(read_message(error))
-    for callback in callbacks:
-        callback(error)
+            callback(error)

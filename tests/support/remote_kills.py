@@ -1,0 +1,204 @@
+"""Kills device servers and their clients (SIGKILL) at random moments: ``nox -s remote_kills``.
+
+A process with the imports done forks a server or a client for each request. A killed server is
+`Unavailable` in its client, which then uses the next one; a killed client leaves no session,
+descriptor or segment in its server, which goes on serving another.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import gc
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import Unavailable
+from plugrt.interface import CompileOptions, Program
+from plugrt_remote.client import RemoteClient
+from support.device_server import becomes_true
+
+FORKS = """
+import json, os, signal, sys
+import plugrt.programs.parsing, plugrt.stablehlo.entry_attributes, plugrt.stablehlo.passes
+import plugrt_numpy.backend, plugrt_remote.serving.server, plugrt_sdk.client
+from plugrt_numpy import plugin
+from support.remote_kills import use_at_random
+
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # which ends those that were killed
+for line in sys.stdin:
+    what, address, seed = json.loads(line)
+    if not (child := os.fork()):
+        break
+    print(child, flush=True)
+else:
+    sys.exit()
+if what == "client":
+    use_at_random(address, seed)
+server = plugrt_remote.serving.server.Server(plugin.create_client({"num_devices": 2}))
+server.bind(address)
+server.serve()
+"""
+ADD = b"""func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.add %x, %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}"""
+X = np.array([1, 2, 3, 4], np.float32)
+
+
+def use_at_random(address: str, seed: int) -> None:
+    """Uses a server until its process or this one ends: all that sends or receives, by chance."""
+    rng, client = random.Random(seed), RemoteClient(address)
+    first, second = client.devices()
+    program = client.compile(Program(ADD), CompileOptions())
+    x = client.buffer_from_host(X, first)
+    [result] = program.execute([(x,)])
+    large = np.ones(1 << 18, np.float32)
+    uses: list[Any] = [
+        lambda: [program.execute([result]) for _ in range(50)],
+        lambda: client.buffer_from_host(X, second),
+        lambda: client.buffer_from_host(large, first).to_host(),
+        lambda: result[0].to_host(),
+        lambda: program.execute([result])[0][0].block_until_ready(),
+        lambda: program.execute([result])[0][0].ready_event().on_ready(lambda _: None),
+        lambda: client.compile(Program(ADD + b" // %d" % rng.random()), CompileOptions()),
+        lambda: client.shards((x.copy_to_device(second), x)),
+        lambda: client.stats(),
+    ]
+    while True:
+        rng.choice(uses)()
+
+
+def serves(client: RemoteClient) -> bool:
+    """Whether a client's server computes."""
+    program = client.compile(Program(ADD), CompileOptions())
+    [[result]] = program.execute([(client.buffer_from_host(X, client.devices()[0]),)])
+    return bool((result.to_host() == [2, 4, 6, 8]).all())
+
+
+class Forks:
+    """A process that forks servers and clients."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )  # fmt: skip
+
+    def start(self, what: str, address: str, seed: int = 0) -> int:
+        """Returns the id of a new process."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps([what, address, seed]), file=self._process.stdin, flush=True)
+        return int(self._process.stdout.readline())
+
+    def end(self) -> None:
+        """Ends the process; its children are the caller's to kill."""
+        self._process.communicate()
+
+
+@contextmanager
+def forking() -> Iterator[tuple[Forks, str]]:
+    """Gives a `Forks`, and the address for its servers."""
+    forks = Forks()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            yield forks, f"unix:{folder}/s"
+    finally:
+        forks.end()
+
+
+def connect_to_new(address: str) -> RemoteClient:
+    """Returns a client of a server that is being started."""
+    while True:
+        try:
+            return RemoteClient(address)
+        except Unavailable:
+            time.sleep(0.002)
+
+
+Held = tuple[int, int]
+"""The numbers of open descriptors and of mapped segments of a process."""
+
+
+def held_by(process: int | str) -> Held:
+    """Returns the numbers of open descriptors and of mapped segments of a process."""
+    maps = Path(f"/proc/{process}/maps").read_text()
+    return len(os.listdir(f"/proc/{process}/fd")), maps.count("memfd:plugrt-remote")
+
+
+def kill_servers(count: int, seed: int) -> tuple[Held, Held]:
+    """Kills servers in use by this process. Returns its `Held` after the first and the last."""
+    rng, held = random.Random(seed), []
+    threads = len(os.listdir("/proc/self/task"))
+    with forking() as (forks, address):
+        for number in range(count):
+            server = forks.start("server", address)
+            client = connect_to_new(address)
+            assert serves(client)
+            client.close()
+            timer = threading.Timer(rng.random() * 0.05, os.kill, (server, signal.SIGKILL))
+            timer.start()
+            with suppress(Unavailable):  # the one end that there is, but for other errors
+                use_at_random(address, rng.randrange(1 << 30))
+            timer.join()
+            if number in (0, count - 1):
+                assert becomes_true(lambda: len(os.listdir("/proc/self/task")) <= threads)
+                gc.collect()
+                held.append(held_by("self"))
+    return held[0], held[-1]
+
+
+def kill_clients(count: int, seed: int) -> tuple[Held, Held]:
+    """Kills clients of a server. Returns its `Held` after the first and the last."""
+    rng, held = random.Random(seed), []
+    with forking() as (forks, address):
+        server = forks.start("server", address)
+        try:
+            client = connect_to_new(address)
+            for number in range(count):
+                killed = forks.start("client", address, rng.randrange(1 << 30))
+                time.sleep(rng.random() * 0.15)
+                os.kill(killed, signal.SIGKILL)
+                assert serves(client)
+                if number in (0, count - 1):
+                    assert becomes_true(lambda: client.stats()["sessions"] == 1)
+                    held.append(held_by(server))
+            client.close()
+        finally:
+            os.kill(server, signal.SIGKILL)
+    return held[0], held[-1]
+
+
+def main() -> None:
+    """Kills many of both, and prints the counts and the time."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    faulthandler.dump_traceback_later(60 + 4 * given.kills, exit=True)
+    for kill in (kill_servers, kill_clients):
+        begin = time.monotonic()
+        first, last = kill(given.kills, given.seed)
+        took = time.monotonic() - begin
+        print(f"{kill.__name__}: {given.kills} in {took:.1f} s; (descriptors, segments) after the "
+              f"first {first}, after the last {last}")  # fmt: skip
+        if first != last:
+            sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
