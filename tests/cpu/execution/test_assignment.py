@@ -133,7 +133,7 @@ def read_alias(alias: Any) -> Any:
 def test_what_was_made_between_assignments_keeps_its_values(seed: int) -> None:
     rng = random.Random(seed)
     dtype = rng.choice((np.float32, np.int32, np.uint8))
-    start = random_array((6, 6000) if seed % 2 else (600, 90), dtype, seed)
+    start = random_array((6, 24000) if seed % 2 else (600, 240), dtype, seed)
     x, expected = xp.asarray(start.copy()), start.copy()
     keys = [random_key(rng, x.shape) for _ in range(4)] if seed % 2 else [slice(2, 500), (..., 1)]
     kept: list[tuple[str, Any, Any]] = []
@@ -165,7 +165,7 @@ def test_what_was_made_between_assignments_keeps_its_values(seed: int) -> None:
 
 @pytest.mark.parametrize("imported", ["numpy", "dlpack", "aliased"])
 def test_imported_memory_stays(imported: str) -> None:
-    memory = np.arange(16384, dtype=np.float32)
+    memory = np.arange(65536, dtype=np.float32)
     if imported == "numpy":
         x = xp.asarray(memory)
     elif imported == "dlpack":
@@ -179,7 +179,7 @@ def test_imported_memory_stays(imported: str) -> None:
 
 
 def test_a_failed_assignment_leaves_the_array() -> None:
-    x = xp.arange(16384)
+    x = xp.arange(65536)
     x[0] = 5
     for value in (1.5, np.ones(3)):
         with pytest.raises((TypeError, ValueError)):
@@ -673,7 +673,7 @@ def test_read_only_arrays() -> None:
 
 
 def test_threads_see_whole_assignments_and_lose_none() -> None:
-    x = xp.zeros(16384)
+    x = xp.zeros(65536)
     f = plugrt.jit(lambda v: v + 0)
     wrong: list[object] = []
     done = threading.Event()

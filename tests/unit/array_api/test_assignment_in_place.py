@@ -31,7 +31,7 @@ def in_place(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 
 def test_all_but_the_first(in_place: list[bool]) -> None:
-    x = xp.zeros(16384)
+    x = xp.zeros(65536)
     for i in range(8):
         x[i] = i
         x[8:] = x[:-8]
@@ -54,7 +54,7 @@ USES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("use", USES)
 def test_not_where_something_else_may_read(use: str, in_place: list[bool]) -> None:
-    x = xp.zeros(16384)
+    x = xp.zeros(65536)
     x[0] = 1
     x[1] = 1
     kept = USES[use](x)
@@ -67,7 +67,7 @@ def test_not_where_something_else_may_read(use: str, in_place: list[bool]) -> No
 
 
 def test_not_from_the_array_itself(in_place: list[bool]) -> None:
-    x = xp.arange(16384)
+    x = xp.arange(65536)
     x[0] = 1
     x[:] = x
     assert in_place == [False]
@@ -83,7 +83,7 @@ def test_few_bytes_are_copied(in_place: list[bool]) -> None:
 
 
 def test_another_thread_waits_for_the_end() -> None:
-    x = xp.arange(16384)
+    x = xp.arange(65536)
     x[0] = 5
     taker = array_holding(x._shards, x._aval)
     made: list[Any] = []
@@ -113,7 +113,7 @@ def test_another_thread_waits_for_the_end() -> None:
 
 
 def test_its_own_thread_does_not_wait() -> None:
-    x = xp.arange(16384)
+    x = xp.arange(65536)
     x[0] = 5
     taker = array_holding(x._shards, x._aval)
     made: list[Any] = []
@@ -129,7 +129,7 @@ def test_its_own_thread_does_not_wait() -> None:
 def test_the_next_use_ends_an_assignment_that_an_interrupt_left(
     is_made: bool, elsewhere: bool
 ) -> None:
-    x = xp.arange(16384)
+    x = xp.arange(65536)
     x[0] = 5
 
     def assign() -> None:
@@ -148,7 +148,7 @@ def test_the_next_use_ends_an_assignment_that_an_interrupt_left(
 
 
 def test_parts_may_be_of_the_value_before_an_assignment() -> None:
-    x = xp.arange(16384)
+    x = xp.arange(65536)
     held = x._held()
     part = x.addressable_shards[0].data
     x[0] = 5

@@ -6,6 +6,7 @@ import sys
 import weakref
 from _thread import get_ident
 from collections.abc import Sequence
+from math import prod
 from sys import getrefcount
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -26,7 +27,7 @@ from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.frames.traceback_filter import our_files, user_frame
 from plugrt.native.native_core import core
 
-_LARGE = 1 << 15  # a copy of fewer bytes is quicker than a look at who else has the buffers
+_LARGE = 1 << 17  # a copy of fewer bytes is quicker than a look at who else has the buffers
 _LOOK_SECONDS = 0.1  # after which a waiting thread looks whether the assignment goes on
 _LENT = 3  # references to buffers: an array's, a variable's, and `getrefcount`'s own
 
@@ -162,7 +163,8 @@ class Deletable(Contents):
             if self._shards is not held or new._shards is None:
                 return False
             lives = self._take_from(new)
-        forget_reads(lives)
+        if lives:
+            forget_reads(lives)
         return True
 
     def _take_from(self, new: Deletable) -> Lives:
@@ -172,7 +174,8 @@ class Deletable(Contents):
         shared = getattr(new, "_sharers", None) is not None  # as where no element was picked
         if shared:
             keep_sharer(new, self)
-        self._is_alone = not shared and self._aval.tensor_type.nbytes >= _LARGE
+        aval = self._aval
+        self._is_alone = not shared and prod(aval.shape) * aval.dtype.itemsize >= _LARGE
         return lives
 
     def _lend_to(self, taker: Deletable, made: Sequence[Deletable]) -> bool:
