@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from plugrt.capi.abi import proto_wire
+from plugrt.capi.buffers.host_put import can_keep_layouts
+from plugrt.execution.compilation.compiler import _try_sum
 from plugrt.interface import Client, CompileOptions, Device, Program
 from support import children
 from support.markdown import ROOT
@@ -63,3 +65,11 @@ def test_a_create_option_of_the_wrong_type_ends_the_process() -> None:
 
 def test_a_compiler_without_a_planner_ends_the_process() -> None:
     assert "auto-partitioner callback wasn't registered" in end_of("auto_partitioning.py")
+
+
+def test_a_put_in_another_layout_loses_the_order(client: Client, device: Device) -> None:
+    assert not can_keep_layouts(client._transfers, device)  # type: ignore[attr-defined]
+
+
+def test_terms_of_a_sum_are_whole_on_each_device(client: Client) -> None:
+    assert not _try_sum(client)

@@ -191,8 +191,8 @@ def put(array: npt.NDArray[Any], aval: Aval, sharding: Any, device: Any, semanti
         # Without this argument jaxlib 0.10 reads a global state that only JAX sets.
         enable_x64=True,
     )
-    # jaxlib 0.10 keeps its reference to a copied source until a later call collects it, so that
-    # the source's memory would stay until then.
+    # Workaround for jaxlib-host-memory: jaxlib 0.10 keeps its reference to a copied source until a
+    # later call collects it, so that the source's memory would stay until then.
     collect_garbage()
     return raw
 
@@ -344,6 +344,7 @@ def make_coordination_client(
     and ends the process with "terminate called after throwing an instance of 'std::bad_cast'".
     ``connect`` must not reach its time limit either, at which jaxlib ends the process too.
     """
+    # Workaround for jaxlib-connect-timeout
     return _jax.get_distributed_runtime_client(
         address,
         process_id,
@@ -530,6 +531,7 @@ def to_dlpack(array: Any) -> tuple[Any, Any]:
     if collecting:
         stop_recording()
     with memory_lock:
+        # Workaround for jaxlib-deleted-capsule
         keeper = array.clone()
         return _jax.buffer_to_dlpack_managed_tensor(keeper), keeper
 

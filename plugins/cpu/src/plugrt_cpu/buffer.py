@@ -149,6 +149,7 @@ def borrowing_buffer(raw: Any, type: TensorType, place: Place) -> CpuBuffer:
     jaxlib 0.10 keeps its reference to such memory until a later call collects it.
     """
     made = CpuBuffer(raw, type, place)
+    # Workaround for jaxlib-host-memory
     made.swept = End(adapter.collect_garbage)
     return made
 

@@ -163,8 +163,8 @@ class CpuClient(PuttingClient):
         """Returns the buffers of one array in the form that launches accept fastest."""
         if len(buffers) == 1 and type(only := buffers[0]) is CpuBuffer:
             return CpuShards(only.raw, only.type, only.place)
-        # jaxlib 0.10.2 ends the process on a GSPMDSharding over no device, with "Check failed:
-        # devices_->Len()" on stderr; no public report of it was found.
+        # Workaround for jaxlib-no-device: jaxlib 0.10.2 ends the process on a GSPMDSharding over no
+        # device, with "Check failed: devices_->Len()" on stderr; no public report of it was found.
         if not buffers:
             raise InvalidArgument("an array has at least one buffer; got none")
         devices = tuple(require_device(self, b.device) for b in buffers)

@@ -55,6 +55,7 @@ def parse(encoded: bytes) -> Any:
     jaxlib 0.10 reads invalid protobuf bytes as empty options; this raises an error.
     """
     try:
+        # Workaround for jaxlib-invalid-options
         for _ in fields(encoded):
             pass
         return adapter.parse_compile_options(encoded)

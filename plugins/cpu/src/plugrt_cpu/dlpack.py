@@ -73,9 +73,9 @@ class _DLTensor(ctypes.Structure):
 class _Memory:
     """An object with NumPy's array interface that keeps a capsule and its array alive."""
 
-    # Python clears them in alphabetical order: the capsule ends before its keeper. jaxlib 0.10.2
-    # ends the process (SIGABRT) when an array that was deleted is freed while a capsule of its own
-    # refers to it; no public report of it was found.
+    # Workaround for jaxlib-deleted-capsule: Python clears them in alphabetical order: the capsule
+    # ends before its keeper. jaxlib 0.10.2 ends the process (SIGABRT) when an array that was
+    # deleted is freed while a capsule of its own refers to it; no public report of it was found.
     __slots__ = ("__array_interface__", "_capsule", "_keeper")
 
     def __init__(self, interface: dict[str, Any], capsule: Any, keeper: Any) -> None:

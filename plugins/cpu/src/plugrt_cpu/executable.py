@@ -126,10 +126,10 @@ class CpuExecutable(Executable):
         """
         if self.calls_python:
             self._unimplemented(f"serialize() of {self.name!r}, which calls Python functions,")
-        # jaxlib 0.10.2 serialises an executable that was itself deserialised without its functions,
-        # so that an executable loaded from these bytes cannot be launched ("NOT_FOUND: Function …
-        # not found (type id: 1)"). So the original bytes are kept. No public report of it was
-        # found.
+        # Workaround for xla-serialized-twice: jaxlib 0.10.2 serialises an executable that was
+        # itself deserialised without its functions, so that an executable loaded from these bytes
+        # cannot be launched ("NOT_FOUND: Function … not found (type id: 1)"). So the original bytes
+        # are kept. No public report of it was found.
         payload = self._payload or self._ask(self.raw.serialize)
         return serialization.pack(payload, self.name, self.assignment, self.options)
 
@@ -144,8 +144,9 @@ class CpuExecutable(Executable):
 
 
 def _tensor_type(shape: Any, role: str) -> TensorType:
-    # First of all: XLA ends the process ("Expected an array shape") when the dimensions of a token
-    # are read, since https://github.com/openxla/xla/pull/24375.
+    # Workaround for xla-token-dimensions: First of all: XLA ends the process ("Expected an array
+    # shape") when the dimensions of a token are read, since
+    # https://github.com/openxla/xla/pull/24375.
     if not shape.is_array():
         raise Unimplemented(
             f"the program has a {role} of type {shape}; plugrt's cpu plugin has arrays only"

@@ -42,6 +42,7 @@ def _keep_clients_after_fork() -> None:
     JAX as well, which warns of forks: https://github.com/jax-ml/jax/pull/18989). A parent's thread
     that launches over devices holds the lock that deletions need.
     """
+    # Workaround for jaxlib-fork
     for client in _clients.alive():
         client.launch_lock = threading.RLock()
         if client._raw is not None:

@@ -295,8 +295,8 @@ class CpuLoadedExecutable(LoadedExecutable):
                 )
 
     def _launch_error(self, error: Exception, raws: Sequence[Any]) -> PlugrtError:
-        # jaxlib 0.10 reports a deleted argument as an array without shards ("shards, got: []"), a
-        # donated one as deleted.
+        # Workaround for jaxlib-message-of-deleted: jaxlib 0.10 reports a deleted argument as an
+        # array without shards ("shards, got: []"), a donated one as deleted.
         translated = translate(error)
         if isinstance(translated, DeletedBuffer) or "shards, got: [" in str(error):
             lost = [i for i, raw in enumerate(raws) if raw.is_deleted()]

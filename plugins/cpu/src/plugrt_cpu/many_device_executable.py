@@ -190,6 +190,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
             ours: Sequence[CpuShards] = arguments  # type: ignore[assignment]
             if [shards.type for shards in ours] == self._parameter_types:
                 return ours
+        # Workaround for jaxlib-wrong-shape
         adopted = self._adopt(arguments)
         self._check(adopted)
         return adopted
@@ -200,12 +201,14 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
         jaxlib 0.10.2 leaves a donated array alive (is_deleted() is False) while a host array views
         it, and is_deleted() of an array on several devices returns the state of its first buffer.
         """
+        # Workaround for jaxlib-donated-twice
         self._require_distinct(adopted)
         donated = [adopted[i] for i in self._donated]
         for shards in donated:
             shards.prepare_deletion()
         doomed = [shards.raw.clone() for shards in donated if not shards.is_split]
 
+        # Workaround for jaxlib-donated-view
         def end() -> None:  # another launch may read these, and crashes if they are deleted
             lock = self.client.launch_lock
             for raw in doomed:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from plugrt.errors import Unimplemented
 from plugrt.wire.protobuf import integers, read_varint, varint, without
 
+# Workaround for jaxlib-fewer-devices
 _VERSION, _KNOWN_VERSION = 1, 3
 _IN_METADATA = {5: {5: None}, 6: {2: None}}
 """Fields of each parameter, and of the results."""

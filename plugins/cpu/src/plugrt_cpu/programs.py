@@ -23,6 +23,7 @@ def require_one_dimension(program: Program, assignment: DeviceAssignment) -> Non
 
     The attribute names appear verbatim in MLIR's text and in its bytecode.
     """
+    # Workaround for jaxlib-replicas-and-partitions
     both = assignment.num_replicas > 1 and assignment.num_partitions > 1
     if both and (b"mhlo.sharding" in program.code or b"sdy.sharding" in program.code):
         raise Unimplemented(

@@ -83,6 +83,7 @@ class CpuShards(Sequence[Buffer]):
 
         jaxlib 0.10 crashes when a launch on several devices gets a deleted array.
         """
+        # Workaround for jaxlib-deleted-argument
         for raw in self._parts or (self.raw,):
             if raw.is_deleted():
                 raise DeletedBuffer(f"{self._title()} was deleted or donated")
@@ -151,8 +152,8 @@ class CpuShards(Sequence[Buffer]):
 
     def part_is_deleted(self, index: int) -> bool:
         """Whether the buffer at the index was deleted."""
-        # In jaxlib 0.10.2 is_deleted() of an array on several devices returns its first buffer's
-        # state.
+        # Workaround for jaxlib-first-part: In jaxlib 0.10.2 is_deleted() of an array on several
+        # devices returns its first buffer's state.
         raw = self.raw if self._parts is None else self._parts[index]
         return bool(raw.is_deleted())
 

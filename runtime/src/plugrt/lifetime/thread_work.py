@@ -37,8 +37,9 @@ class ThreadWork(Generic[T]):
         self._results: list[T] = []
         self._errors: list[BaseException] = []
         self._is_over = False
-        # Not an event: interrupted twice, its condition releases a lock that it does not hold, and
-        # the RuntimeError replaces the interrupt (https://github.com/python/cpython/issues/118433).
+        # Workaround for cpython-event-wait: Not an event: interrupted twice, its condition releases
+        # a lock that it does not hold, and the RuntimeError replaces the interrupt
+        # (https://github.com/python/cpython/issues/118433).
         self._ended = allocate_lock()
         self._ended.acquire()
 
@@ -95,7 +96,7 @@ def is_ending(frame: FrameType) -> bool:
 def start_thread(function: Callable[[], object]) -> bool:
     """Starts a thread for ``function()``; False where the system or the interpreter has none."""
     release_import_locks()
-    try:
+    try:  # Workaround for cpython-thread-start
         start_new_thread(function, ())
     except RuntimeError as error:
         _raise_if_handlers(error)

@@ -34,6 +34,8 @@ def import_native(*names: str) -> list[ModuleType]:
     of the imports.
     """
     new = any(name not in sys.modules for name in names)
+    # Workaround for numpy-second-import
+    # Workaround for mlir-second-import
     # No other thread runs once the interpreter has begun to end.
     if new and not sys.is_finalizing() and _is_main_thread():
         _import_aside(names)

@@ -270,6 +270,7 @@ class CompiledProgram(FollowingCall):
         XLA's CPU clients (jaxlib 0.10, xla-cpu-pjrt 0.0.1) serialise an executable that was itself
         deserialised without its functions. No public report of it was found.
         """
+        # Workaround for xla-serialized-twice
         return self.program.code if self.program.format == EXECUTABLE else super().serialize()
 
     def call_flat(self, arrays: Sequence[object]) -> tuple[Any, ...]:

@@ -68,6 +68,7 @@ def lower_scans(module: ir.Module, scans: Sequence[ir.Operation]) -> None:
 
     Raises `Unimplemented` for one over a dimension of unknown size.
     """
+    # Workaround for chlo-scan
     with module.context:
         for scan in reversed(scans):  # those within others first
             with scan.location, ir.InsertionPoint(scan):

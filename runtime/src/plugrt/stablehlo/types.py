@@ -47,6 +47,7 @@ def check_size(shape: Sequence[int], dtype: np.dtype[np.generic]) -> None:
 
     No device could hold it, and XLA (jaxlib 0.10) aborts the process.
     """
+    # Workaround for xla-shape-overflow
     if math.prod(shape) * dtype.itemsize > _MOST_BYTES or max(shape, default=0) > _MOST_BYTES:
         raise ResourceExhausted(
             f"an array of shape {tuple(shape)} and dtype {dtype.name} has more bytes than 63 bits "

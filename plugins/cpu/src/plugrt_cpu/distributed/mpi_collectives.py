@@ -27,6 +27,7 @@ def require_mpi(num_devices: int) -> None:
             f"{_SETTING}: jaxlib's collectives over MPI serve one device a process, and this one "
             f"has {num_devices}: set JAX_NUM_CPU_DEVICES=1 and start more processes"
         )
+    # Workaround for jaxlib-mpi
     path = os.environ.get(MPI_VARIABLE)
     if path is None or not _is_loaded(path):
         why = "is not set" if path is None else "was not set when jaxlib was imported"

@@ -107,7 +107,7 @@ def divmod(x1: Tracer, x2: Tracer, /) -> tuple[Tracer, Tracer]:
 
 def _integer_divmod(a: Tracer, b: Tracer) -> tuple[Tracer, Tracer]:
     zero, one = full(a.shape, 0, a.dtype), full(a.shape, 1, a.dtype)
-    by_zero = compare(b, zero, "EQ")
+    by_zero = compare(b, zero, "EQ")  # Workaround for xla-integer-division
     divisor = select(by_zero, one, b)
     quotient, rest = emit(hlo.divide, a, divisor), emit(hlo.remainder, a, divisor)
     if dtype_kind(a.dtype) == "i":

@@ -25,7 +25,8 @@ def exp(x: Tracer, /) -> Tracer:
     x = unary("exp", x, FLOATING)
     if dtype_kind(x.dtype) != "c":
         return emit(hlo.exponential, x)
-    # XLA (jaxlib 0.10.2) gives NaN for exp(-inf + i*y) with y infinite or NaN; C99 has 0.
+    # Workaround for xla-complex-exponential: XLA (jaxlib 0.10.2) gives NaN for exp(-inf + i*y) with
+    # y infinite or NaN; C99 has 0.
     u, v = complex_parts(x)
     lowest = compare(u, full(u.shape, -np.inf, u.dtype), "EQ")
     vanishes = emit(hlo.and_, lowest, emit(hlo.not_, emit(hlo.is_finite, v)))
@@ -99,7 +100,8 @@ def sqrt(x: Tracer, /) -> Tracer:
 
 
 def _complex_root(z: Tracer) -> Tracer:
-    # XLA (jaxlib 0.10.2) gives NaN for sqrt(NaN + i*inf); C99 has inf + i*inf.
+    # Workaround for xla-complex-root: XLA (jaxlib 0.10.2) gives NaN for sqrt(NaN + i*inf); C99 has
+    # inf + i*inf.
     y = complex_parts(z)[1]
     infinite = full(y.shape, np.inf, y.dtype)
     both = emit(hlo.complex, infinite, infinite)

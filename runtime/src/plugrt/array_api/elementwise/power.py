@@ -143,7 +143,8 @@ def _integer_power(a: Tracer, b: Tracer) -> Tracer:
 
 
 def _complex_power(a: Tracer, b: Tracer) -> Tracer:
-    # XLA (jaxlib 0.10) computes exp(b * log(a)), NaN for a == 0; a positive power of 0 is 0.
+    # Workaround for xla-complex-power: XLA (jaxlib 0.10) computes exp(b * log(a)), NaN for a == 0;
+    # a positive power of 0 is 0.
     zero, real_part = full(a.shape, 0, a.dtype), emit(hlo.real, b)
     positive_ = compare(real_part, full(a.shape, 0, real_part.dtype), "GT")
     vanishes = emit(hlo.and_, compare(a, zero, "EQ"), positive_)

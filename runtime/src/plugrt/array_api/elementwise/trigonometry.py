@@ -27,6 +27,7 @@ def _restore_zero_sign(imaginary: Tracer, slope: Tracer, b: Tracer) -> Tracer:
 
     XLA (jaxlib 0.10) computes hyperbolic functions from exponentials, which lose that sign.
     """
+    # Workaround for xla-hyperbolic-zero
     exact = emit(hlo.and_, compare(b, full(b.shape, 0, b.dtype), "EQ"), emit(hlo.is_finite, slope))
     return select(exact, emit(hlo.multiply, slope, b), imaginary)
 
@@ -99,7 +100,8 @@ def cos(x: Tracer, /) -> Tracer:
     x = unary("cos", x, FLOATING)
     if dtype_kind(x.dtype) != "c":
         return emit(hlo.cosine, x)
-    # XLA (jaxlib 0.10) gives NaN for some infinite arguments of cos; cos(z) == cosh(i*z) does not.
+    # Workaround for xla-complex-cosine: XLA (jaxlib 0.10) gives NaN for some infinite arguments of
+    # cos; cos(z) == cosh(i*z) does not.
     u, v = complex_parts(emit(chlo.cosh, _multiply_by_i(x)))
     a, b = complex_parts(x)
     return emit(hlo.complex, u, _restore_zero_sign(v, emit(hlo.negate, emit(hlo.sine, a)), b))

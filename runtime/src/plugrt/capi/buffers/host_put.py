@@ -249,6 +249,7 @@ def can_keep_layouts(transfers: Transfers | ClosedTransfers, device: interface.D
     XLA's CPU client (xla-cpu-pjrt 0.0.1) gives the buffer the requested layout, but copies the
     bytes in host order: reading gives a different array.
     """
+    # Workaround for xla-cpu-put-layout
     array = np.arange(6, dtype=np.int32).reshape(2, 3)
     turned = Layout((1, 0), ())
     try:

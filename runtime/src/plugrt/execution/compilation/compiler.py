@@ -135,6 +135,7 @@ def require_open_sums(client: Client, name: str) -> None:
     The older Shardy of xla-cpu-pjrt 0.0.1 leaves the value on each device, so that the sum is a
     multiple of it. A small program on two devices shows it, once for a client.
     """
+    # Workaround for xla-cpu-whole-terms
     if client not in _sums_terms:
         _sums_terms[client] = _try_sum(client)
     if not _sums_terms[client]:

@@ -143,6 +143,7 @@ class _Body:
         XLA's CPU compiler ends the process over some concatenations of such: "ir_array.cc Check
         failed: bit_offset != nullptr" in jaxlib 0.10.2, for two ``tensor<1x2xui2>``.
         """
+        # Workaround for xla-two-bit-join
         self._dtype = _WIDER.get(self._outer.name, self._outer)
 
     def parameter(self, i: int, shape: Sequence[int]) -> str:

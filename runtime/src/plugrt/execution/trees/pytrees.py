@@ -154,6 +154,7 @@ def open_node(x: Any) -> Opened | None:
 
     A function that is registered for its class is called once; its exceptions propagate.
     """
+    # Workaround for optree-changed-dict
     if type(x) in _COPIED:  # optree 0.20 reads their keys and values at different times
         x = x.copy()
     parts, spec = optree.tree_flatten(x, lambda part: part is not x, namespace=NAMESPACE)

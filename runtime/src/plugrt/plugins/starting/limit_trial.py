@@ -43,6 +43,7 @@ _CURE = (
 )
 
 
+# Workaround for xla-address-space
 def try_within_limit(
     plugin: Plugin, row: Record, options: Mapping[str, OptionValue], config: Config, limit: int
 ) -> None:

@@ -1,0 +1,59 @@
+"""Faults that `docs/findings/upstream.py` shows: one that is missing needs no workaround."""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+
+from support import children
+from support.markdown import ROOT
+from support.requirements import needs_jax
+
+SEGV, ABRT = -signal.SIGSEGV, -signal.SIGABRT
+FAULTS = {
+    "xla_complex_exponential": (0, "(nan+nanj)"),
+    "xla_complex_root": (0, "(nan+nanj)"),
+    "xla_complex_power": (0, "(nan+nanj)"),
+    "xla_complex_cosine": (0, "= (nan+nanj)"),
+    "xla_hyperbolic_zero": (0, "(1.1752012+0j)"),
+    "xla_integer_division": (0, "-1"),
+    "xla_two_bit_join": (ABRT, ""),
+    "xla_shape_overflow": (ABRT, ""),
+    "xla_address_space": (ABRT, ""),
+    "xla_serialized_twice": (1, "launched: 65.0\nlaunched: JaxRuntimeError: INTERNAL"),
+    "jaxlib_fewer_devices": (ABRT, ""),
+    "jaxlib_replicas_and_partitions": (ABRT, ""),
+    "jaxlib_deleted_argument": (SEGV, ""),
+    "jaxlib_wrong_shape": (SEGV, ""),
+    "jaxlib_first_part": (0, "after the second part: False; after the first part: True"),
+    "jaxlib_message_of_deleted": (
+        1,
+        "Expected args to execute_sharded_on_local_devices to have 1 ",
+    ),
+    "jaxlib_donated_view": (0, "2.0 deleted: False"),
+    "jaxlib_donated_twice": (SEGV, ""),
+    "jaxlib_deleted_capsule": (ABRT, ""),
+    "jaxlib_host_memory": (0, "kept: True; kept after collect_garbage: False"),
+    "jaxlib_invalid_options": (0, "replicas: 0"),
+    "jaxlib_no_device": (ABRT, ""),
+    "xla_token_dimensions": (ABRT, ""),
+    "jaxlib_connect_timeout": (ABRT, ""),
+    "jaxlib_mpi": (1, ""),
+    "jaxlib_fork": (0, f"the child: {SEGV}"),
+    "chlo_scan": (0, "the same in both directions: True\nreal_dynamic_slice: True"),
+    "numpy_second_import": (1, "ImportError: cannot load module more than once per process"),
+    "mlir_second_import": (ABRT, ""),
+    "optree_changed_dict": (SEGV, ""),
+    "cpython_thread_start": (1, "KeyError: <Thread"),
+    "cpython_event_wait": (1, "RuntimeError: release unlocked lock"),
+}
+
+
+@needs_jax
+def test_each_fault_is_there() -> None:
+    done = children.run([sys.executable, ROOT / "docs/findings/upstream.py"], timeout=240)
+    found = re.findall(r"((?:.*\n)*?)--- (\w+): (-?\d+)\n", done.stdout)
+    assert [name for _, name, _ in found] == list(FAULTS), done.stdout + done.stderr
+    for (output, name, status), (expected, text) in zip(found, FAULTS.values(), strict=True):
+        assert (int(status), text in output) == (expected, True), f"{name}: {status} {output}"
