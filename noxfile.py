@@ -31,6 +31,7 @@ LIFETIMES = (
     "tests/unit/cpu_plugin/test_interrupts.py",
     "tests/cpu/client/test_interrupted_calls.py",
     "tests/cpu/plugins/test_interrupted_imports.py",
+    "tests/cpu/remote/test_isolation.py",
     "tests/nothing/cli/test_doctor.py",
     "tests/nothing/cli/test_doctor_trial.py",
     "tests/nothing/cli/test_sick_libraries.py",

@@ -69,6 +69,10 @@ class Connection:
         self.sock = connect(address)
         self.lost: PjrtError | None = None
         """What calls raise since the connection has ended, or in a forked child."""
+        self.explain: Callable[[], str] | None = None
+        """Returns why the connection has ended, where somebody knows more than its socket."""
+        self.received = 0
+        """The number of messages that have come."""
         self.dead: deque[int] = deque()
         self.watched: dict[int, Watched] = {}
         self.notices = False
@@ -85,6 +89,7 @@ class Connection:
         self._next = 1
         self._calls: dict[int, Call] = {}
         self._threads = self._since = 0
+        self._closed = False
         _alive.add(self)
 
     def numbers(self, count: int = 1) -> int:
@@ -156,6 +161,11 @@ class Connection:
             raise call.error
         return call
 
+    @property
+    def waits(self) -> bool:
+        """Whether anything that was asked is not answered, or not even sent."""
+        return bool(self._calls or self.watched or self._sender.unsent)
+
     def pace(self) -> None:
         """Waits for the server once in many launches, so that it is not far behind."""
         self._since += 1
@@ -196,6 +206,7 @@ class Connection:
             op, body, payload = self._reader.next()
             then = self._take(op, body, payload)
             self._reader.done()
+            self.received += 1
         except (OSError, struct.error) as error:
             self.lose(error)
             return None
@@ -264,10 +275,12 @@ class Connection:
     def lose(self, error: BaseException) -> None:
         """Notes that the connection has ended: who waits gets `Unavailable`, as later calls do."""
         if self.lost is None:
-            self.lost = Unavailable(
-                f"the device server at {self.address} is gone ({error}); the arrays on its devices "
-                "are lost. Start it again, and call plugrt.clear_backends()"
-            )
+            if self.explain is None or self._closed:
+                why = f"the device server at {self.address} is gone ({error})"
+                cure = "Start it again, and call plugrt.clear_backends()"
+            else:
+                why, cure = self.explain(), "plugrt.clear_backends() starts it again"
+            self.lost = Unavailable(f"{why}. The arrays on its devices are lost. {cure}")
         self._fail_all()
 
     def _fail_all(self) -> None:
@@ -286,6 +299,7 @@ class Connection:
 
     def close(self) -> None:
         """Ends the connection; the server frees what it holds for it."""
+        self._closed = True
         self.lose(ConnectionError("the client was closed"))
         with suppress(OSError):  # the server has ended it
             self.sock.shutdown(socket.SHUT_RDWR)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pluggy
 
-from plugrt.interface import Client, Handler, Program
+from plugrt.interface import Client, Handler, OptionValue, Program
 from plugrt.plugins.plugin import LoweringRule, Plugin
 
 if TYPE_CHECKING:
@@ -97,6 +97,17 @@ def plugrt_coordination() -> object:
 
     It is a `plugrt.plugins.coordination.Coordination`; the first one that is offered is used.
     Called by ``plugrt.distributed.initialize``.
+    """
+
+
+@hookspec
+def plugrt_start_isolated(name: str, options: Mapping[str, OptionValue], seconds: float) -> Client:
+    """Start a plugin's backend in a child process, which ends with this one; return its client.
+
+    Called for a plugin that PLUGRT_ISOLATE names, with its name, its create options and
+    PLUGRT_ISOLATE_SECONDS. Where the process crashes, or does not answer in that time, calls of
+    the client raise `Unavailable` with the last lines of the process's standard error, and
+    ``close()`` works. Raise what starting the plugin raises.
     """
 
 

@@ -23,7 +23,7 @@ _PROGRAM = "from plugrt.processes.keeper import main; main()"
 _FRAME = re.compile(r"\[0x[0-9a-f]+\]$|^(\*\*\* )?@ +0x[0-9a-f]+|^backtrace:$")
 """A line of the stack that glibc's, absl's and Tenstorrent's functions print."""
 _GRACE = 15.0
-_LONGEST = 1e6
+_LONGEST = 1e9
 _SPARE = 1.0
 _SILENCE = 2.0
 """Seconds without a report after which it is looked whether the keeper runs."""

@@ -83,6 +83,18 @@ class Config(Options):
         "Plugins (by name or by distribution) that are listed, but never used.",
         at_start=True,
     )  # fmt: skip
+    isolate = option(
+        "PLUGRT_ISOLATE", NAMES, (),
+        "Plugins whose libraries run in a child process each (plugrt-remote): where one crashes or "
+        "hangs, calls raise Unavailable, and plugrt.clear_backends() starts it again.",
+        at_start=True,
+    )  # fmt: skip
+    isolate_seconds = option(
+        "PLUGRT_ISOLATE_SECONDS", seconds(), 600.0,
+        "After how many seconds without an answer such a process is ended as hung, also at its "
+        "start; 0 means never.",
+        at_start=True,
+    )  # fmt: skip
     strict_plugins = option(
         "PLUGRT_STRICT_PLUGINS", BOOLEAN, False,
         "Whether a broken plugin raises even where another can be used instead; for CI.",

@@ -16,6 +16,8 @@ class OptionValues(TypedDict, total=False):
     pjrt_names_and_library_paths: str | None
     plugins_allow: str | list[str] | tuple[str, ...] | None
     plugins_block: str | list[str] | tuple[str, ...]
+    isolate: str | list[str] | tuple[str, ...]
+    isolate_seconds: float
     strict_plugins: bool
     trace_plugins: bool
     probe_libraries: bool
@@ -150,12 +152,27 @@ class TypedOptions(Options):
         self,
         name: Literal[
             "plugins_block",
+            "isolate",
             "cross_host_transport_addresses",
             "jax_cross_host_transport_addresses",
             "dump_ir_modes",
             "jax_dump_ir_modes",
         ],
         value: str | list[str] | tuple[str, ...],
+    ) -> None: ...
+    @overload
+    def update(
+        self,
+        name: Literal[
+            "isolate_seconds",
+            "probe_seconds",
+            "doctor_seconds",
+            "init_warn_seconds",
+            "load_warn_seconds",
+            "persistent_cache_min_compile_time_secs",
+            "jax_persistent_cache_min_compile_time_secs",
+        ],
+        value: float,
     ) -> None: ...
     @overload
     def update(
@@ -192,19 +209,6 @@ class TypedOptions(Options):
             "jax_distributed_debug",
         ],
         value: bool,
-    ) -> None: ...
-    @overload
-    def update(
-        self,
-        name: Literal[
-            "probe_seconds",
-            "doctor_seconds",
-            "init_warn_seconds",
-            "load_warn_seconds",
-            "persistent_cache_min_compile_time_secs",
-            "jax_persistent_cache_min_compile_time_secs",
-        ],
-        value: float,
     ) -> None: ...
     @overload
     def update(

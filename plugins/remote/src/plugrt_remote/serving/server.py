@@ -48,12 +48,16 @@ class Server:
 
     def serve(self) -> None:
         """Accepts connections until `close`."""
-        assert self._listener is not None
-        while True:
+        while (session := self.accept()) is not None:
+            threading.Thread(target=session.run, daemon=True, name="plugrt-session").start()
+
+    def accept(self) -> Session | None:
+        """Waits for a client, and returns its session, not yet running; None after `close`."""
+        while (listener := self._listener) is not None:
             try:
-                sock, _ = self._listener.accept()
+                sock, _ = listener.accept()
             except OSError:  # closed
-                return
+                break
             if peer_user(sock) not in (os.geteuid(), 0):
                 sock.close()
                 continue
@@ -61,7 +65,8 @@ class Server:
             session = Session(self.backend, sock, self._forget)
             with self._lock:
                 self._sessions.add(session)
-            threading.Thread(target=session.run, daemon=True, name="plugrt-session").start()
+            return session
+        return None
 
     def close(self) -> None:
         """Removes the socket, and ends `serve`."""

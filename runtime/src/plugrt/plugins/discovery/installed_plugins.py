@@ -26,6 +26,7 @@ HOOK_GROUPS = {
     "plugrt.conformance": "plugrt_conformance_checks",
     "plugrt.coordination": "plugrt_coordination",
     "plugrt.doctor": "plugrt_doctor_facts",
+    "plugrt.isolation": "plugrt_start_isolated",
     "plugrt.linear_algebra": "plugrt_linear_algebra",
     "plugrt.lowerings": "plugrt_lowerings",
     "plugrt.rewriters": "plugrt_program_rewriters",

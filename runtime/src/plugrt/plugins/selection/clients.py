@@ -101,6 +101,8 @@ class Backends:
             self.config.check()
             try:
                 config = self.config
+                for name in config.isolate:
+                    self._find(name, "PLUGRT_ISOLATE")
                 choice = self._choose(parse_request(config.platforms, config.platform_name))
             except PluginError as error:
                 self._failure = without_frames(error)

@@ -153,21 +153,21 @@ def _start(plugin: Plugin, row: Record, table: Table, distributed: Connection | 
     if not isinstance(options, Mapping):
         raise PluginBroken(f"its client_options returned a {type(options).__name__}, not a mapping")
     options = {**options, **config.client_create_options.get(row.name, {})}
-    is_exclusive = isinstance(plugin, LibraryPlugin) and _is_exclusive(plugin)
-    limit = address_limit()
-    if limit is not None and not is_exclusive:
-        # Imported late: a start without a limit, which is usual, imports less.
-        from plugrt.plugins.starting.limit_trial import try_within_limit
-
-        try_within_limit(plugin, row, options, config, limit)
-    # In a program of several processes the child would start a client that waits for the others.
-    _try_in_child(plugin, row, table, options if distributed is None else None)
+    isolated = row.name in config.isolate
+    if not isolated:
+        _try(plugin, row, table, options, distributed)
     if plugin.experimental:
         words = f"the plugin {row} is experimental: not all may work, nor work right"
         log.warn_once(f"experimental {row.name}", words)
     log.step(f"starting {row} with {options}", row)
     with warn_if_slow(f"starting {row}", config.init_warn_seconds, plugin.waits_for):
-        client = plugin.create_client(options, distributed)
+        if isolated:
+            # Imported late: so is all that few programs use.
+            from plugrt.plugins.starting.isolation import start_isolated
+
+            client = start_isolated(row, table, options, distributed)
+        else:
+            client = plugin.create_client(options, distributed)
     if not isinstance(client, Client):
         raise PluginBroken(
             f"create_client returned a {type(client).__name__}, not a plugrt.interface.Client"
@@ -176,6 +176,22 @@ def _start(plugin: Plugin, row: Record, table: Table, distributed: Connection | 
         client.close()
         raise PluginBroken(f"it started a backend {fault} (options: {dict(options)})")
     return client
+
+
+def _try(
+    plugin: Plugin, row: Record, table: Table, options: Mapping[str, OptionValue],
+    distributed: Connection | None,
+) -> None:  # fmt: skip
+    """Raises the fault of a plugin's library, which is tried before it is opened here."""
+    is_exclusive = isinstance(plugin, LibraryPlugin) and _is_exclusive(plugin)
+    limit = address_limit()
+    if limit is not None and not is_exclusive:
+        # Imported late: a start without a limit, which is usual, imports less.
+        from plugrt.plugins.starting.limit_trial import try_within_limit
+
+        try_within_limit(plugin, row, options, table.config, limit)
+    # In a program of several processes the child would start a client that waits for the others.
+    _try_in_child(plugin, row, table, options if distributed is None else None)
 
 
 def _find_fault(client: Client, distributed: Connection | None) -> str:

@@ -1,0 +1,37 @@
+"""The child process of a plugin in PLUGRT_ISOLATE: a server with one session."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import Any
+
+from plugrt.errors import PlugrtError
+from plugrt.plugins.selection.backends import get_backend
+from plugrt.settings.declarations import config
+from plugrt_remote import wire
+from plugrt_remote.serving.server import Server
+
+
+def serve(argument: dict[str, Any], say: Any) -> None:
+    """Starts the plugin of the name, and serves it to the parent until that ends the connection.
+
+    Says the number of the process, and then either the address or the error.
+    """
+    say(process=os.getpid())
+    name: str = argument["name"]
+    config.update("client_create_options", {name: argument["options"]})
+    try:
+        client = get_backend(name)
+    except PlugrtError as error:
+        say(error=wire.pack_error(error))
+        return
+    with tempfile.TemporaryDirectory(prefix="plugrt-isolated-") as folder:
+        server = Server(client)
+        server.bind(f"unix:{folder}/s")
+        say(address=f"unix:{folder}/s")
+        session = server.accept()
+        server.close()
+    assert session is not None
+    session.run()
+    os._exit(0)  # the library may be in calls, which nothing can end
