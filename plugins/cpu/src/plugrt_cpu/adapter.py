@@ -251,9 +251,8 @@ def device_list(devices: Sequence[Any]) -> Any:
     return _jax.DeviceList(tuple(devices))
 
 
-def compile_options() -> Any:
-    """Returns jaxlib's default options."""
-    return _jax.CompileOptions()
+compile_options: Callable[[], Any] = _jax.CompileOptions
+"""Returns jaxlib's default options."""
 
 
 def parse_compile_options(encoded: bytes) -> Any:
@@ -261,9 +260,8 @@ def parse_compile_options(encoded: bytes) -> Any:
     return _jax.CompileOptions.ParseFromString(encoded)
 
 
-def device_assignment(ids: npt.NDArray[np.int32]) -> Any:
-    """Returns jaxlib's device assignment for ids of shape (replicas, partitions)."""
-    return _jax.DeviceAssignment.create(ids)
+device_assignment: Callable[[npt.NDArray[np.int32]], Any] = _jax.DeviceAssignment.create
+"""Returns jaxlib's device assignment for ids of shape (replicas, partitions)."""
 
 
 def begin_profile(options: Mapping[str, Any]) -> Callable[[], bytes] | None:

@@ -123,7 +123,7 @@ def _assignment(client: ClientBase, options: CompileOptions) -> DeviceAssignment
 
 def _find_devices(client: ClientBase, assignment: DeviceAssignment) -> tuple[CpuDevice, ...]:
     try:
-        return tuple(map(client.by_id.__getitem__, assignment.flat))
+        return tuple([client.by_id[i] for replica in assignment.device_ids for i in replica])
     except KeyError:
         raise InvalidArgument(
             f"the program is for devices {assignment.flat}; this client has {sorted(client.by_id)}"

@@ -64,7 +64,8 @@ class CpuExecutable(Executable):
         self.calls_python = calls_python
         self.name = name
         self.assignment = assignment
-        self.num_replicas, self.num_partitions = assignment.num_replicas, assignment.num_partitions
+        rows = assignment.device_ids
+        self.num_replicas, self.num_partitions = len(rows), len(rows[0])
         self.options = options
         self._payload = payload
         module = self._module().as_serialized_hlo_module_proto()

@@ -24,10 +24,11 @@ def require_one_dimension(program: Program, assignment: DeviceAssignment) -> Non
     The attribute names appear verbatim in MLIR's text and in its bytecode.
     """
     # Workaround for jaxlib-replicas-and-partitions
-    both = assignment.num_replicas > 1 and assignment.num_partitions > 1
+    rows = assignment.device_ids
+    both = len(rows) > 1 and len(rows[0]) > 1
     if both and (b"mhlo.sharding" in program.code or b"sdy.sharding" in program.code):
         raise Unimplemented(
-            f"a program with shardings on {assignment.num_replicas} replicas x "
-            f"{assignment.num_partitions} partitions: jaxlib's CPU client divides a program over "
+            f"a program with shardings on {len(rows)} replicas x "
+            f"{len(rows[0])} partitions: jaxlib's CPU client divides a program over "
             "replicas or over partitions, not both. Fix: use partitions only"
         )

@@ -336,7 +336,7 @@ class Model(CallObject):
         )
 
     def _make_runner(self, key: Any, call: FlatCall, avals: Sequence[Aval]) -> Runner:
-        names, parts, moment = self._given(call), self._parts, config.moment()
+        names, parts, moment = self._given(call), self._parts, config.moment
         values = [self._inputs[name] for name in names]
         self._check_dtypes(values, avals)
         sizes = parts.signature.sizes_of(values, [aval.shape for aval in avals])
@@ -354,7 +354,7 @@ class Model(CallObject):
             ]
             launch = self._make_launch(program, names, held, what)
             run = partial(self._run, launch, shapes, self._result_shapes(bucket, sizes))
-        if moment is config.moment() and key[0] is config.token():  # no setting changed meanwhile
+        if moment is config.moment and key[0] is config.token():  # no setting changed meanwhile
             self._runners.keep(key, run)
         return run
 

@@ -9,6 +9,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from plugrt.errors import ConfigError, SettingInUse, UnknownSetting
@@ -158,10 +159,15 @@ class Options:
             local.values = before
             surroundings.change(self._token, "value", None)
 
-    @property
-    def surroundings(self) -> Any:
-        """What surrounds the calls of this thread and is no setting: see `surround`."""
-        return self._overrides.surroundings
+    # The getters are C functions: each first call of a program reads these several times.
+    surroundings = property(
+        attrgetter("_overrides.surroundings"),
+        doc="What surrounds the calls of this thread and is no setting: see `surround`.",
+    )
+    moment = property(
+        attrgetter("_token"),
+        doc="An object that is replaced whenever a setting of all threads changes.",
+    )
 
     def swap_surroundings(self, value: Hashable) -> Any:
         """Sets the surroundings of the calls of this thread, and returns the previous ones."""
@@ -229,13 +235,6 @@ class Options:
     def _drop_tokens(self) -> None:
         """Has the token of every thread made again."""
         surroundings.change(self, "_token", _ThreadToken())
-
-    def moment(self) -> object:
-        """Returns an object that is replaced whenever a setting of all threads changes.
-
-        No property: an AttributeError of a signal handler would be one of `__getattr__`.
-        """
-        return self._token
 
     def token(self) -> Token:
         """Returns an object that represents this thread's settings that affect calls.

@@ -58,6 +58,10 @@ class Staged:
     marks: tuple[AnyClaim, ...] = ()
     """The claims of devices and the pmaps within the program, in the order of the numbers that
     operations of ``source`` have."""
+    claims: tuple[Claim, ...] = ()
+    """Of ``marks`` the claims: facts within the program that determine its devices."""
+    pmaps: tuple[InnerPmap, ...] = ()
+    """Of ``marks`` the pmaps called within that have operations left."""
     asked: AskedShardings | None = None
     """The shardings that the program has for its arguments and results."""
     out_shardings: tuple[NamedSharding | None, ...] = ()
@@ -85,16 +89,6 @@ class Staged:
     _artifacts: dict[
         tuple[Version | None, EntryAttributes | None], tuple[bytes, Mapping[int, HostCallback]]
     ] = field(default_factory=dict)
-
-    @cached_property
-    def claims(self) -> tuple[Claim, ...]:
-        """The claims: facts within the program that determine its devices."""
-        return tuple(claim for claim in self.marks if isinstance(claim, Claim))
-
-    @cached_property
-    def pmaps(self) -> tuple[InnerPmap, ...]:
-        """The pmaps called within that have operations left."""
-        return tuple(claim for claim in self.marks if isinstance(claim, InnerPmap))
 
     @cached_property
     def types(self) -> tuple[ParameterType, ...]:

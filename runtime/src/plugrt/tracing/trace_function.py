@@ -10,6 +10,7 @@ from plugrt.errors import NotAnArray, ShardingTypeError
 from plugrt.execution.arrays.arguments import TracedType
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.launches.replica_launch import InnerPmap
+from plugrt.execution.placement.device_claims import Claim
 from plugrt.execution.placement.launch_shardings import AskedShardings
 from plugrt.execution.placement.plan import Plan
 from plugrt.execution.shardings import mesh_context
@@ -139,8 +140,8 @@ def _stage(
     marks = trace.claims.left(trace.module)
     if trace.types is not None and trace.types.mesh.size == 1:
         drop_constraints(trace.module)
-    inner = [mark.replicas for mark in marks if isinstance(mark, InnerPmap)]
-    replicas = math.lcm(trace.replicas, *inner)
+    pmaps = tuple([mark for mark in marks if isinstance(mark, InnerPmap)])
+    replicas = math.lcm(trace.replicas, *[pmap.replicas for pmap in pmaps])
     # Readers of the text see it there, as in JAX's programs; a launch over devices sets the other.
     set_counts(trace.module, replicas=replicas, partitions=1)
     numbered = replicas if trace.numbers_replicas else 0
@@ -184,6 +185,8 @@ def _stage(
         out_tree,
         kinds if placed else (),
         marks=marks,
+        claims=tuple([mark for mark in marks if isinstance(mark, Claim)]),
+        pmaps=pmaps,
         asked=trace.asked,
         out_shardings=typed,
         replicas=replicas,
@@ -220,10 +223,12 @@ def flatten_outputs(returned: object, name: str) -> tuple[list[Tracer], pytrees.
 
     Raises `NotAnArray` with the path of an output that is no array.
     """
+    if type(returned) is Tracer:
+        return [returned], pytrees.LEAF
     leaves, out_tree = pytrees.flatten(returned)
     if any(type(leaf) not in (Tracer, Array) for leaf in leaves):
         _check_outputs(pytrees.unflatten(out_tree, leaves), name)
-    return [as_tracer(leaf) for leaf in leaves], out_tree
+    return [x if type(x) is Tracer else as_tracer(x) for x in leaves], out_tree
 
 
 def _check_outputs(out: object, name: str) -> None:

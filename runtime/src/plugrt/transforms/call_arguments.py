@@ -193,15 +193,16 @@ class ArgumentRules:
         for number, part in args:
             base = self._argument(number).strip("'")
             base = f"args[{base}]" if base.isdigit() else base
-            result += [f"{base}{path}" for path in pytrees.paths(part)]
+            if part.is_leaf():
+                result.append(base)
+            else:
+                result += [f"{base}{path}" for path in pytrees.paths(part)]
         for key, part in kwargs:
             result += [f"{key}{path}" for path in pytrees.paths(part)]
         return result
 
     def donated(self, bound: FlatCall) -> frozenset[int]:
         """Returns the numbers of the leaves that are donated."""
-        if not self.donate_nums and not self.donate_names:
-            return frozenset()
         args, kwargs = bound.parts
         flags: list[bool] = []
         for number, part in args:

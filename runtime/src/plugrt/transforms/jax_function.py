@@ -162,9 +162,9 @@ class JaxFunction(JitFunction[P, R]):
             found = self._others.setdefault(settings, made)
         return found
 
-    _static_hint = (
-        "; where a model holds functions beside arrays (Equinox), pass the arrays alone: "
-        "arrays, rest = equinox.partition(model, equinox.is_array)"
+    _not_an_array_hint = (
+        f"{JitFunction._not_an_array_hint}; where a model holds functions beside arrays (Equinox), "
+        "pass the arrays alone: arrays, rest = equinox.partition(model, equinox.is_array)"
     )
 
     _may_be_disabled = False  # one operation of JAX's after the other, it would run on JAX

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from plugrt.errors import ArgumentError, NotAnArray
+from plugrt.errors import ArgumentError
 from plugrt.execution.arrays.arguments import TracedType
 from plugrt.execution.arrays.aval import Aval
 from plugrt.execution.launches.flat_calls import FlatCall
@@ -21,7 +21,6 @@ from plugrt.execution.trees import pytrees
 from plugrt.interface import Device
 from plugrt.plugins.selection import backends
 from plugrt.settings.declarations import config
-from plugrt.settings.options import Token
 from plugrt.tracing.inner_calls import call_in_trace, types_in_trace
 from plugrt.tracing.staged import Staged
 from plugrt.tracing.trace import Trace
@@ -158,16 +157,7 @@ class JitFunction(StagedFunction[P, R]):
 
         return trace
 
-    _static_hint = ""
-    """The end of the message about a leaf that is no array."""
-
-    def _read(self, bound: FlatCall, token: Token) -> tuple[Sequence[Any], list[Aval]]:
-        try:
-            return super()._read(bound, token)
-        except NotAnArray as error:
-            raise NotAnArray(
-                f"{error}; or make it static (static_argnums, static_argnames){self._static_hint}"
-            ) from None
+    _not_an_array_hint = "; or make it static (static_argnums, static_argnames)"
 
     def _launch(self, bound: FlatCall, staged: Staged, avals: Sequence[Aval]) -> Launch:
         asked, formats = None, self._formats

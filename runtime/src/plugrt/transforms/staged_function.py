@@ -9,6 +9,7 @@ from types import MethodType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
 from plugrt.base.weak_keys import WeakKeys
+from plugrt.errors import NotAnArray
 from plugrt.execution.arrays.arguments import TracedType, read_arguments
 from plugrt.execution.arrays.array_making import with_own_arrays
 from plugrt.execution.arrays.aval import Aval
@@ -137,13 +138,6 @@ class StagedFunction(Traceable[P, R]):
     def __get__(self, instance: object, owner: object = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
-    def _call(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], token: Token, read: Sequence[Any]
-    ) -> Any:
-        if self._may_be_disabled and token.settings["disable_jit"]:
-            return self._run_disabled(args, kwargs)
-        return super()._call(args, kwargs, token, read)
-
     def _flatten(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], read: Sequence[Any] = ()
     ) -> FlatCall:
@@ -151,9 +145,15 @@ class StagedFunction(Traceable[P, R]):
 
     def _read(self, call: FlatCall, token: Token) -> tuple[Sequence[Any], list[Aval]]:
         title = self._rules.title
-        return read_arguments(
-            call.leaves, lambda i: f"argument {self._rules.names(call)[i]} of {title!r}", token
-        )
+        try:
+            return read_arguments(
+                call.leaves, lambda i: f"argument {self._rules.names(call)[i]} of {title!r}", token
+            )
+        except NotAnArray as error:
+            raise NotAnArray(f"{error}{self._not_an_array_hint}") from None
+
+    _not_an_array_hint = ""
+    """The end of the message about a leaf that is no array."""
 
     def _make_runner(self, key: Any, call: FlatCall, avals: Sequence[Aval]) -> Runner:
         head = (call.spec, call.static_key)
@@ -170,10 +170,9 @@ class StagedFunction(Traceable[P, R]):
         return explaining(make, self._function, head, traces, names)
 
     _may_be_disabled = True
-    """Whether ``config.disable_jit`` has the function run operation by operation."""
 
     def _run_disabled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Calls the function operation by operation, under ``config.disable_jit``.
+        """Calls the function operation by operation.
 
         It gets arrays of its own, since it may assign to them, as it may to traced ones.
         """
@@ -198,7 +197,9 @@ class StagedFunction(Traceable[P, R]):
 
     def _donated(self, bound: FlatCall, types: Sequence[TracedType]) -> frozenset[int]:
         """Returns the numbers of the leaves that are donated."""
-        return self._rules.donated(bound)
+        rules = self._rules
+        donates = rules.donate_nums or rules.donate_names
+        return rules.donated(bound) if donates else frozenset()
 
     def _run_operations(self, bound: FlatCall) -> Any:
         """Calls the function operation by operation."""

@@ -133,7 +133,7 @@ def _collect_plain_avals(
 def traced_types(avals: Sequence[Aval]) -> tuple[TracedType, ...]:
     """Returns what a function is traced for when it is called with arguments of these avals."""
     pairs = zip(parameter_types(avals), avals, strict=True)
-    return tuple([(*kind, sharding_type(aval)) for kind, aval in pairs])
+    return tuple([(*kind, sharding_type(k) if k.sharding else None) for kind, k in pairs])
 
 
 def parameter_types(avals: Sequence[Aval]) -> tuple[ParameterType, ...]:

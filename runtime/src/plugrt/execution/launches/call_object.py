@@ -72,6 +72,8 @@ class CallObject(Calls):
     def _call(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], token: Token, read: Sequence[Any]
     ) -> Any:
+        if self._may_be_disabled and token.settings["disable_jit"]:
+            return self._run_disabled(args, kwargs)
         call = self._flatten(args, kwargs, read)
         values, avals = self._read(call, token)
         key = (token, call.structure, *avals)
@@ -81,6 +83,13 @@ class CallObject(Calls):
             key = (token, (call.spec, call.static_key), *avals)
             run = self._runners.get(key)
         return (run or self._make_runner(key, call, avals))(values)
+
+    _may_be_disabled = False
+    """Whether ``config.disable_jit`` has the function run operation by operation."""
+
+    def _run_disabled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls the function operation by operation, under ``config.disable_jit``."""
+        raise NotImplementedError
 
     def _flatten(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], read: Sequence[Any] = ()

@@ -143,11 +143,11 @@ class CompiledCall(CompiledBase, CallObject):
     def _make_runner(self, key: Any, call: FlatCall, avals: Sequence[Aval]) -> Runner:
         self._check_structure(call)
         self._check(avals)
-        what, moment = f"the output of {self._title}", config.moment()
+        what, moment = f"the output of {self._title}", config.moment
         run = make_runner(self._program_for(avals), self._out_tree, avals, what, self._rerun)
         if self._can_overflow(avals):
             run = self._blaming_integers(run)
-        if moment is config.moment() and key[0] is config.token():  # no setting changed meanwhile
+        if moment is config.moment and key[0] is config.token():  # no setting changed meanwhile
             self._runners.keep(key, run)
         return run
 

@@ -282,12 +282,11 @@ def pair_parts(
 
 def warn_of_donations(plan: Plan, types: Sequence[ParameterType]) -> None:
     """Warns of donated arguments that no result has the size of, as JAX does."""
-    if plan.unpaired:
-        unused = [str(TensorType(*types[i][:2])) for i in plan.unpaired]
-        warn_user(
-            f"Some donated buffers were not usable: {', '.join(unused)} (no result of "
-            f"{plan.name!r} has parts of that size on its devices); they stay with the caller"
-        )
+    unused = [str(TensorType(*types[i][:2])) for i in plan.unpaired]
+    warn_user(
+        f"Some donated buffers were not usable: {', '.join(unused)} (no result of "
+        f"{plan.name!r} has parts of that size on its devices); they stay with the caller"
+    )
 
 
 def _part(kind: TensorType, sharding: Sharding) -> _Size:

@@ -179,12 +179,13 @@ def _compile_scratch_puts(
     make_scratch = steps.make_scratch if numbers else None
     makers = make_scratch and make_scratch([found[i] for i in numbers])
     makes = {} if makers is None else dict(zip(numbers, makers, strict=True))
-    compile_put = getattr(launch.client, "compile_function_put", None)
+    device = launch.devices[0]
+    compile_put = getattr(device.client, "compile_function_put", None)
     late = _count_late(program, numbers)
     scratch_puts = {}
     for i in found:
         shape, dtype, _ = program.types[i]
-        put = compile_put and compile_put(shape, dtype, launch.devices[0])
+        put = compile_put and compile_put(shape, dtype, device)
         if i not in makes and put is None:
             continue
         scratch_puts[i] = core.ScratchPut(
@@ -236,7 +237,7 @@ def _find_origins(plan: Plan) -> tuple[int, ...]:
 
 def _compile_tree(spec: pytrees.PyTreeSpec) -> object:
     """Returns what makes a pytree of its leaves, None for a leaf."""
-    if pytrees.is_leaf_spec(spec):
+    if spec.is_leaf():
         return None
     count = spec.num_leaves
     if pytrees.is_of_builtins(spec):

@@ -96,14 +96,16 @@ class Pipeline(Generic[T]):
         """
 
         def make() -> Runner:
-            traced = self.get_traced(head, avals, trace)
+            traced = self._find_traced(token, head, avals, trace)
             program = load(traced, place(traced, avals))
-            return make_runner(program, traced.out_tree, avals, what, rerun, is_operation)
+            tree = traced.out_tree
+            return make_runner(program, tree, avals, what, rerun, is_operation, token)
 
-        before = count_changes()
-        runner = self.calls.get_or_make(key, make)
-        self.forget_since(before, key[0])
-        return runner
+        before, token = count_changes(), key[0]
+        try:
+            return self.calls.get_or_make(key, make)
+        finally:  # a trace is kept, too, where placing or compiling it fails
+            self.forget_since(before, token)
 
     def trace_anew(
         self,
@@ -129,13 +131,24 @@ class Pipeline(Generic[T]):
         trace: Callable[[Sequence[TracedType]], T],
     ) -> T:
         """Returns the function traced for arguments of these avals."""
-        types = traced_types(avals)
         before, token = count_changes(), config.token()
+        traced = self._find_traced(token, head, avals, trace)
+        self.forget_since(before, token)
+        return traced
+
+    def _find_traced(
+        self,
+        token: Token,
+        head: Hashable,
+        avals: Sequence[Aval],
+        trace: Callable[[Sequence[TracedType]], T],
+    ) -> T:
+        """Returns the traced function; the caller calls `forget_since`."""
+        types = traced_types(avals)
         key = (token.trace, head, *types)
         traced = self.traces.get_or_make(key, lambda: self.remember_reads(trace(types)))
         if trace_state.trace is not None:
             trace_state.trace.reads.update(traced.plan.reads)
-        self.forget_since(before, token)
         return traced
 
     def remember_reads(self, traced: T) -> T:
@@ -152,7 +165,7 @@ class Pipeline(Generic[T]):
         """
         ended, moment = before
         is_assigned = self._has_reads and ended != count_ended()
-        if is_assigned or moment is not config.moment() or token is not config.token():
+        if is_assigned or moment is not config.moment or token is not config.token():
             self.clear()
 
     def clear(self) -> None:
@@ -164,7 +177,7 @@ class Pipeline(Generic[T]):
 
 def count_changes() -> Changes:
     """Returns how often an array that was read was assigned to, and the moment of the settings."""
-    return count_ended(), config.moment()
+    return count_ended(), config.moment
 
 
 def make_runner(
@@ -174,9 +187,13 @@ def make_runner(
     what: str,
     rerun: Rerun | None = None,
     is_operation: bool = False,
+    token: Token | None = None,
 ) -> Runner:
-    """Returns the runner: places arguments of these avals, launches, checks, builds results."""
-    token = config.token()
+    """Returns the runner: places arguments of these avals, launches, checks, builds results.
+
+    The checks are those that the settings of ``token`` ask for, by default this thread's.
+    """
+    token = token or config.token()
     settings = token.settings
     checked = bool(settings["debug_nans"] or settings["debug_infs"])
     run = _make_unrecorded(program, out_tree, avals, what, rerun, is_operation, checked)

@@ -155,7 +155,8 @@ def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
         launch = settle_layouts(launch, plan, types, results, executable)
     if divided:
         plan = pair_parts(plan, launch, types, results, aliased)
-    warn_of_donations(plan, types)
+    if plan.unpaired:
+        warn_of_donations(plan, types)
     outputs = result_avals(traced, launch)
     return LoadedProgram(
         plan, types, launch, executable, constants, outputs,
@@ -208,7 +209,8 @@ def resolve_launch(
     if (surrounding := context_claim(mesh)) is not None:
         claims.append(surrounding)
     devices, committed = resolve_devices(claims, repr(plan.name))
-    avals = [aval_over(aval, devices) for aval in avals] if devices else avals
+    if devices:
+        avals = [aval if aval.sharding is None else aval_over(aval, devices) for aval in avals]
     if len(devices) == 1 and asked is not None:
         _check_asked(asked, avals, traced)
     over_mesh = explicit is None and any(claim.is_over_mesh for claim in claims)
@@ -242,7 +244,7 @@ def _leave_in_place(launch: Launch, plan: Plan, avals: Sequence[Aval]) -> Launch
 
 
 def _compile(traced: TracedProgram, launch: Launch) -> LoadedExecutable | None:
-    plan, client = traced.plan, launch.client
+    plan, client = traced.plan, launch.devices[0].client
     if plan.is_trivial:
         return None
     if len(launch.devices) > 1 and not client.capabilities.multiple_devices:

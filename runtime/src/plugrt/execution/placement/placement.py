@@ -77,7 +77,7 @@ class Launch:
         for sharding in {*self.in_shardings, *self.out_shardings}:
             if sharding.plain_device is None:
                 return False
-        return not self.names_layouts
+        return not (self.in_layouts or self.out_layouts)
 
     def in_layout(self, i: int) -> AnyLayout:
         """The layout of an argument."""
@@ -136,6 +136,6 @@ def single_device_launch(
     device: Device, arguments: int, results: Sequence[str | None], committed: bool
 ) -> Launch:
     """Returns the launch of a program on one device, with the kind of memory of each result."""
-    taken = (SingleDeviceSharding(device),) * arguments
-    left = tuple(SingleDeviceSharding(device, memory_kind=kind) for kind in results)
-    return Launch(1, 1, (device,), taken, left, committed)
+    here = SingleDeviceSharding(device)
+    left = tuple([SingleDeviceSharding(device, memory_kind=k) if k else here for k in results])
+    return Launch(1, 1, (device,), (here,) * arguments, left, committed)

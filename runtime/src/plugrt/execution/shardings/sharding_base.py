@@ -208,8 +208,9 @@ def read_shape(shape: Sequence[int]) -> tuple[int, ...]:
 class SingleDeviceSharding(Sharding):
     """The whole array on one device. There is one object for each device and memory kind."""
 
-    __slots__ = ("_device", "_memory_kind")
+    __slots__ = ("_device", "_memory_kind", "plain_device")
 
+    plain_device: Device | None
     _device: Device
     _memory_kind: str | None
 
@@ -233,6 +234,7 @@ class SingleDeviceSharding(Sharding):
         if found is None:
             found = super().__new__(cls)
             found._device, found._memory_kind = device, memory_kind
+            found.plain_device = device if memory_kind is None else None
             found = _SINGLE.setdefault(key, found)
         if memory_kind is None:
             _DEFAULT[device] = weakref.ref(found, lambda ref: _forget(device, ref))
@@ -254,10 +256,6 @@ class SingleDeviceSharding(Sharding):
     @property
     def is_fully_replicated(self) -> bool:
         return True
-
-    @property
-    def plain_device(self) -> Device | None:
-        return self._device if self._memory_kind is None else None
 
     @with_argument_errors
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
