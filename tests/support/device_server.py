@@ -11,15 +11,23 @@ from pathlib import Path
 
 from plugrt.interface import Client
 from plugrt_remote.addresses import connect
+from plugrt_remote.serving.backend import Policy
 from plugrt_remote.serving.server import Server
 
 
 @contextmanager
-def serving(client: Client, folder: Path) -> Iterator[str]:
-    """Serves a client's devices meanwhile, and gives the address."""
-    address = f"unix:{folder}/s"
-    server = Server(client)
-    server.bind(address)
+def serving(
+    client: Client, folder: Path, policy: Policy | None = None, *files: str
+) -> Iterator[str]:
+    """Serves a client's devices meanwhile, and gives the address.
+
+    With ``files``, certificate and key, it is ``tls://``.
+    """
+    server = Server(client, policy)
+    address = "tls://127.0.0.1:0" if files else f"unix:{folder}/s"
+    server.bind(address, *files)
+    if files:
+        address = f"tls://127.0.0.1:{server.port}"
     thread = threading.Thread(target=server.serve)
     thread.start()
     try:
@@ -32,7 +40,7 @@ def serving(client: Client, folder: Path) -> Iterator[str]:
 
 def answer_to(address: str, *messages: bytes) -> bytes:
     """Returns what a server sends, until it ends the connection, to one who sends and ends."""
-    with connect(address) as sock:
+    with connect(address).sock as sock:
         sock.settimeout(30)
         try:
             for message in messages:

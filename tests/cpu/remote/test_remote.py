@@ -25,7 +25,7 @@ from plugrt.errors import (
 from plugrt.interface import CompileOptions, ExecuteOptions, Program
 from plugrt_cpu.create_client import start
 from plugrt_remote import wire
-from plugrt_remote.addresses import socket_path
+from plugrt_remote.addresses import parse
 from plugrt_remote.client import RemoteClient
 from plugrt_remote.serving.server import Server
 from support.device_server import becomes_true, serving
@@ -173,11 +173,11 @@ def test_what_assumes_one_address_space_is_refused_by_name(client: RemoteClient)
 
 
 def test_the_socket_is_for_one_user_and_one_server(address: str) -> None:
-    assert stat.S_IMODE(os.stat(socket_path(address)).st_mode) == 0o600
+    assert stat.S_IMODE(os.stat(parse(address).path).st_mode) == 0o600
     with pytest.raises(AlreadyExists):
         Server(plugrt.get_backend("cpu")).bind(address)
     for wrong in ("", "tcp:localhost:1", "unix:"):
-        with pytest.raises(ConfigError, match="unix:PATH"):
+        with pytest.raises(ConfigError, match=r"unix:PATH.*or tls:"):
             RemoteClient(wrong)
 
 

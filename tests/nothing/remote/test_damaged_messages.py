@@ -69,7 +69,7 @@ def still_serves(other: RemoteClient) -> None:
 @pytest.mark.parametrize(
     ("messages", "expected"),
     [
-        ([PUT], "not allowed here"),
+        ([PUT], "is not allowed"),
         ([frame(Op.HELLO, wire.NUMBER.pack(1) + wire.HELLO.pack(b"GET / HT", 1))], "no client"),
         ([HELLO.replace(wire.HELLO.pack(wire.MAGIC, wire.VERSION),
                         wire.HELLO.pack(wire.MAGIC, 99))], "version 99"),
@@ -126,7 +126,7 @@ def test_a_segment_that_could_end_the_server_is_refused(
 
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
     size = 4096 if fault == "not sealed" else 8192
-    with connect(address) as sock:
+    with connect(address).sock as sock:
         sock.sendall(HELLO)
         socket.send_fds(sock, [frame(Op.SEGMENT, wire.SEGMENT.pack(1, size))], [descriptor])
         os.close(descriptor)
@@ -143,7 +143,7 @@ def test_a_client_that_ends_without_reading_leaves_nothing(
     address: str, other: RemoteClient
 ) -> None:
     for count in range(5):
-        sock = connect(address)
+        sock = connect(address).sock
         sock.sendall(HELLO + PUT + READ * 500)
         if count % 2:
             sock.recv(1 << 10)

@@ -1,33 +1,76 @@
-"""Addresses of servers: ``unix:PATH``."""
+"""Addresses of servers, ``unix:PATH`` and ``tls://HOST:PORT``, and connections to them."""
 
 from __future__ import annotations
 
 import os
 import socket
+import ssl
 import struct
+from typing import NamedTuple
 
 from plugrt.errors import ConfigError, PermissionDenied, Unavailable
+from plugrt_remote import tls
 
 _BUFFERS = 1 << 20
+AUTHORITY, TOKEN_FILE = "PLUGRT_REMOTE_CA", "PLUGRT_REMOTE_TOKEN_FILE"
+"""Variables with the paths that a client of ``tls://`` needs."""
 
 
-def socket_path(address: str) -> str:
-    """Returns the path of ``unix:PATH``; raises `ConfigError` for other addresses."""
-    kind, _, path = address.partition(":")
-    if kind != "unix" or not path:
-        raise ConfigError(
-            f"{address!r} is not an address of a device server; it is unix:PATH, the socket that "
-            "`plugrt serve --bind unix:PATH` makes"
-        )
-    return path
+class Address(NamedTuple):
+    """A path of this machine, or a host and port."""
+
+    path: str = ""
+    host: str = ""
+    port: int = 0
 
 
-def connect(address: str) -> socket.socket:
-    """Returns a socket that is connected to the server of this user, or of root.
+class Link(NamedTuple):
+    """A connected socket, the token that its server wants, and the sockets of its relay."""
 
-    Raises `Unavailable` where none listens, and `PermissionDenied` where another user's does.
+    sock: socket.socket
+    token: bytes = b""
+    relay: tuple[socket.socket, ...] = ()
+    same_machine: bool = True
+
+
+def parse(address: str) -> Address:
+    """Returns the parts of ``unix:PATH`` or ``tls://HOST:PORT``; `ConfigError` for others."""
+    kind, _, rest = address.partition(":")
+    if kind == "unix" and rest:
+        return Address(path=rest)
+    host, _, port = rest.removeprefix("//").rpartition(":")
+    if kind == "tls" and rest.startswith("//") and host and port.isdecimal():
+        return Address(host=host.strip("[]"), port=int(port))
+    plain = "; connections without TLS are not offered" if kind == "tcp" else ""
+    raise ConfigError(
+        f"{address!r} is not an address of a device server; it is unix:PATH, the socket that "
+        f"`plugrt serve --bind unix:PATH` makes, or tls://HOST:PORT{plain}"
+    )
+
+
+def connect(address: str) -> Link:
+    """Returns a connection to a server: on this machine, of this user or of root.
+
+    Raises `Unavailable` where none listens, `PermissionDenied` where another user's does, or one
+    that the authority in PLUGRT_REMOTE_CA does not vouch for, and `ConfigError` where that or
+    PLUGRT_REMOTE_TOKEN_FILE does not name a file that can be used.
     """
-    path = socket_path(address)
+    parsed = parse(address)
+    try:
+        return _connect_here(parsed.path, address) if parsed.path else _connect_there(parsed)
+    except ssl.SSLCertVerificationError as error:
+        raise PermissionDenied(
+            f"the device server at {address} is not the one that {AUTHORITY} vouches for: "
+            f"{error.verify_message}"
+        ) from None
+    except OSError as error:
+        raise Unavailable(
+            f"no device server answers at {address} ({error.strerror or error}); "
+            f"`plugrt serve --bind {address}` starts one"
+        ) from None
+
+
+def _connect_here(path: str, address: str) -> Link:
     sock = socket.socket(socket.AF_UNIX)
     try:
         set_buffers(sock)
@@ -37,16 +80,28 @@ def connect(address: str) -> socket.socket:
                 f"the device server at {address} belongs to the user {peer_user(sock)}, and this "
                 f"process to {os.geteuid()}"
             )
-    except OSError as error:
-        sock.close()
-        raise Unavailable(
-            f"no device server answers at {address} ({error.strerror or error}); "
-            f"`plugrt serve --bind {address}` starts one"
-        ) from None
     except BaseException:
         sock.close()
         raise
-    return sock
+    return Link(sock)
+
+
+def _connect_there(address: Address) -> Link:
+    for variable in (AUTHORITY, TOKEN_FILE):
+        if not os.environ.get(variable):
+            raise ConfigError(
+                f"{variable} is not set: a connection by tls:// needs the certificate of the "
+                f"server's authority ({AUTHORITY}) and the server's token ({TOKEN_FILE})"
+            )
+    context = tls.client_context(os.environ[AUTHORITY])
+    token = tls.read_token(os.environ[TOKEN_FILE])
+    sock = socket.create_connection((address.host, address.port), tls.SECONDS_TO_BEGIN)
+    try:
+        ours, relay = tls.begin(sock, context, address.host)
+    except BaseException:
+        sock.close()
+        raise
+    return Link(ours, token, relay, same_machine=False)
 
 
 def set_buffers(sock: socket.socket) -> None:

@@ -58,8 +58,7 @@ class RemoteClient(ConnectedClient):
     def __init__(self, address: str) -> None:
         self.connection = Connection(address)
         try:
-            hello = wire.HELLO.pack(wire.MAGIC, wire.VERSION)
-            self._facts: Mapping[str, Any] = self.connection.ask(Op.HELLO, hello).result
+            self._facts: Mapping[str, Any] = self.connection.greet()
         except BaseException:
             self.connection.close()
             raise

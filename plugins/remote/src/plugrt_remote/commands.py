@@ -22,20 +22,33 @@ def plugrt_add_commands(cli: Any) -> None:
 
 @click.command()
 @click.option("--platform", shell_complete=complete_plugin, help="The backend to serve.")
-@click.option("--bind", required=True, metavar="unix:PATH", help="The socket to make.")
-def serve(platform: str | None, bind: str) -> None:
+@click.option("--bind", required=True, metavar="ADDRESS", help="unix:PATH or tls://HOST:PORT.")
+@click.option("--certificate", default="", metavar="FILE", help="For tls://, in PEM.")
+@click.option("--key", default="", metavar="FILE", help="The certificate's.")
+@click.option("--token-file", metavar="FILE", help="What clients by tls:// must know.")
+@click.option("--allow-custom-call", multiple=True, metavar="TARGET", help="'*' allows all.")
+@click.option("--session-bytes", default=0, help="The most that a session has on devices.")
+def serve(
+    platform: str | None, bind: str, certificate: str, key: str, token_file: str | None,
+    allow_custom_call: tuple[str, ...], session_bytes: int,
+) -> None:  # fmt: skip
     """Serve a backend to other programs.
 
-    They use them with PLUGRT_REMOTE=unix:PATH, under plugrt and JAX. Whoever may connect can run
-    native code in this process: the socket is for this user alone. Ctrl-C or SIGTERM ends it.
+    They use it with PLUGRT_REMOTE=ADDRESS, under plugrt and JAX; by tls:// also with
+    PLUGRT_REMOTE_CA and PLUGRT_REMOTE_TOKEN_FILE. Whoever may connect can run native code in this
+    process: a socket is for this user alone. Ctrl-C or SIGTERM ends it.
     """
     os.environ.pop("PLUGRT_REMOTE", None)  # a server does not serve another one's devices
     from plugrt.plugins.selection.backends import get_backend
+    from plugrt_remote.serving.backend import Policy
     from plugrt_remote.serving.server import Server
+    from plugrt_remote.tls import read_token
 
     with usage_errors(AlreadyExists, ConfigError, UnknownPlatform):
-        server = Server(get_backend(platform))
-        server.bind(bind)
+        token = read_token(token_file) if token_file else b""
+        policy = Policy(token, frozenset(allow_custom_call), session_bytes)
+        server = Server(get_backend(platform), policy)
+        server.bind(bind, certificate, key)
 
     def end(*_: object) -> None:
         server.close()

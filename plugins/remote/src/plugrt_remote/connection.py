@@ -66,7 +66,8 @@ class Connection:
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self.sock = connect(address)
+        self._link = link = connect(address)
+        self.sock = link.sock
         self.lost: PjrtError | None = None
         """What calls raise since the connection has ended, or in a forked child."""
         self.explain: Callable[[], str] | None = None
@@ -79,7 +80,7 @@ class Connection:
         """Whether launches ask for a notice of their end at once."""
         self.segments: SegmentPool | None = None
         """None on a connection to another machine."""
-        if self.sock.family == socket.AF_UNIX:
+        if link.same_machine:
             ping = partial(self.ask, Op.PING, b"")
             self.segments = SegmentPool(self._add_segment, self.poll, ping)
         self._reader = wire.FrameReader(self.sock, wire.FROM_SERVER)
@@ -91,6 +92,11 @@ class Connection:
         self._threads = self._since = 0
         self._closed = False
         _alive.add(self)
+
+    def greet(self) -> Any:
+        """Returns the facts that the server begins with."""
+        hello = wire.HELLO.pack(wire.MAGIC, wire.VERSION) + self._link.token
+        return self.ask(Op.HELLO, hello).result
 
     def numbers(self, count: int = 1) -> int:
         """Returns the first of ``count`` new numbers, of arrays, programs or requests."""
@@ -314,7 +320,8 @@ class Connection:
         self.lost = FailedPrecondition(
             f"the connection to the device server at {self.address} {FORKED}"
         )
-        self.sock.close()
+        for sock in (self.sock, *self._link.relay):
+            sock.close()
         self._sender, self._threads = Sender(self.sock), 0
         self._reading, self._numbering = threading.Lock(), threading.Lock()
 

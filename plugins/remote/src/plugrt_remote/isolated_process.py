@@ -10,6 +10,7 @@ from plugrt.errors import PlugrtError
 from plugrt.plugins.selection.backends import get_backend
 from plugrt.settings.declarations import config
 from plugrt_remote import wire
+from plugrt_remote.serving.backend import Policy
 from plugrt_remote.serving.server import Server
 
 
@@ -27,11 +28,11 @@ def serve(argument: dict[str, Any], say: Any) -> None:
         say(error=wire.pack_error(error))
         return
     with tempfile.TemporaryDirectory(prefix="plugrt-isolated-") as folder:
-        server = Server(client)
+        server = Server(client, Policy(custom_calls=("*",)))
         server.bind(f"unix:{folder}/s")
         say(address=f"unix:{folder}/s")
-        session = server.accept()
+        serve_client = server.accept()
         server.close()
-    assert session is not None
-    session.run()
+    assert serve_client is not None
+    serve_client()
     os._exit(0)  # the library may be in calls, which nothing can end

@@ -62,6 +62,7 @@ class Op(enum.IntEnum):
 
 
 HELLO = struct.Struct("<8sI")
+"""The protocol and its version; the token follows, where the server wants one."""
 COMPILE = struct.Struct("<QQ32s")
 EXECUTE = struct.Struct("<QQHHB")
 """The program, the first result's number, the counts of arguments and of those kept, `NOTICE`."""
@@ -106,7 +107,7 @@ class FrameReader:
     """
 
     def __init__(self, sock: socket.socket, limits: Mapping[Any, int], fds: bool = False) -> None:
-        self._sock, self._limits, self._takes_fds = sock, limits, fds
+        self._sock, self.limits, self._takes_fds = sock, limits, fds
         self._buffer = bytearray(256 << 10)
         self._view = memoryview(self._buffer)
         self._start = self._end = 0
@@ -140,7 +141,7 @@ class FrameReader:
     def _read_head(self) -> None:
         self._fill(HEAD.size)
         op, length, size = HEAD.unpack_from(self._buffer, self._start)
-        if length > MAX_BODY or size > self._limits.get(op, 0):
+        if length > MAX_BODY or size > self.limits.get(op, 0):
             raise ProtocolError(f"a message {op} of {length} and {size} bytes is not allowed")
         self._fill(HEAD.size + length)
         begin = self._start + HEAD.size

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from plugrt.interface import Capabilities, Client, CompileOptions, Program
 from plugrt_remote.serving.programs import ServedProgram
@@ -16,11 +16,22 @@ _MOST_PROGRAMS = 1024
 """Programs that are kept compiled for sessions to come."""
 
 
+class Policy(NamedTuple):
+    """What clients of a server may do."""
+
+    token: bytes = b""
+    """What clients of other machines must know."""
+    custom_calls: Collection[str] = ()
+    """Functions of the process that programs may call, ``*`` for all."""
+    session_bytes: int = 0
+    """The bytes that a session may have on devices; 0 means no limit."""
+
+
 class ServedBackend:
     """A client of plugrt that several sessions share."""
 
-    def __init__(self, client: Client) -> None:
-        self.client = client
+    def __init__(self, client: Client, policy: Policy | None = None) -> None:
+        self.client, self.policy = client, policy or Policy()
         self.pool = ThreadPoolExecutor(4, "plugrt-serve")
         self.sessions: set[object] = set()
         """Those that are open."""

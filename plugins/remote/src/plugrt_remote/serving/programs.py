@@ -24,7 +24,11 @@ class ServedProgram:
     def __init__(self, client: Client, program: Program, options: CompileOptions) -> None:
         self.loaded: LoadedExecutable = client.compile(program, options)
         self.launch = self.loaded.execute
-        self.results = len(self.loaded.executable.output_types)
+        count = len(self.loaded.addressable_devices)
+        self.sizes = [t.nbytes * count for t in self.loaded.executable.output_types]
+        """The bytes of each result, on all devices."""
+        self.size = sum(self.sizes)
+        self.results = len(self.sizes)
         self.facts = self._describe(program)
 
     def _describe(self, program: Program) -> dict[str, Any]:

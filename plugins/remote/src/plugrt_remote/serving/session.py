@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import mmap
+import hmac
 import socket
 import struct
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -15,28 +14,22 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.errors import DeletedBuffer, InvalidArgument, NotFound, ResourceExhausted
+from plugrt.errors import DeletedBuffer, InvalidArgument, NotFound, PermissionDenied
 from plugrt.interface import ExecuteOptions, HostBufferSemantics, Memory, Program
 from plugrt_remote import wire
 from plugrt_remote.log import logger
 from plugrt_remote.segments import map_segment
+from plugrt_remote.serving.answers import Answers
+from plugrt_remote.serving.arrays import Failed, SessionArrays
 from plugrt_remote.serving.backend import ServedBackend
+from plugrt_remote.serving.custom_calls import refuse_custom_calls
 from plugrt_remote.serving.outbox import Outbox
 from plugrt_remote.serving.programs import ServedProgram, read_options
+from plugrt_remote.tls import SECONDS_TO_BEGIN
 from plugrt_remote.values import ProtocolError, pack, unpack
 from plugrt_remote.wire import Op, frame
 
-_MOST_ARRAYS = 1 << 20
 _MOST_PROGRAMS = 1 << 14
-
-
-class _Failed:
-    """Holds in place of an array why there is none."""
-
-    __slots__ = ("packed",)
-
-    def __init__(self, error: BaseException) -> None:
-        self.packed = wire.pack_error(error)
 
 
 class Session:
@@ -47,29 +40,37 @@ class Session:
     """
 
     def __init__(
-        self, backend: ServedBackend, sock: socket.socket, ended: Callable[[Session], object]
+        self,
+        backend: ServedBackend,
+        sock: socket.socket,
+        ended: Callable[[Session], object],
+        *,
+        same_machine: bool = True,
     ) -> None:
         self._backend, self._sock, self._ended = backend, sock, ended
+        self._token = b"" if same_machine else backend.policy.token
         self._client = backend.client
         self._devices = {device.id: device for device in self._client.addressable_devices()}
         self._memories = {
             memory.id: memory for d in self._devices.values() for memory in d.memories()
         }
-        self._reader = wire.FrameReader(sock, wire.FROM_CLIENT, fds=sock.family == socket.AF_UNIX)
+        self._reader = wire.FrameReader(sock, {}, fds=same_machine)
         self._outbox = Outbox(sock)
         self._send = self._outbox.send
-        self.arrays: dict[int, Any] = {}
+        self.arrays = SessionArrays(backend.policy.session_bytes)
+        self._answers = answers = Answers(backend, self.arrays, self._send)
+        self._answer, self._refuse = answers.answer, answers.refuse
+        self.segments = answers.segments
         self._programs: dict[int, ServedProgram] = {}
-        self.segments: dict[int, mmap.mmap] = {}
         self._greeted = False
         self._table: dict[int, Callable[[bytes, Any], None]] = {
             Op.HELLO: self._hello,
             Op.COMPILE: self._compile,
             Op.EXECUTE: self._execute,
             Op.PUT: self._put,
-            Op.READ: self._read,
-            Op.WAIT: self._wait,
-            Op.WATCH: self._watch,
+            Op.READ: answers.read,
+            Op.WAIT: answers.wait,
+            Op.WATCH: answers.watch,
             Op.DELETE: self._delete,
             Op.JOIN: self._join,
             Op.COPY: self._copy,
@@ -83,6 +84,7 @@ class Session:
         """Serves the client until its connection ends, then frees what it held."""
         table, reader = self._table, self._reader
         try:
+            self._sock.settimeout(SECONDS_TO_BEGIN)
             while True:
                 op, body, payload = reader.next()
                 reader.done()
@@ -111,20 +113,9 @@ class Session:
         self._sock.close()
         self._ended(self)
 
-    def _answer(self, request: int, function: Callable[[], Any], payload: Any = None) -> None:
-        try:
-            body = pack(function())
-        except Exception as error:  # noqa: BLE001 a backend may raise anything: the client's
-            self._refuse(request, error)
-        else:
-            self._send(frame(Op.REPLY, wire.NUMBER.pack(request) + body))
-
-    def _refuse(self, request: int, error: BaseException) -> None:
-        self._send(frame(Op.ERROR, wire.NUMBER.pack(request) + pack(wire.pack_error(error))))
-
     def _hello(self, body: bytes, _: Any) -> None:
         [request] = wire.NUMBER.unpack_from(body)
-        magic, version = wire.HELLO.unpack(body[wire.NUMBER.size :])
+        magic, version = wire.HELLO.unpack_from(body, wire.NUMBER.size)
         if magic != wire.MAGIC:
             raise ProtocolError("the other side is no client of plugrt-remote")
         if version != wire.VERSION:
@@ -132,7 +123,13 @@ class Session:
                 f"the client speaks version {version} of the protocol, and this server "
                 f"{wire.VERSION}: install the same version of plugrt-remote on both sides"
             )
+        token = body[wire.NUMBER.size + wire.HELLO.size :]
+        if self._token and not hmac.compare_digest(token, self._token):
+            self._refuse(request, PermissionDenied("the token is not the server's"))
+            raise ProtocolError("a client has another token")
         self._greeted = True
+        self._reader.limits = wire.FROM_CLIENT
+        self._sock.settimeout(None)
         self._answer(request, self._backend.describe)
 
     def _ping(self, body: bytes, _: Any) -> None:
@@ -142,7 +139,7 @@ class Session:
     def _stats(self, body: bytes, _: Any) -> None:
         request, device = wire.STATS.unpack(body)
         if device < 0:
-            own = {"arrays": len(self.arrays), "segments": len(self.segments)}
+            own = {"arrays": len(self.arrays.held), "segments": len(self.segments)}
             self._answer(request, lambda: {**self._backend.stats(), **own})
         else:
             self._answer(request, lambda: self._devices[device].memory_stats())
@@ -168,6 +165,7 @@ class Session:
 
         def compile() -> Any:
             program = Program(text, form, name)
+            refuse_custom_calls(program, self._backend.policy.custom_calls)
             key = digest, form, name, pack(plain)
             served = self._backend.compile(key, program, partial(read_options, plain))
             self._programs[number] = served
@@ -190,51 +188,30 @@ class Session:
         served = self._programs.get(number)
         if served is None:
             raise ProtocolError(f"there is no program {number}")
-        arrays = self.arrays
+        arrays, held = self.arrays, self.arrays.held
         try:
-            arguments = [arrays[n] for n in numbers]
-            if _Failed in map(type, arguments):
-                failed = next(a for a in arguments if type(a) is _Failed)
+            arguments = [held[n] for n in numbers]
+            if Failed in map(type, arguments):
+                failed = next(a for a in arguments if type(a) is Failed)
                 results: Sequence[Any] = [failed] * served.results
             elif flags & wire.KEPT:
+                arrays.require_room(served.size)
                 indices = struct.unpack_from(f"<{kept}H", body, begin + 8 * count)
                 options = ExecuteOptions(0, indices)
                 results = served.launch(arguments, options)
             else:
+                arrays.require_room(served.size)
                 results = served.launch(arguments)
         except struct.error:
             raise
         except KeyError:
-            results = [_Failed(DeletedBuffer("an argument was deleted"))] * served.results
+            results = [Failed(DeletedBuffer("an argument was deleted"))] * served.results
         except Exception as error:  # noqa: BLE001 a backend may raise anything: the result
-            results = [_Failed(error)] * served.results
-        for result in results:
-            arrays[first] = result
-            first += 1
+            results = [Failed(error)] * served.results
+        for i, result in enumerate(results):
+            arrays.add(first + i, result, 0 if type(result) is Failed else served.sizes[i])
         if flags & wire.NOTICE and results:
-            self._notify(first - len(results), results[-1], first - 1)
-        if len(arrays) > _MOST_ARRAYS:
-            raise ProtocolError(f"a client has {_MOST_ARRAYS} arrays at most")
-
-    def _array(self, number: int, index: int = 0) -> Any:
-        """Returns the array of that number; raises the error that made it fail."""
-        held = self.arrays.get(number)
-        if held is None:
-            raise DeletedBuffer(f"there is no array {number}: it was deleted or donated")
-        if type(held) is _Failed:
-            raise wire.unpack_error(held.packed)
-        if index >= len(held):
-            raise InvalidArgument(f"the array {number} has {len(held)} parts, and no part {index}")
-        return held
-
-    def _make(self, number: int, function: Callable[[], Any]) -> None:
-        """Makes an array of the result of ``function``, or of its error."""
-        if len(self.arrays) > _MOST_ARRAYS:
-            raise ProtocolError(f"a client has {_MOST_ARRAYS} arrays at most")
-        try:
-            self.arrays[number] = function()
-        except Exception as error:  # noqa: BLE001 a backend may raise anything: the result
-            self.arrays[number] = _Failed(error)
+            self._answers.notify(first, results[-1], first + len(results) - 1)
 
     def _place(self, device: int, memory: int) -> tuple[Any, Memory | None]:
         if device not in self._devices or (memory >= 0 and memory not in self._memories):
@@ -268,7 +245,7 @@ class Session:
             buffer = self._client.buffer_from_host(array, where, space, semantics)
             return self._client.shards((buffer,))
 
-        self._make(number, put)
+        self.arrays.make(number, put, size)
         if segment:
             message = frame(Op.SEGMENT_FREE, wire.NUMBER.pack(segment))
             if zero_copy:  # once the backend has dropped it
@@ -283,132 +260,29 @@ class Session:
         if len(found) != count or not count:
             raise ProtocolError(f"an array of {count} parts came with {len(found)}")
         join = self._client.shards
-        self._make(number, lambda: join([self._array(n, index)[index] for n, index in found]))
+        get = self.arrays.get
+        self.arrays.make(number, lambda: join([get(n, index)[index] for n, index in found]))
 
     def _copy(self, body: bytes, _: Any) -> None:
         number, source, index, device, memory = wire.COPY.unpack(body)
 
         def copy() -> Any:
             where, space = self._place(device, memory)
-            buffer = self._array(source, index)[index]
+            buffer = self.arrays.get(source, index)[index]
             made = buffer.copy_to_device(where) if space is None else buffer.copy_to_memory(space)
             return self._client.shards((made,))
 
-        self._make(number, copy)
+        known = self.arrays.held.get(source)
+        size = known[0].on_device_size_in_bytes() if known and type(known) is not Failed else 0
+        self.arrays.make(number, copy, size)
 
     def _delete(self, body: bytes, _: Any) -> None:
         [part] = wire.DELETE.unpack_from(body)
         for [number] in struct.iter_unpack("<Q", body[wire.DELETE.size :]):
             if part == wire.DROPPED:
                 self._programs.pop(number, None)
-            held = self.arrays.get(number) if part >= 0 else self.arrays.pop(number, None)
-            if part == wire.DROPPED or held is None or type(held) is _Failed:
+            held = self.arrays.held.get(number) if part >= 0 else self.arrays.pop(number)
+            if part == wire.DROPPED or held is None or type(held) is Failed:
                 continue
             for buffer in held[part : part + 1] if part >= 0 else held:
                 buffer.delete()
-
-    def _when_ready(self, held: Any, index: int, then: Callable[[bool], None]) -> None:
-        """Calls ``then(False)`` here if the parts are ready, else ``then(True)`` on some thread."""
-        events = [b.ready_event() for b in (held if index < 0 else [held[index]])]
-        waiting = [event for event in events if not event.is_ready()]
-        if not waiting:
-            then(False)
-            return
-        left, lock = [len(waiting)], threading.Lock()
-
-        def one(_: object) -> None:
-            with lock:
-                left[0] -= 1
-                last = not left[0]
-            if last:
-                then(True)
-
-        for event in waiting:
-            event.on_ready(one)
-
-    def _read(self, body: bytes, _: Any) -> None:
-        request, number, index, segment = wire.READ.unpack(body)
-        mapped = self.segments.get(segment)
-        if segment and mapped is None:
-            raise ProtocolError(f"there is no segment {segment}")
-        try:
-            held = self._array(number, index)
-
-            def copy() -> None:
-                try:
-                    self._send_contents(request, held[index].to_host(), mapped)
-                except Exception as error:  # noqa: BLE001 a backend may raise anything: the client's
-                    self._refuse(request, error)
-
-            def then(late: bool) -> None:
-                if late or segment:
-                    self._backend.pool.submit(copy)
-                else:
-                    copy()
-
-            self._when_ready(held, index, then)
-        except Exception as error:  # noqa: BLE001 a backend may raise anything: the client's
-            self._refuse(request, error)
-
-    def _send_contents(self, request: int, host: Any, mapped: mmap.mmap | None) -> None:
-        answer = wire.NUMBER.pack(request) + pack(None)
-        if mapped is None:
-            flat = np.ascontiguousarray(host).reshape(-1).view(np.uint8) if host.size else None
-            self._send(frame(Op.REPLY, answer, 0 if flat is None else len(flat)), flat)
-            return
-        if host.nbytes > len(mapped):
-            raise ResourceExhausted(f"an array of {host.nbytes} bytes is larger than its segment")
-        np.copyto(np.frombuffer(mapped, host.dtype, host.size).reshape(host.shape), host)
-        self._send(frame(Op.REPLY, answer))
-
-    def _wait(self, body: bytes, _: Any) -> None:
-        request, number, index = wire.WAIT.unpack(body)
-        try:
-            held = self._array(number, max(index, 0))
-            end = partial(_finish, held, index)
-            self._when_ready(held, index, lambda late: self._answer(request, end))
-        except Exception as error:  # noqa: BLE001 a backend may raise anything: the client's
-            self._refuse(request, error)
-
-    def _watch(self, body: bytes, _: Any) -> None:
-        [number] = wire.NUMBER.unpack(body)
-        held = self.arrays.get(number)
-        if held is None:
-            held = _Failed(DeletedBuffer(f"there is no array {number}: it was deleted or donated"))
-        self._notify(number, held, number)
-
-    def _notify(self, number: int, held: Any, of: int) -> None:
-        """Sends a notice once an array is ready, with its contents if it is small."""
-
-        def tell(late: bool) -> None:
-            failed = contents = None
-            try:
-                _finish(held, -1)
-                contents = _small_contents(held)
-            except Exception as error:  # noqa: BLE001 a backend may raise anything: the client's
-                failed = wire.pack_error(error)
-            body = wire.READY.pack(number, of) + pack(failed)
-            self._send(frame(Op.READY, body, 0 if contents is None else len(contents)), contents)
-
-        if type(held) is _Failed:
-            self._send(frame(Op.READY, wire.READY.pack(number, of) + pack(held.packed)))
-            return
-        try:
-            self._when_ready(held, -1, tell)
-        except Exception as error:  # noqa: BLE001 a backend may raise anything: the client's
-            failed = pack(wire.pack_error(error))
-            self._send(frame(Op.READY, wire.READY.pack(number, of) + failed))
-
-
-def _finish(held: Any, index: int) -> None:
-    for buffer in held if index < 0 else [held[index]]:
-        buffer.block_until_ready()
-
-
-def _small_contents(held: Any) -> Any:
-    """Returns the bytes of an array on one device that is small; None for others."""
-    if len(held) > 1 or held[0].is_deleted() or held[0].dtype.kind == "V":
-        return None
-    if not 0 < prod(held[0].shape) * held[0].dtype.itemsize <= wire.CONTENTS_WITH_NOTICE:
-        return None
-    return np.ascontiguousarray(held[0].to_host()).reshape(-1).view(np.uint8)
