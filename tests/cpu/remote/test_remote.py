@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import stat
 import tempfile
@@ -29,7 +30,7 @@ from plugrt_remote.addresses import parse
 from plugrt_remote.client import RemoteClient
 from plugrt_remote.serving.server import Server
 from support.device_server import becomes_true, serving
-from support.distributions import run_warm
+from support.distributions import run_cli, run_warm
 
 ADD = """func.func @main(%x: tensor<4xf32>{donated}, %y: tensor<4xf32>) -> tensor<4xf32> {{
   %0 = stablehlo.add %x, %y : tensor<4xf32>
@@ -179,6 +180,22 @@ def test_the_socket_is_for_one_user_and_one_server(address: str) -> None:
     for wrong in ("", "tcp:localhost:1", "unix:"):
         with pytest.raises(ConfigError, match=r"unix:PATH.*or tls:"):
             RemoteClient(wrong)
+
+
+def test_the_status_has_each_other_session(client: RemoteClient, address: str) -> None:
+    program, x = add(client), client.buffer_from_host(X, client.devices()[0])
+    [[result]] = program.execute([(x,), (x,)])
+    result.block_until_ready()
+    for words in (("--json",), ()):
+        shown = run_cli("serve", "--status", "--bind", address, *words)
+        found = json.loads(shown.stdout) if words else shown.stdout.split()[-7:]
+        if words:
+            assert (found["platform"], found["devices"]) == ("cpu", 4)
+            [session] = found["sessions"]
+            found = [*session.values()]
+        process, _, *counts = map(int, found)
+        assert (process, counts) == (os.getpid(), [2, 32, 0, 1, 1]), shown.stdout
+    assert "no device server answers" in run_cli("serve", "--status", "--bind", "unix:/none").stderr
 
 
 USES = """

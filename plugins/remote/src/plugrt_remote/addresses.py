@@ -112,6 +112,14 @@ def set_buffers(sock: socket.socket) -> None:
 
 def peer_user(sock: socket.socket) -> int:
     """Returns the user id of the process at the other end of a Unix socket."""
+    return _credentials(sock)[1]
+
+
+def peer_process(sock: socket.socket) -> int:
+    """Returns the id of the process at the other end of a Unix socket."""
+    return _credentials(sock)[0]
+
+
+def _credentials(sock: socket.socket) -> tuple[int, ...]:
     form = struct.Struct("3i")
-    credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, form.size)
-    return int(form.unpack(credentials)[1])
+    return form.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, form.size))

@@ -222,6 +222,13 @@ class RemoteClient(ConnectedClient):
         stats: Mapping[str, int] = found
         return stats
 
+    def status(self) -> Mapping[str, Any]:
+        """Returns the server's counts, as `stats`, and in ``sessions`` the figures of each other
+        session: its process (0 on another machine), the seconds since it began, its arrays, their
+        bytes on devices, segments, programs and launches."""
+        status: Mapping[str, Any] = self.connection.ask(Op.STATUS, b"").result
+        return status
+
     def close(self) -> None:
         self.connection.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -10,7 +11,13 @@ from typing import Any
 import click
 
 from plugrt.cli.usage import complete_plugin, usage_errors
-from plugrt.errors import AlreadyExists, ConfigError, UnknownPlatform
+from plugrt.errors import (
+    AlreadyExists,
+    ConfigError,
+    PermissionDenied,
+    Unavailable,
+    UnknownPlatform,
+)
 from plugrt.plugins import hookimpl
 
 
@@ -28,9 +35,11 @@ def plugrt_add_commands(cli: Any) -> None:
 @click.option("--token-file", metavar="FILE", help="What clients by tls:// must know.")
 @click.option("--allow-custom-call", multiple=True, metavar="TARGET", help="'*' allows all.")
 @click.option("--session-bytes", default=0, help="The most that a session has on devices.")
+@click.option("--status", is_flag=True, help="Print what a running server does, and end.")
+@click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
 def serve(
     platform: str | None, bind: str, certificate: str, key: str, token_file: str | None,
-    allow_custom_call: tuple[str, ...], session_bytes: int,
+    allow_custom_call: tuple[str, ...], session_bytes: int, status: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Serve a backend to other programs.
 
@@ -38,6 +47,9 @@ def serve(
     PLUGRT_REMOTE_CA and PLUGRT_REMOTE_TOKEN_FILE. Whoever may connect can run native code in this
     process: a socket is for this user alone. Ctrl-C or SIGTERM ends it.
     """
+    if status:
+        _print_status(bind, as_json)
+        return
     os.environ.pop("PLUGRT_REMOTE", None)  # a server does not serve another one's devices
     from plugrt.plugins.selection.backends import get_backend
     from plugrt_remote.serving.backend import Policy
@@ -60,3 +72,25 @@ def serve(
     sys.stdout.flush()
     server.serve()
     os._exit(0)  # sessions may be in calls of the backend, which nothing can end
+
+
+def _print_status(address: str, as_json: bool) -> None:
+    from plugrt_remote.client import RemoteClient
+
+    with usage_errors(ConfigError, PermissionDenied, Unavailable):
+        client = RemoteClient(address)
+        found = client.status()
+    if as_json:
+        click.echo(
+            json.dumps({"platform": client.platform, "devices": len(client.devices()), **found})
+        )
+        return
+    sessions = found["sessions"]
+    click.echo(
+        f"{client.platform}: {len(client.devices())} devices, {len(sessions)} sessions, "
+        f"{found['programs']} programs, {found['compilations']} compilations"
+    )
+    for at, session in enumerate(sessions):
+        if not at:
+            click.echo("".join(f"{name:>12}" for name in session))
+        click.echo("".join(f"{value:>12}" for value in session.values()))

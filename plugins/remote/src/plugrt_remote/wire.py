@@ -53,6 +53,7 @@ class Op(enum.IntEnum):
     COPY = 10
     ASK = 11
     STATS = 12
+    STATUS = 13
     PING = 14
     SEGMENT = 15
     REPLY = 64

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from plugrt.interface import Capabilities, Client, CompileOptions, Program
 from plugrt_remote.serving.programs import ServedProgram
+from plugrt_remote.serving.turns import Turns
 
 _MOST_PROGRAMS = 1024
 """Programs that are kept compiled for sessions to come."""
@@ -35,6 +36,7 @@ class ServedBackend:
         self.pool = ThreadPoolExecutor(4, "plugrt-serve")
         self.sessions: set[object] = set()
         """Those that are open."""
+        self.turns: list[Turns] = []
         self._codes: OrderedDict[bytes, bytes] = OrderedDict()
         self._programs: OrderedDict[object, ServedProgram] = OrderedDict()
         self._compilations = 0

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import socket
 import struct
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,6 +18,7 @@ import numpy as np
 from plugrt.errors import DeletedBuffer, InvalidArgument, NotFound, PermissionDenied
 from plugrt.interface import ExecuteOptions, HostBufferSemantics, Memory, Program
 from plugrt_remote import wire
+from plugrt_remote.addresses import peer_process
 from plugrt_remote.log import logger
 from plugrt_remote.segments import map_segment
 from plugrt_remote.serving.answers import Answers
@@ -25,6 +27,7 @@ from plugrt_remote.serving.backend import ServedBackend
 from plugrt_remote.serving.custom_calls import refuse_custom_calls
 from plugrt_remote.serving.outbox import Outbox
 from plugrt_remote.serving.programs import ServedProgram, read_options
+from plugrt_remote.serving.turns import Turns
 from plugrt_remote.tls import SECONDS_TO_BEGIN
 from plugrt_remote.values import ProtocolError, pack, unpack
 from plugrt_remote.wire import Op, frame
@@ -62,6 +65,11 @@ class Session:
         self._answer, self._refuse = answers.answer, answers.refuse
         self.segments = answers.segments
         self._programs: dict[int, ServedProgram] = {}
+        self._turns = Turns(backend.turns)
+        backend.turns.append(self._turns)
+        self._launches = 0
+        self._since = time.monotonic()
+        self._peer = peer_process(sock) if same_machine else 0
         self._greeted = False
         self._table: dict[int, Callable[[bytes, Any], None]] = {
             Op.HELLO: self._hello,
@@ -76,6 +84,7 @@ class Session:
             Op.COPY: self._copy,
             Op.ASK: self._ask,
             Op.STATS: self._stats,
+            Op.STATUS: self._status,
             Op.PING: self._ping,
             Op.SEGMENT: self._segment,
         }
@@ -111,6 +120,7 @@ class Session:
         self._programs.clear()
         self.segments.clear()
         self._sock.close()
+        self._backend.turns.remove(self._turns)
         self._ended(self)
 
     def _hello(self, body: bytes, _: Any) -> None:
@@ -143,6 +153,24 @@ class Session:
             self._answer(request, lambda: {**self._backend.stats(), **own})
         else:
             self._answer(request, lambda: self._devices[device].memory_stats())
+
+    def _status(self, body: bytes, _: Any) -> None:
+        [request] = wire.NUMBER.unpack(body)
+        others = [s for s in tuple(self._backend.sessions) if isinstance(s, Session)]
+        sessions = [other.describe() for other in others if other is not self]
+        self._answer(request, lambda: {**self._backend.stats(), "sessions": sessions})
+
+    def describe(self) -> dict[str, int]:
+        """Returns the figures of the session, by name."""
+        return {
+            "process": self._peer,
+            "seconds": int(time.monotonic() - self._since),
+            "arrays": len(self.arrays.held),
+            "bytes": self.arrays.bytes,
+            "segments": len(self.segments),
+            "programs": len(self._programs),
+            "launches": self._launches,
+        }
 
     def _segment(self, body: bytes, _: Any) -> None:
         number, size = wire.SEGMENT.unpack(body)
@@ -189,6 +217,8 @@ class Session:
         if served is None:
             raise ProtocolError(f"there is no program {number}")
         arrays, held = self.arrays, self.arrays.held
+        self._launches += 1
+        self._turns.wait()
         try:
             arguments = [held[n] for n in numbers]
             if Failed in map(type, arguments):
@@ -210,6 +240,8 @@ class Session:
             results = [Failed(error)] * served.results
         for i, result in enumerate(results):
             arrays.add(first + i, result, 0 if type(result) is Failed else served.sizes[i])
+        if results and self._turns.are_shared and type(results[-1]) is not Failed:
+            self._turns.note(results[-1][0].ready_event())
         if flags & wire.NOTICE and results:
             self._answers.notify(first, results[-1], first + len(results) - 1)
 
