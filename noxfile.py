@@ -46,6 +46,7 @@ WITH_CALLS = (
     "tests/contract/test_kit.py",
     "tests/unit/capi/library/test_buffer.py",
     "tests/pjrt/execution/test_lasting_calls.py",
+    "tests/unit/transforms/test_read_once.py",
 )
 CORE_EQUALITY = "tests/pjrt/execution/test_core_equality.py"
 LASTING_CALLS = "tests/pjrt/execution/test_lasting_calls.py"
