@@ -17,6 +17,7 @@ from support.xla_cpu import library_path
 
 LEFT_OUT = (
     *("operations.", "composites.", "random.", "declared.", "forms.", "accepts.", "installed."),
+    *("sizes.", "lengths.", "huge"),
     *("ahead_of_time.", "table_", "handles.", "arguments.", "abi.", "events."),
 )
 """Prefixes of the chapters that `make test` omits."""

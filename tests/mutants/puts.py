@@ -82,6 +82,7 @@ _SHAPES: Mapping[str, Faults] = {
     "fortran": put_changed(_is_fortran, _in_memory_order),
     "unaligned": put_changed(lambda a: not a.flags.aligned, flip),
     "read_only": put_changed(lambda a: not a.flags.writeable, flip),
+    "huge": put_changed(lambda a: a.nbytes > 1 << 31, flip),
     "larger": put_changed(lambda a: a.nbytes > 1 << 26, flip),
     "large": put_changed(lambda a: a.size > _LARGE, lambda a: np.roll(a, 1)),
     "special_values": put_changed(lambda a: a.size == 8, lambda a: np.nan_to_num(a, nan=np.nan)),
@@ -137,6 +138,13 @@ def _first_device(self: MutantClient, arrays: Sequence[Array], devices: Any, *re
 _PUTS: Mapping[str, Faults] = {
     **{
         f"dtypes.{name}": put_changed(lambda a, name=name: a.dtype.name == name, flip)  # type: ignore[misc]
+        for name in sorted(supported_dtypes(API_MINOR) - {"void"})
+    },
+    **{
+        f"lengths.{name}": put_changed(
+            lambda a, name=name: a.dtype.name == name and a.shape == (191,),  # type: ignore[misc]
+            flip,
+        )
         for name in sorted(supported_dtypes(API_MINOR) - {"void"})
     },
     **_SHAPES,

@@ -24,7 +24,7 @@ from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Verdict
 
 FOLDER = str(Path(package.__file__).parent)
-ONE_BODY_FOR_MANY = ("operations.", "composites.", "random.", "installed.")
+ONE_BODY_FOR_MANY = ("operations.", "sizes.", "composites.", "random.", "installed.")
 """Chapters whose hundreds of checks share a body, and the chapter of the kit's own tests."""
 Lines = dict[str, set[int]]
 
@@ -61,6 +61,8 @@ def passed_lines(target: Target, skipped: Collection[str]) -> Lines:
     subject, trace, found = PluginSubject(target), Trace(), Lines()
     for name, check in registry.checks().items():
         if name.startswith(ONE_BODY_FOR_MANY) or name in skipped or check.needs is Needs.PROCESS:
+            continue
+        if check.slow:
             continue
         trace.begin()
         verdict = judge(check, subject).verdict

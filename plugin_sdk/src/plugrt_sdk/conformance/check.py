@@ -66,7 +66,8 @@ class Check:
     does not hold. ``capability`` names a field of `plugrt.interface.Capabilities`: where that is
     not declared, the same body must be refused with `plugrt.errors.Unimplemented` and leave the
     client usable. ``refusable`` checks may be refused so whatever is declared. ``covers`` lists the
-    methods of `plugrt.interface` that the body calls, as ``Buffer.to_host``.
+    methods of `plugrt.interface` that the body calls, as ``Buffer.to_host``. ``slow`` checks take
+    more than a second, and are no part of ``--quick``.
     """
 
     id: str
@@ -79,6 +80,7 @@ class Check:
     capability: str = ""
     refusable: bool = False
     covers: tuple[str, ...] = ()
+    slow: bool = False
 
 
 @dataclass

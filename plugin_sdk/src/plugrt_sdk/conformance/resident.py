@@ -1,9 +1,12 @@
-"""What memory this process takes, for checks of leaks."""
+"""What this process holds: memory, objects, descriptors, threads and maps, for checks of leaks."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import resource
+import sys
+from collections.abc import Mapping
 
 
 def resident_bytes() -> int:
@@ -24,3 +27,57 @@ def settled_bytes() -> int:
     if trim is not None:
         trim(ctypes.c_size_t(0))
     return resident_bytes()
+
+
+class _MallInfo(ctypes.Structure):
+    """glibc's ``struct mallinfo2``."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks",
+                     "uordblks", "fordblks", "keepcost")
+    )  # fmt: skip
+
+
+def heap_bytes() -> int:
+    """Returns the bytes that ``malloc`` has given out and not got back; 0 without glibc 2.33."""
+    measure = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    if measure is None:
+        return 0
+    measure.restype = _MallInfo
+    found = measure()
+    return int(found.uordblks + found.hblkhd)
+
+
+def count_held() -> Mapping[str, int]:
+    """Returns what the process holds by kind: bytes of memory, and counts of the others.
+
+    ``heap`` is exact where the library takes memory from glibc, ``memory`` is whole pages of all
+    that it takes. Of descriptors, threads and maps nothing is known where there is no /proc.
+    """
+    found = {
+        "bytes of the heap": heap_bytes(),
+        "bytes of resident memory": settled_bytes(),
+        "Python objects": sys.getallocatedblocks(),
+    }
+    for what, folder in (("descriptors", "fd"), ("threads", "task")):
+        try:
+            found[what] = len(os.listdir(f"/proc/self/{folder}"))
+        except OSError:
+            found[what] = 0
+    try:
+        with open("/proc/self/maps", "rb") as file:
+            found["maps"] = sum(1 for _ in file)
+    except OSError:
+        found["maps"] = 0
+    return found
+
+
+def available_bytes() -> int:
+    """Returns the memory that processes can still take, as Linux estimates it; 0 elsewhere."""
+    try:
+        with open("/proc/meminfo") as file:
+            sizes = dict(line.split(":") for line in file)
+        return int(sizes["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError):
+        return 0

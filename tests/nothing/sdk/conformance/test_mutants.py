@@ -52,7 +52,7 @@ SAMPLE = 4
 
 
 def chapters() -> Mapping[str, list[Any]]:
-    """Returns the checks that run here: for operations one dtype each, in turn.
+    """Returns the checks that run here: no slow ones, for operations one dtype each, in turn.
 
     `nox -s kill_matrix` runs all, also those that need a process of their own or 100 MB.
     """
@@ -61,7 +61,7 @@ def chapters() -> Mapping[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     variants: dict[str, list[Any]] = {}
     for check in CHECKS.values():
-        if check.needs is Needs.PROCESS:
+        if check.needs is Needs.PROCESS or check.slow:
             continue
         chapter, _, rest = check.id.partition(".")
         if chapter == "operations":

@@ -38,6 +38,7 @@ from plugrt_sdk.conformance.checks import (
     recovery,
     refusals,
     scales,
+    sizes,
     topologies,
     views,
 )
@@ -70,6 +71,7 @@ CHAPTERS: tuple[Chapter, ...] = (
     forms.CHAPTER,
     refusals.CHAPTER,
     operations.CHAPTER,
+    sizes.CHAPTER,
     randomness.CHAPTER,
     composites.CHAPTER,
     ownership.CHAPTER,

@@ -8,11 +8,14 @@ import numpy as np
 
 from plugrt.capi.abi.declarations import API_MINOR
 from plugrt.capi.abi.element_types import supported_dtypes
-from plugrt.errors import PlugrtError, describe
+from plugrt.errors import PlugrtError, ResourceExhausted, describe
 from plugrt.interface import HostBufferSemantics, TensorType
 from plugrt_sdk.conformance.check import Chapter, Level
 from plugrt_sdk.conformance.expect import Array, expect, expect_equal, expect_same_bits
+from plugrt_sdk.conformance.inputs import LENGTHS, fill, patterns
+from plugrt_sdk.conformance.resident import available_bytes
 from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.conformance.verdict import NotTried, Verdict
 
 CHAPTER = Chapter("buffers.put_get", Level.BUFFERS, "PJRT_Client_BufferFromHostBuffer")
 
@@ -29,24 +32,16 @@ def put_and_get(subject: PluginSubject, array: Array) -> None:
             )
 
 
-def sample(dtype: str, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
-    """Returns values that every dtype can hold exactly, its extremes among them where it has any.
-
-    Booleans are 0 and 1, sub-byte integers stay within 4 bits (ml_dtypes keeps one in each byte).
-    """
-    kind = np.dtype(dtype)
-    if kind.kind in "iu" and "int4" not in dtype and "int2" not in dtype and "int1" not in dtype:
-        limits = np.iinfo(kind)
-        found = generator.integers(limits.min, limits.max, shape, kind, endpoint=True)
-        found.flat[: min(found.size, 2)] = [limits.min, limits.max][: found.size]
-        return found
-    return generator.integers(0, 2, shape).astype(kind)
+def put_on_one(subject: PluginSubject, array: Array, number: int, what: str) -> None:
+    """Puts an array on one of the addressable devices, by turns; it must come back as it was."""
+    devices = subject.client.addressable_devices()
+    buffer = subject.client.buffer_from_host(array, devices[number % len(devices)])
+    expect_same_bits(buffer.to_host(), array, what)
 
 
 def _dtype(subject: PluginSubject, dtype: str) -> None:
-    array = sample(dtype, (3, 5), subject.random(dtype))
     try:
-        put_and_get(subject, array)
+        put_and_get(subject, patterns(dtype))
     except PlugrtError as error:
         stated = subject.declared.dtypes if subject.states("dtypes") else frozenset[str]()
         if dtype in stated | {"float32"}:
@@ -57,9 +52,28 @@ def _dtype(subject: PluginSubject, dtype: str) -> None:
 
 for _name in sorted(supported_dtypes(API_MINOR) - {"void"}):
     CHAPTER.add(
-        f"dtypes.{_name}", f"Arrays of {_name} come back with the same bits.",
+        f"dtypes.{_name}",
+        f"Arrays of {_name} come back with the same bits, whatever these are.",
         partial(_dtype, dtype=_name), refusable=True, why=f"arrays of {_name} change silently",
         covers=("Client.buffer_from_host", "Buffer.to_host"),
+    )  # fmt: skip
+
+
+def _lengths(subject: PluginSubject, dtype: str) -> None:
+    random = subject.random(f"lengths.{dtype}")
+    whole = fill(dtype, (LENGTHS[-1],), random)
+    for i, length in enumerate(LENGTHS):
+        begin = int(random.integers(0, len(whole) - length + 1))
+        put_on_one(subject, whole[begin : begin + length], i, f"the array of {length} elements")
+
+
+for _name in sorted(supported_dtypes(API_MINOR) - {"void"}):
+    CHAPTER.add(
+        f"lengths.{_name}",
+        f"Arrays of {_name} of 0 to 257 elements, and of 2^k - 1, 2^k and 2^k + 1 up to 2^21, come "
+        "back as they were put.",
+        partial(_lengths, dtype=_name), refusable=True,
+        why="the last elements are lost where a length fills no vector, packet or page",
     )  # fmt: skip
 
 
@@ -94,7 +108,7 @@ for _name, (_words, _array) in _SHAPES.items():
 @CHAPTER.check("large", why="transfers in parts lose or repeat some")
 def large(subject: PluginSubject) -> None:
     """An array of 4 MB with odd dimensions comes back as it was put."""
-    put_and_get(subject, sample("int32", _LARGE, subject.random("large")))
+    put_and_get(subject, fill("int32", _LARGE, subject.random("large")))
 
 
 @CHAPTER.check("larger", why="the end of a large array is lost where a staging buffer is full")
@@ -102,6 +116,27 @@ def larger(subject: PluginSubject) -> None:
     """An array of 65 MB comes back as it was put."""
     array = np.arange(65 << 18, dtype=np.int32)
     expect_same_bits(subject.put(array).to_host(), array)
+
+
+@CHAPTER.check(
+    "huge", refusable=True, slow=True, why="sizes of more than 31 bits are cut off"
+)  # fmt: skip
+def huge(subject: PluginSubject) -> None:
+    """An array of more than 2 GiB comes back as it was put, where the host has 8 GiB for it."""
+    if available_bytes() < 8 << 30:
+        why = "the host has less than 8 GiB of memory available"
+        raise NotTried(Verdict.NOT_RUN, why, applies=False)
+    array = np.zeros((2 << 30) + 4099, np.uint8)
+    for begin in (0, 1 << 20, (1 << 31) - 2050, len(array) - 4096):
+        array[begin : begin + 4096] = fill("uint8", (4096,), subject.random(f"huge.{begin}"))
+    try:
+        found = subject.put(array).to_host()
+    except ResourceExhausted as error:
+        raise NotTried(Verdict.NOT_RUN, describe(error), applies=False) from error
+    expect_equal((found.shape, found.dtype), (array.shape, array.dtype), "shape and dtype")
+    for begin in range(0, len(array), 1 << 26):  # NumPy's own comparison takes as much memory again
+        part = slice(begin, begin + (1 << 26))
+        expect_same_bits(found[part], array[part], f"the part from element {begin} on")
 
 
 @CHAPTER.check("special_values", why="NaN payloads, negative zeros and subnormal numbers are data")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -13,49 +12,42 @@ from plugrt.capi.abi.element_types import supported_dtypes
 from plugrt.errors import PlugrtError, describe
 from plugrt.interface import HostBufferSemantics
 from plugrt_sdk.conformance.check import Chapter, Level
-from plugrt_sdk.conformance.checks.puts import put_and_get, sample
-from plugrt_sdk.conformance.expect import Array, expect, expect_same_bits
+from plugrt_sdk.conformance.checks.puts import put_and_get, put_on_one
+from plugrt_sdk.conformance.expect import expect, expect_same_bits
+from plugrt_sdk.conformance.inputs import fill, views
 from plugrt_sdk.conformance.subject import PluginSubject
 
 CHAPTER = Chapter("buffers.views", Level.BUFFERS, "PJRT_Client_BufferFromHostBuffer")
 
-_FORMS: Mapping[str, Callable[[Array], Array]] = {
-    "without dimensions": lambda a: a[0, 0, 0].reshape(()),
-    "without elements": lambda a: a[:, :0],
-    "transposed": lambda a: a.T,
-    "with steps": lambda a: a[::2, :, 1::3],
-    "reversed": lambda a: a[::-1, :, ::-1],
-    "of one element again and again": lambda a: np.broadcast_to(a[0, 0, 0], (3, 4)),
-}
 _LARGE = (129, 1031)
 """More than one transfer's worth, and no dimension that a tile divides."""
 
 
 def _try_views(subject: PluginSubject, dtype: str) -> None:
-    whole = sample(dtype, (4, 3, 6), subject.random(f"views.{dtype}"))
+    random = subject.random(f"views.{dtype}")
     try:
-        put_and_get(subject, whole)
+        put_and_get(subject, fill(dtype, (4, 3, 6), random))
     except PlugrtError as error:
         stated = subject.states("dtypes") and dtype in subject.declared.dtypes
         expect(not stated, f"{dtype}, which is declared", f"it was refused: {describe(error)}")
         raise
-    for view in _FORMS.values():
-        put_and_get(subject, view(whole))
-    put_and_get(subject, sample(dtype, _LARGE, subject.random(f"large.{dtype}")))
+    for i, (words, view) in enumerate(views(dtype, random)):
+        put_on_one(subject, view, i, f"the array {words},")
+    put_and_get(subject, fill(dtype, _LARGE, random))
 
 
 for _dtype in sorted(supported_dtypes(API_MINOR) - {"void"}):
     CHAPTER.add(
         f"{_dtype}",
-        f"Arrays of {_dtype} that are 0-d, empty, transposed, strided, reversed, broadcast and "
-        "large come back as they were put.",
+        f"Arrays of {_dtype} of 0 to 8 dimensions that are whole, empty, permuted, strided, read "
+        "backwards, broadcast and large come back as they were put.",
         partial(_try_views, dtype=_dtype), refusable=True,
         why=f"views of {_dtype} arrive scrambled, although whole arrays arrive",
     )  # fmt: skip
 
 
 def _other_order(subject: PluginSubject, dtype: str) -> None:
-    native = sample(dtype, (3, 5), subject.random(f"order.{dtype}"))
+    native = fill(dtype, (3, 5), subject.random(f"order.{dtype}"))
     swapped = native.astype(native.dtype.newbyteorder())
     expect_same_bits(subject.put(swapped).to_host(), native, f"the array of {swapped.dtype.str}")
     expect_same_bits(subject.put(swapped.T).to_host(), native.T, "its transpose")

@@ -1,0 +1,102 @@
+"""Level 2: programs whose dimensions are at the borders of tiles, and of over 2^20 elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import numpy as np
+
+from plugrt_sdk.conformance.check import Chapter, Level
+from plugrt_sdk.conformance.expect import Array, expect_same_bits
+from plugrt_sdk.conformance.inputs import BORDERS
+from plugrt_sdk.conformance.operations.sample import whole
+from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.testing.program_text import ProgramText, body, i64s, typed
+
+CHAPTER = Chapter("sizes", Level.COMPUTES, "StableHLO specification")
+
+Shape = tuple[int, ...]
+_LARGE = ((1_100_003,), (1025, 1031), (3, 130, 2900))
+"""Shapes of more than 2 ** 20 elements, of which tiles divide no dimension."""
+
+
+def _add(p: ProgramText, x: Array, y: Array) -> Array:
+    p.apply("add", [p.argument(x), p.argument(y)], [typed(x.shape, x.dtype)])
+    return x + y
+
+
+def _transpose(p: ProgramText, x: Array, y: Array) -> Array:
+    p.apply("transpose", [p.argument(x)], [typed(x.shape[::-1], x.dtype)],
+            f"permutation = {i64s(*range(x.ndim)[::-1])}")  # fmt: skip
+    return x.T
+
+
+def _reduce(p: ProgramText, x: Array, y: Array) -> Array:
+    zero = p.argument(np.zeros((), x.dtype))
+    p.apply("reduce", [p.argument(x), zero], [typed(x.shape[:-1], x.dtype)],
+            f"dimensions = {i64s(x.ndim - 1)}", [body("add", x.dtype.name)])  # fmt: skip
+    return np.asarray(x.sum(-1, dtype=x.dtype))
+
+
+def _dot(p: ProgramText, x: Array, y: Array) -> Array:
+    """Contracts the last dimensions of two arrays, of the second at most 7 rows."""
+    rows = y.reshape(-1, y.shape[-1])[:7]
+    highest = "#stablehlo<precision HIGHEST>"
+    p.apply("dot_general", [p.argument(x), p.argument(rows)],
+            [typed((*x.shape[:-1], len(rows)), x.dtype)],
+            "dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = "
+            f"[{x.ndim - 1}], rhs_contracting_dimensions = [1]>, "
+            f"precision_config = [{highest}, {highest}]")  # fmt: skip
+    return x @ rows.T
+
+
+def _concatenate(p: ProgramText, x: Array, y: Array) -> Array:
+    shape = (2 * x.shape[0], *x.shape[1:])
+    p.apply("concatenate", [p.argument(x), p.argument(y)], [typed(shape, x.dtype)],
+            "dimension = 0 : i64")  # fmt: skip
+    return np.concatenate((x, y))
+
+
+_OPERATIONS: Mapping[str, Callable[[ProgramText, Array, Array], Array]] = {
+    "add": _add, "transpose": _transpose, "reduce": _reduce, "dot_general": _dot,
+    "concatenate": _concatenate,
+}  # fmt: skip
+_MORE_DTYPES: Mapping[str, tuple[str, ...]] = {"add": ("bfloat16", "int8", "int32")}
+
+_ALONE = ("add", "float32")
+"""What each shape has a program of its own for, as hosts launch it."""
+
+
+def _try(subject: PluginSubject, operation: str, dtype: str, shapes: tuple[Shape, ...]) -> None:
+    """Computes with whole numbers so small that no order of the sums changes the result."""
+    random = subject.random(f"sizes.{operation}.{dtype}")
+    # Compiling takes most of the time: the shapes share a program, but for one operation.
+    together = 1 if (operation, dtype) == _ALONE else 20
+    for i in range(0, len(shapes), together):
+        program = ProgramText()
+        tried = shapes[i : i + together]
+        wanted = [
+            _OPERATIONS[operation](program, *(whole(random, shape, dtype) for _ in range(2)))
+            for shape in tried
+        ]
+        found = subject.run(program.text(), *program.arguments)
+        for shape, result, oracle in zip(tried, found, wanted, strict=True):
+            expect_same_bits(result, oracle, f"{operation} of {dtype} {list(shape)}")
+
+
+for _name in _OPERATIONS:
+    for _dtype in ("float32", *_MORE_DTYPES.get(_name, ())):
+        _more = tuple((n,) for n in BORDERS) if (_name, _dtype) == _ALONE else ()
+        for _part, _shapes, _words in (
+            ("borders", (*((3, n) for n in BORDERS), *_more), "with dimensions of 8 to 512 and one more or less"),
+            ("large", _LARGE, "of more than 2^20 elements"),
+        ):
+            CHAPTER.add(
+                f"{_part}.{_name}.{_dtype}",
+                f"{_name} of {_dtype}, {_words}, gives NumPy's result.",
+                partial(_try, operation=_name, dtype=_dtype, shapes=_shapes), refusable=True,
+                slow=_name not in ("add", "dot_general"),
+                why="elements at the edge of a tile are wrong, where no small example has one",
+                rests_on=f"StableHLO specification: {_name}",
+            )  # fmt: skip

@@ -1,0 +1,108 @@
+"""The arrays that checks send: bit patterns of a dtype, lengths, forms of views, sizes of programs.
+
+They are generated, so that no check tries only the numbers that somebody thought of.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+
+from plugrt_sdk.conformance.expect import Array
+from plugrt_sdk.testing.program_text import named_dtype
+
+_RANDOM_WORDS = 1009
+"""A prime number, of which no transfer's size is a multiple."""
+LENGTHS = (*range(258), *(n + d for n in 2 ** np.arange(9, 22) for d in (-1, 0, 1)))
+"""Numbers of elements: all small ones, and those at the powers of two up to 2 ** 21."""
+BORDERS = tuple(sorted({n + d for n in 2 ** np.arange(3, 10) for d in (-1, 0, 1)}))
+"""Sizes at the borders of tiles, vectors and blocks, from 8 to 512."""
+_DIMENSIONS = (2, 3, 1, 4, 2, 1, 3, 2)
+
+
+@cache
+def patterns(dtype: str) -> Array:
+    """Returns elements of a dtype that have each bit set, and each clear, in many combinations.
+
+    Dtypes of up to 16 bits: every bit pattern. Wider ones: each bit set alone and clear alone, zeros,
+    infinities, NaNs with payloads, subnormal numbers, and a thousand random patterns.
+    """
+    kind = named_dtype(dtype)
+    if kind.kind == "c":
+        parts = patterns(f"float{kind.itemsize * 4}")
+        other = np.roll(parts, len(parts) // 3)
+        return np.stack((parts, other), -1).reshape(-1).view(kind)
+    if dtype == "bool":
+        return np.array([False, True])
+    bits = 8 * kind.itemsize
+    if narrow := re.match(r"(u?)int([124])$|float([46])_", dtype):
+        bits = int(narrow[2] or narrow[3])
+        low = -(1 << bits - 1) if dtype.startswith("int") else 0
+        numbers = np.arange(low, low + (1 << bits))
+        return (numbers.astype(np.uint8).view(kind) if narrow[3] else numbers.astype(kind))
+    if bits <= 16:
+        return np.arange(1 << bits, dtype=f"u{kind.itemsize}").view(kind)
+    return _wide_patterns(bits).view(kind)
+
+
+def _wide_patterns(bits: int) -> Array:
+    """Returns patterns of 32 or 64 bits: the exponents of floats are 8 and 11 bits of them."""
+    word = np.dtype(f"u{bits // 8}")
+    one = word.type(1)
+    alone = one << np.arange(bits, dtype=word)
+    infinity = ((one << word.type({32: 8, 64: 11}[bits])) - one) << word.type({32: 23, 64: 52}[bits])
+    sign = alone[-1]
+    specials = np.array([0, ~word.type(0), sign, infinity, infinity | sign], word)
+    nans = np.concatenate((infinity | alone[: {32: 23, 64: 52}[bits]], sign | infinity | alone[:9]))
+    random = np.random.default_rng(bits).integers(0, ~word.type(0), _RANDOM_WORDS, word, endpoint=True)
+    return np.concatenate((specials, alone, ~alone, nans, random))
+
+
+def fill(dtype: str, shape: tuple[int, ...], random: np.random.Generator) -> Array:
+    """Returns an array of the patterns of a dtype in random order, each of them if there is room."""
+    chosen = patterns(dtype)
+    count = math.prod(shape)
+    order = random.permutation(len(chosen))[:count]
+    more = random.integers(0, len(chosen), count - len(order))
+    return chosen[np.concatenate((order, more))].reshape(shape)
+
+
+def views(dtype: str, random: np.random.Generator) -> Iterator[tuple[str, Array]]:
+    """Yields views of each rank from 0 to 8, with words for the form of each.
+
+    Forms: whole; dimensions reversed, rotated and shuffled; every second element; read backwards in
+    one dimension and in all; one element again and again in the first, the last and all dimensions;
+    without elements; several of these at once.
+    """
+    for rank in range(9):
+        for words, view in _forms(fill(dtype, _DIMENSIONS[:rank], random), random):
+            yield f"of {rank} dimensions, {words}", view
+        if rank:
+            wide = fill(dtype, tuple(2 * n + 1 for n in _DIMENSIONS[: min(rank, 4)]), random)
+            wide = wide.reshape(wide.shape + (1,) * (rank - wide.ndim))
+            steps = wide[(slice(1, None, 2), slice(None, None, -2), slice(None, None, 3))[:rank]]
+            yield f"of {rank} dimensions, with steps", steps
+            yield f"of {rank} dimensions, with steps, shuffled", steps.transpose(
+                random.permutation(rank)
+            )
+
+
+def _forms(whole: Array, random: np.random.Generator) -> Iterator[tuple[str, Array]]:
+    rank = whole.ndim
+    yield "whole", whole
+    if not rank:
+        return
+    yield "reversed", whole.T
+    yield "rotated", np.moveaxis(whole, 0, -1)
+    yield "shuffled", whole.transpose(random.permutation(rank))
+    yield "backwards", whole[(slice(None, None, -1),) * rank]
+    axis = int(random.integers(rank))
+    yield f"backwards in dimension {axis}", np.flip(whole, axis)
+    yield "of one element", np.broadcast_to(whole[(0,) * rank], whole.shape)
+    yield "of one part in the first dimension", np.broadcast_to(whole[:1], (3, *whole.shape[1:]))
+    yield "of one part in the last dimension", np.broadcast_to(whole[..., :1], (*whole.shape[:-1], 3))
+    yield "without elements", whole[..., :0]

@@ -1,0 +1,20 @@
+"""Mutants of programs of certain sizes: the last element of their results is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mutants.results import change_where, spoil
+from plugrt_sdk.conformance.checks.sizes import CHAPTER
+from plugrt_sdk.conformance.mutants.faults import Faults
+from plugrt_sdk.testing.program_text import typed
+
+_SHAPES = {"borders": (3, 129), "large": (1025, 1031)}
+
+
+def _of(name: str) -> Faults:
+    _, part, operation, dtype = name.split(".")
+    return change_where(f"stablehlo.{operation} {typed(_SHAPES[part], dtype)}", spoil(0))
+
+
+MUTANTS: Mapping[str, Faults] = {check.id: _of(check.id) for check in CHAPTER}
