@@ -17,6 +17,9 @@ def _fresh_devices(self: MutantClient) -> list[Any]:
 
 MUTANTS: Mapping[str, Faults] = {
     "devices.ids": Faults(device={"id": 0}, devices=2),
+    "devices.agree": Faults(
+        client={"addressable_devices": lambda self: [SimpleNamespace(id=99, client=self)]}
+    ),
     "devices.same_objects": Faults(client={"devices": _fresh_devices}),
     "devices.client": Faults(device={"client": SimpleNamespace(process_index=0)}),
     "devices.kind": Faults(device={"kind": ""}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mutants.changes import OK, Sound, before, delete_buffer, then
+from mutants.changes import OK, Sound, before, delete_buffer, refusal, then
 from mutants.tables import TableFaults, keep, replace_function, sound_table
 from plugrt.capi.abi._abi import ffi
 from plugrt_sdk.conformance.function_table import new_args
@@ -55,6 +55,11 @@ def is_deleted(buffer: Any) -> bool:
     return bool(args.is_deleted)
 
 
+def _refuse_device(sound: Sound) -> Sound:
+    """Refuses launches that name a device."""
+    return lambda args: refusal() if args.execute_device != ffi.NULL else sound(args)
+
+
 def _delete_first(args: Any) -> None:
     delete_buffer(args.argument_lists[0][0])
 
@@ -75,6 +80,7 @@ def _give_again(sound: Sound) -> Sound:
 
 
 MUTANTS: Mapping[str, TableFaults] = {
+    "table_launches.execute_device": replace_function("LoadedExecutable_Execute", _refuse_device),
     "table_launches.donated": replace_function(
         "LoadedExecutable_Execute", before(_ignore_donation)
     ),

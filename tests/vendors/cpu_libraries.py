@@ -30,10 +30,9 @@ FAILS = {
         *OF_ALL, "handles.assignment.overflow", "table_buffers.read.layout",
         "table_programs.deleted",
     },
-    "lammps-jax-pjrt-cpu": {*OF_ALL, "table_transfers.alias", "topologies.compile.refused"},
+    "lammps-jax-pjrt-cpu": {*OF_ALL, "topologies.compile.refused"},
     "fastatomstruct-xla-cpu": {
         *OF_ALL, "handles.assignment.overflow", "table_buffers.failed", "table_programs.deleted",
-        "table_transfers.alias",
     },
 }  # fmt: skip
 """Distribution to the checks of a quick run that fail."""

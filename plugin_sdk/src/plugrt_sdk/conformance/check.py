@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,6 +58,27 @@ class Needs(enum.StrEnum):
         return self not in (Needs.DISTRIBUTION, Needs.PLUGIN, Needs.LIBRARY)
 
 
+class Demand(enum.StrEnum):
+    """Who demands what a check states."""
+
+    SPEC = "spec"
+    """A sentence of ``pjrt_c_api.h`` or of the StableHLO specification, which the check names."""
+    REFERENCE = "reference"
+    """What XLA's own libraries do, and what every process expects of a library in it."""
+    PLUGRT = "plugrt"
+    """plugrt alone: advice, which no level but that of the installation counts."""
+
+
+_SPEC = re.compile(r"PJRT|pjrt_c_api\.h|StableHLO|mhlo|Layouts|Shardy|xla\.")
+_PLUGRT = re.compile(r"^(plugrt|docs/plugins|Capabilities|packaging|DESIGN)")
+
+
+def _find_demand(rests_on: str) -> Demand:
+    if _SPEC.search(rests_on):
+        return Demand.SPEC
+    return Demand.PLUGRT if _PLUGRT.match(rests_on) else Demand.REFERENCE
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """A statement, how it is tried, and what it rests on.
@@ -67,7 +89,8 @@ class Check:
     not declared, the same body must be refused with `plugrt.errors.Unimplemented` and leave the
     client usable. ``refusable`` checks may be refused so whatever is declared. ``covers`` lists the
     methods of `plugrt.interface` that the body calls, as ``Buffer.to_host``. ``slow`` checks take
-    more than a second, and are no part of ``--quick``.
+    more than a second, and are no part of ``--quick``. ``demand`` is who demands it, by default as
+    ``rests_on`` says.
     """
 
     id: str
@@ -81,6 +104,14 @@ class Check:
     refusable: bool = False
     covers: tuple[str, ...] = ()
     slow: bool = False
+    demand: Demand = Demand.SPEC
+
+    def counts_for_level(self, *, table: bool = True) -> bool:
+        """Whether a level needs it: not where it is advice, nor, without ``table``, where it calls
+        the function table itself."""
+        if not table and self.needs.has_table:
+            return False
+        return self.demand is not Demand.PLUGRT or self.level is Level.INSTALLS
 
 
 @dataclass
@@ -106,6 +137,7 @@ class Chapter:
     def add(self, name: str, title: str, body: Body, *, why: str, **rest: Any) -> None:
         """Adds a check."""
         rest = {"level": self.level, "rests_on": self.rests_on, "needs": self.needs, **rest}
+        rest.setdefault("demand", _find_demand(rest["rests_on"]))
         self.checks.append(Check(f"{self.prefix}.{name}", title, run=body, why=why, **rest))
 
     def __iter__(self) -> Iterator[Check]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.errors import describe
+from plugrt.errors import InvalidArgument, PlugrtError, Unimplemented, describe
 
 Array = npt.NDArray[Any]
 _SHOWN = 200
@@ -145,3 +145,21 @@ def expect_refusal(call: Callable[[], Any], *kinds: type[BaseException], what: s
     except Exception as error:
         raise Mismatch(f"{what} to raise {names}", describe(error)) from error
     raise Mismatch(f"{what} to raise {names}", f"no error; it returned {show(found)}")
+
+
+def expect_mistake(call: Callable[[], Any], what: str, *, known: bool = False) -> None:
+    """Raises `Mismatch` unless a call raises an error that blames the caller.
+
+    `Unimplemented` is none: the kit, and hosts, take it for a feature that the library lacks.
+    ``known`` mistakes are those that XLA's own libraries call INVALID_ARGUMENT: those are demanded
+    to be. Of the others XLA's compiler says UNKNOWN.
+    """
+    try:
+        found = call()
+    except InvalidArgument:
+        return
+    except PlugrtError as error:
+        if known or isinstance(error, Unimplemented):
+            raise Mismatch(f"{what} to raise InvalidArgument", describe(error)) from error
+        return
+    raise Mismatch(f"{what} to raise InvalidArgument", f"no error; it returned {show(found)}")

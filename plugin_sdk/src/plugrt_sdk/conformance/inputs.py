@@ -17,9 +17,9 @@ from plugrt_sdk.testing.program_text import named_dtype
 
 _RANDOM_WORDS = 1009
 """A prime number, of which no transfer's size is a multiple."""
-LENGTHS = (*range(258), *(n + d for n in 2 ** np.arange(9, 22) for d in (-1, 0, 1)))
+LENGTHS = (*range(258), *(2**k + d for k in range(9, 22) for d in (-1, 0, 1)))
 """Numbers of elements: all small ones, and those at the powers of two up to 2 ** 21."""
-BORDERS = tuple(sorted({n + d for n in 2 ** np.arange(3, 10) for d in (-1, 0, 1)}))
+BORDERS = tuple(sorted({2**k + d for k in range(3, 10) for d in (-1, 0, 1)}))
 """Sizes at the borders of tiles, vectors and blocks, from 8 to 512."""
 _DIMENSIONS = (2, 3, 1, 4, 2, 1, 3, 2)
 
@@ -28,7 +28,7 @@ _DIMENSIONS = (2, 3, 1, 4, 2, 1, 3, 2)
 def patterns(dtype: str) -> Array:
     """Returns elements of a dtype that have each bit set, and each clear, in many combinations.
 
-    Dtypes of up to 16 bits: every bit pattern. Wider ones: each bit set alone and clear alone, zeros,
+    Dtypes of up to 16 bits: every bit pattern. Wider ones: each bit set and clear alone, zeros,
     infinities, NaNs with payloads, subnormal numbers, and a thousand random patterns.
     """
     kind = named_dtype(dtype)
@@ -43,27 +43,31 @@ def patterns(dtype: str) -> Array:
         bits = int(narrow[2] or narrow[3])
         low = -(1 << bits - 1) if dtype.startswith("int") else 0
         numbers = np.arange(low, low + (1 << bits))
-        return (numbers.astype(np.uint8).view(kind) if narrow[3] else numbers.astype(kind))
+        return numbers.astype(np.uint8).view(kind) if narrow[3] else numbers.astype(kind)
     if bits <= 16:
         return np.arange(1 << bits, dtype=f"u{kind.itemsize}").view(kind)
     return _wide_patterns(bits).view(kind)
 
 
+_MANTISSAS = {32: 23, 64: 52}
+"""The bits of a float that are its mantissa's, by its size."""
+
+
 def _wide_patterns(bits: int) -> Array:
-    """Returns patterns of 32 or 64 bits: the exponents of floats are 8 and 11 bits of them."""
-    word = np.dtype(f"u{bits // 8}")
-    one = word.type(1)
-    alone = one << np.arange(bits, dtype=word)
-    infinity = ((one << word.type({32: 8, 64: 11}[bits])) - one) << word.type({32: 23, 64: 52}[bits])
+    """Returns patterns of 32 or 64 bits."""
+    word, mantissa = np.dtype(f"u{bits // 8}"), _MANTISSAS[bits]
+    ones = ~word.type(0)
+    alone = word.type(1) << np.arange(bits, dtype=word)
     sign = alone[-1]
-    specials = np.array([0, ~word.type(0), sign, infinity, infinity | sign], word)
-    nans = np.concatenate((infinity | alone[: {32: 23, 64: 52}[bits]], sign | infinity | alone[:9]))
-    random = np.random.default_rng(bits).integers(0, ~word.type(0), _RANDOM_WORDS, word, endpoint=True)
-    return np.concatenate((specials, alone, ~alone, nans, random))
+    infinity = ones >> word.type(1) >> word.type(mantissa) << word.type(mantissa)
+    specials = np.array([0, ones, sign, infinity, infinity | sign], word)
+    nans = (infinity | alone[:mantissa], sign | infinity | alone[:9])
+    random = np.random.default_rng(bits).integers(0, ones, _RANDOM_WORDS, word, endpoint=True)
+    return np.concatenate((specials, alone, ~alone, *nans, random))
 
 
 def fill(dtype: str, shape: tuple[int, ...], random: np.random.Generator) -> Array:
-    """Returns an array of the patterns of a dtype in random order, each of them if there is room."""
+    """Returns an array of the patterns of a dtype in random order, all of them if there is room."""
     chosen = patterns(dtype)
     count = math.prod(shape)
     order = random.permutation(len(chosen))[:count]
@@ -86,8 +90,9 @@ def views(dtype: str, random: np.random.Generator) -> Iterator[tuple[str, Array]
             wide = wide.reshape(wide.shape + (1,) * (rank - wide.ndim))
             steps = wide[(slice(1, None, 2), slice(None, None, -2), slice(None, None, 3))[:rank]]
             yield f"of {rank} dimensions, with steps", steps
-            yield f"of {rank} dimensions, with steps, shuffled", steps.transpose(
-                random.permutation(rank)
+            yield (
+                f"of {rank} dimensions, with steps, shuffled",
+                steps.transpose(random.permutation(rank)),
             )
 
 
@@ -104,5 +109,6 @@ def _forms(whole: Array, random: np.random.Generator) -> Iterator[tuple[str, Arr
     yield f"backwards in dimension {axis}", np.flip(whole, axis)
     yield "of one element", np.broadcast_to(whole[(0,) * rank], whole.shape)
     yield "of one part in the first dimension", np.broadcast_to(whole[:1], (3, *whole.shape[1:]))
-    yield "of one part in the last dimension", np.broadcast_to(whole[..., :1], (*whole.shape[:-1], 3))
+    last = np.broadcast_to(whole[..., :1], (*whole.shape[:-1], 3))
+    yield "of one part in the last dimension", last
     yield "without elements", whole[..., :0]

@@ -13,7 +13,9 @@ from plugrt_sdk.conformance.installed_checks import installed_chapters
 
 # Process-wide: a constant.
 RETIRED: Mapping[str, str] = {
-    "executables.launcher.lent": "since 0.1.0: a put per argument replaces what it tried"
+    "executables.launcher.lent": "since 0.1.0: a put per argument replaces what it tried",
+    "table_transfers.alias": "since 0.1.0: table_transfers.alias.layout gives the layout, on which "
+    "the header says nothing where there is none",
 }
 """The id of each check that the kit has no more, to since when and why, as ``since 0.2.0:
 buffers.put_get.one says as much``. No other check has its id. ``docs/data/check_ids.txt`` has the

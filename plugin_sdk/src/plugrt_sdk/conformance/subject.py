@@ -16,7 +16,7 @@ from plugrt.errors import (
     Unimplemented,
     describe,
 )
-from plugrt.interface import Shards, TensorType, Topology
+from plugrt.interface import Buffer, Shards, TensorType, Topology
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.plugin import Plugin
 from plugrt_sdk.conformance.effects import Effects, ProcessState
@@ -85,6 +85,14 @@ class PluginSubject(Subject):
     def reference(self) -> Reference:
         """StableHLO's reference interpreter, started when it is first asked for a result."""
         return Reference()
+
+    def put(self, array: Any, device: int = 0) -> Buffer:
+        """Puts an array as `Subject.put` does; the library must say of it what plugrt noted."""
+        from plugrt_sdk.conformance.asking import expect_as_noted
+
+        buffer = super().put(array, device)
+        expect_as_noted(buffer)
+        return buffer
 
     def random(self, name: str) -> np.random.Generator:
         """Returns a generator of numbers that are the same in each run of one seed."""

@@ -100,7 +100,7 @@ def test_checks_of_one_kit_are_listed_in_its_order() -> None:
     [
         ("{", "is no report"),
         ("[]", "of format 1"),
-        ('{"format": 2, "checks": []}', "of format 1"),
+        ('{"format": 3, "checks": []}', "of format 2"),
         ('{"format": 1, "checks": []}', "kit is no object"),
         ({**report({}), "level": 5}, "level is 5"),
         ({**report({}), "level": "4"}, "level is '4'"),

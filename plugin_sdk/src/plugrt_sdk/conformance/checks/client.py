@@ -40,10 +40,10 @@ def create(subject: PluginSubject) -> None:
     covers=("Client.platform", "Client.platform_version"),
 )
 def platform(subject: PluginSubject) -> None:
-    """Platform and version are texts, the platform's not empty, and the same each time."""
+    """Platform and version are texts, neither of them empty, and the same each time."""
     first = (subject.client.platform, subject.client.platform_version)
     expect(all(isinstance(text, str) for text in first), "two texts", first)
-    expect(first[0], "a platform", first[0])
+    expect(first[0] and first[1], "a platform and a version", first)
     expect_equal((subject.client.platform, subject.client.platform_version), first, "still")
 
 

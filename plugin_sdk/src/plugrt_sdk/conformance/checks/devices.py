@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from plugrt.errors import InvalidArgument
+from plugrt.errors import InvalidArgument, Unimplemented
+from plugrt_sdk.conformance.asking import expect_as_noted
 from plugrt_sdk.conformance.check import Chapter, Level
 from plugrt_sdk.conformance.expect import expect, expect_equal, expect_refusal, expect_same_bits
 from plugrt_sdk.conformance.subject import PluginSubject
@@ -17,6 +18,22 @@ def ids(subject: PluginSubject) -> None:
     found = [device.id for device in subject.client.devices()]
     expect(all(isinstance(i, int) and i >= 0 for i in found), "ids from 0 on", found)
     expect_equal(found, sorted(set(found)), "different ids in order:")
+
+
+@CHAPTER.check(
+    "agree", rests_on="PJRT_Client_Devices, _AddressableDevices, _TopologyDescription",
+    why="an array's device is none of the client's, and hosts end at their own assertions",
+)  # fmt: skip
+def agree(subject: PluginSubject) -> None:
+    """Addressable devices are among the client's, and the topology has the same devices."""
+    ids = [device.id for device in subject.client.devices()]
+    usable = [device.id for device in subject.client.addressable_devices()]
+    expect(set(usable) <= set(ids), f"addressable devices among those with the ids {ids}", usable)
+    try:
+        topology = subject.client.topology()
+    except Unimplemented:
+        return
+    expect_equal(sorted(d.id for d in topology.devices), sorted(ids), "the topology's device ids:")
 
 
 @CHAPTER.check("same_objects", why="hosts compare devices by identity")
@@ -92,7 +109,8 @@ def memories(subject: PluginSubject) -> None:
         expect(device.default_memory() in known, "the default among the memories", known)
         for memory in known:
             expect(isinstance(memory.kind, str) and memory.kind, "a kind", memory.kind)
-            expect_equal(device.memory(memory.kind).kind, memory.kind, "the memory of kind")
+            expect(device.memory(memory.kind) is memory, f"{memory!r} by its kind",
+                   device.memory(memory.kind))  # fmt: skip
     device = subject.client.addressable_devices()[0]
     expect_refusal(lambda: device.memory("no such kind"), InvalidArgument, what="an unknown kind")
 
@@ -143,5 +161,7 @@ def memory_put(subject: PluginSubject) -> None:
     for memory in others:
         x = subject.client.buffer_from_host(ONE, device, memory)
         expect(x.memory is memory, f"an array in {memory!r}", x.memory)
+        expect_as_noted(x)
         back = x.copy_to_memory(device.default_memory())
+        expect_as_noted(back)
         expect_same_bits(back.to_host(), ONE, f"the copy from {memory!r}:")

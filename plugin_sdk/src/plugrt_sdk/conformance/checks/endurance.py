@@ -76,13 +76,14 @@ class _Rounds:
         }
 
 
-def _limits(count: int) -> Mapping[str, int]:
+def _limits(count: int, least: int) -> Mapping[str, int]:
     """Returns how much more a process may hold after so many cycles, by kind.
 
-    The heap is known to the byte: 16 bytes a cycle, for which it takes 32, are more than its limit.
+    The heap is known to the byte: of ``least`` 16, the smallest leak, for which it takes 32 bytes,
+    is more than its limit.
     """
     return {
-        "bytes of the heap": max(16 * count, 4096),
+        "bytes of the heap": max(least * count, 4096),
         "bytes of resident memory": 128 * count + (32 << 10),
         "Python objects": max(count // 2, 64),
         "maps": 1 + count // 64,
@@ -91,12 +92,12 @@ def _limits(count: int) -> Mapping[str, int]:
     }
 
 
-def _expect_none_lost(cycle: Cycle) -> None:
+def _expect_none_lost(cycle: Cycle, least: int = 16) -> None:
     """Expects that cycles leave nothing behind. A growth counts if it is seen twice."""
     rounds = _Rounds(cycle)
     for last in (False, True):
         found = rounds.growths(count_held)
-        lost = {k: n for k, n in found.items() if n > _limits(rounds.count)[k]}
+        lost = {k: n for k, n in found.items() if n > _limits(rounds.count, least)[k]}
         if not lost:
             return
         if last:
@@ -109,7 +110,7 @@ def _expect_none_lost(cycle: Cycle) -> None:
     rests_on=_RESTS_ON,
 )  # fmt: skip
 def cycles(subject: PluginSubject) -> None:
-    """A thousand arrays that are put, added, read and dropped are right, and leave nothing behind."""
+    """Arrays that are put, added, read and dropped over and over are right, and leave nothing."""
     _expect_none_lost(_cycle(subject, _SMALL))
 
 
@@ -135,7 +136,8 @@ def results(subject: PluginSubject) -> None:
     """Results that are dropped, of launches with the same arguments, leave nothing behind."""
     program = subject.compile(programs.ADD.replace("tensor<3xf32>", f"tensor<{_LARGE.size}xf32>"))
     x = (subject.put(_LARGE),)
-    _expect_none_lost(lambda number: program.execute([x, x])[0][0].block_until_ready())
+    # XLA frees what launches leave in batches of hundreds, where no result is read.
+    _expect_none_lost(lambda number: program.execute([x, x])[0][0].block_until_ready(), 256)
 
 
 @CHAPTER.check(

@@ -64,6 +64,7 @@ _OPERATIONS: Mapping[str, Callable[[ProgramText, Array, Array], Array]] = {
 }  # fmt: skip
 _MORE_DTYPES: Mapping[str, tuple[str, ...]] = {"add": ("bfloat16", "int8", "int32")}
 
+_AT_BORDERS = "with dimensions of 8 to 512 and one more or less"
 _ALONE = ("add", "float32")
 """What each shape has a program of its own for, as hosts launch it."""
 
@@ -89,7 +90,11 @@ for _name in _OPERATIONS:
     for _dtype in ("float32", *_MORE_DTYPES.get(_name, ())):
         _more = tuple((n,) for n in BORDERS) if (_name, _dtype) == _ALONE else ()
         for _part, _shapes, _words in (
-            ("borders", (*((3, n) for n in BORDERS), *_more), "with dimensions of 8 to 512 and one more or less"),
+            (
+                "borders",
+                (*((3, n) for n in BORDERS), *_more),
+                _AT_BORDERS,
+            ),
             ("large", _LARGE, "of more than 2^20 elements"),
         ):
             CHAPTER.add(

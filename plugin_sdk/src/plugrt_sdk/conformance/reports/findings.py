@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,10 @@ from plugrt_sdk.conformance.verdict import Verdict
 
 Row = Mapping[str, Any]
 _MOST_IDS = 8
+_VALUES = re.compile(
+    r"(\b((u?int|b?float|complex)\d\w*|bool|nan|inf|True|False|0x\w+)|[-+]?\d[\w.+-]*|[][(),.\s])+"
+)
+"""Numbers, dtypes and what is between them."""
 
 
 def find_all(report: Mapping[str, Any]) -> list[Row]:
@@ -21,14 +26,16 @@ def find_all(report: Mapping[str, Any]) -> list[Row]:
 
 
 def group_alike(report: Mapping[str, Any]) -> list[Sequence[Row]]:
-    """Returns them in groups that found the same, word for word: one fault that many checks meet.
+    """Returns them in groups of one cause: found by one line of one chapter, in the same words but
+    for numbers, values and dtypes.
 
     A waived check is alone, since its waiver is its own.
     """
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in find_all(report):
-        own = row["id"] if row["waiver"] else ""
-        groups.setdefault((row["verdict"], row["expected"], row["got"], own), []).append(row)
+        own = row["id"] if row["waiver"] else ".".join(row["id"].split(".")[:2])
+        words = (_VALUES.sub("#", row[key]) for key in ("expected", "got"))
+        groups.setdefault((row["verdict"], row.get("where", ""), own, *words), []).append(row)
     return list(groups.values())
 
 

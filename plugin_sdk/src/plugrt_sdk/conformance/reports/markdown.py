@@ -7,7 +7,11 @@ from typing import Any
 
 from plugrt_sdk.conformance.check import Level
 from plugrt_sdk.conformance.reports.findings import Row, group_alike, name_others
-from plugrt_sdk.conformance.reports.report import describe_level, describe_provenance
+from plugrt_sdk.conformance.reports.report import (
+    describe_basis,
+    describe_level,
+    describe_provenance,
+)
 from plugrt_sdk.conformance.verdict import Verdict
 
 
@@ -19,8 +23,8 @@ def markdown(report: Mapping[str, Any]) -> str:
 def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield f"# Conformance of {_text(report['plugin']['name'])}: {describe_level(report)}"
     yield ""
-    if report["not_shown"]:
-        yield _text(report["not_shown"])
+    for text in filter(None, (describe_basis(report), report["not_shown"])):
+        yield _text(text)
         yield ""
     yield from verdict_table(report)
     for group in group_alike(report):

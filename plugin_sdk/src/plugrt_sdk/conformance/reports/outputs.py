@@ -20,6 +20,7 @@ from plugrt_sdk.conformance.reports.junit import junit
 from plugrt_sdk.conformance.reports.markdown import markdown
 from plugrt_sdk.conformance.reports.readme import Slot
 from plugrt_sdk.conformance.reports.scorecard import scorecard
+from plugrt_sdk.conformance.verdict import Verdict
 
 _FORMS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "json": lambda report: _to_json(report),
@@ -93,8 +94,30 @@ class Outputs:
                 yield f"--{form}: {path} cannot be written: {error.strerror}"
 
 
+_OF_THE_CHECK = ("title", "needs", "capability", "rests_on", "why", "reproduce", "demanded_by")
+_KEPT = ("id", "level", "verdict", "got", "seconds")
+
+
 def _to_json(report: Mapping[str, Any]) -> str:
-    return json.dumps(_standard(report), indent=2, default=str, allow_nan=False) + "\n"
+    """Returns a report as JSON, a line for each check."""
+    rest = {key: value for key, value in report.items() if key != "checks"}
+    head = json.dumps(_standard(rest), indent=2, default=str, allow_nan=False)
+    rows = (
+        json.dumps(_standard(_shorten(row)), default=str, allow_nan=False, separators=(",", ":"))
+        for row in report["checks"]
+    )
+    lines = ",\n    ".join(rows)
+    return f'{head[:-2]},\n  "checks": [\n    {lines}\n  ]\n}}\n'
+
+
+def _shorten(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns a row; of a check that held or was not tried, without what is the check's own."""
+    if Verdict(row["verdict"]).is_bad or row["waiver"]:
+        return row
+    return {
+        key: value for key, value in row.items()
+        if key in _KEPT or (value not in ("", None, True) and key not in _OF_THE_CHECK)
+    }  # fmt: skip
 
 
 def _standard(value: Any) -> Any:

@@ -15,8 +15,9 @@ from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Result, Verdict
 from plugrt_sdk.conformance.waivers import Waivers
 
-FORMAT = 1
-"""The version of the report's form. Keys are added, never changed."""
+FORMAT = 2
+"""The version of the report's form. Keys are added, never changed. In 2, rows of checks that hold,
+or were not tried, lack the texts that are the check's own (`plugrt conform --list --json`)."""
 SHOWN_BY: Mapping[Level, str] = {Level.SCALES: "scales.replicas"}
 """A level to the check without whose PASS it would be granted to whom refuses all that it is about:
 a client of one device refuses each launch on two, and nobody has seen it scale."""
@@ -59,29 +60,52 @@ def grant(results: Mapping[str, Result]) -> dict[str, Any]:
     """Returns the level that results grant, None below 0, and the counts of verdicts, of all checks
     and of each level.
 
-    A level needs PASS or REFUSED of all its checks and of those of all lower levels, and the PASS
-    of the check in `SHOWN_BY`: where that is all that it lacks, ``not_shown`` says so. Waived
-    checks do not stand in its way, but are counted and named with it.
+    A level needs PASS or REFUSED of all its checks and of those of all lower levels, but for advice
+    (`Check.counts_for_level`), and the PASS of the check in `SHOWN_BY`: where that is all that it
+    lacks, ``not_shown`` says so. Waived checks do not stand in its way, but are counted and named
+    with it. ``level_without_table`` is the level without the checks of the raw function table.
+    ``level_rests_on`` counts the checks and the refusals on which the level rests.
     """
-    reached, waived, not_shown = None, 0, ""
     checks = registry.checks()
-    by_level: dict[Level, list[Result]] = {level: [] for level in Level}
+    by_level: dict[Level, dict[str, Result]] = {level: {} for level in Level}
     for name, result in results.items():
-        by_level[checks[name].level].append(result)
-    for level, all_of_level in by_level.items():
-        of_level = [result for result in all_of_level if result.applies]
+        by_level[checks[name].level][name] = result
+    reached, not_shown, counted = _find_level(by_level, results)
+    without_table, *_ = _find_level(by_level, results, table=False)
+    return {
+        "level": reached,
+        "level_waivers": sum(r.verdict is Verdict.WAIVED for r in counted),
+        "level_without_table": without_table,
+        "level_rests_on": {
+            "checks": len(counted), "refused": sum(r.verdict is Verdict.REFUSED for r in counted)
+        },
+        "not_shown": not_shown,
+        "counts": _count(results.values()),
+        "counts_of_levels": {
+            str(int(level)): _count(found.values()) for level, found in by_level.items()
+        },
+    }  # fmt: skip
+
+
+def _find_level(
+    by_level: Mapping[Level, Mapping[str, Result]], results: Mapping[str, Result], *,
+    table: bool = True,
+) -> tuple[int | None, str, list[Result]]:  # fmt: skip
+    """Returns the level, why the next one was not shown, and the results that it rests on."""
+    checks = registry.checks()
+    reached, counted = None, list[Result]()
+    for level, found in by_level.items():
+        of_level = [
+            r for name, r in found.items()
+            if r.applies and checks[name].counts_for_level(table=table)
+        ]  # fmt: skip
         if not all(r.verdict.is_good or r.verdict is Verdict.WAIVED for r in of_level):
             break
         if level in SHOWN_BY and results[SHOWN_BY[level]].verdict is not Verdict.PASS:
-            not_shown = _describe_not_shown(level, results[SHOWN_BY[level]])
-            break
+            return reached, _describe_not_shown(level, results[SHOWN_BY[level]]), counted
         reached = int(level)
-        waived += sum(r.verdict is Verdict.WAIVED for r in of_level)
-    return {
-        "level": reached, "level_waivers": waived, "not_shown": not_shown,
-        "counts": _count(results.values()),
-        "counts_of_levels": {str(int(level)): _count(found) for level, found in by_level.items()},
-    }  # fmt: skip
+        counted += of_level
+    return reached, "", counted
 
 
 def _count(results: Iterable[Result]) -> dict[str, int]:
@@ -105,6 +129,17 @@ def describe_level(report: Mapping[str, Any]) -> str:
     words = f"level {report['level']} ({Level(report['level']).name.capitalize()})"
     count = report["level_waivers"]
     return f"{words} with {count} waiver{'s' * (count > 1)}" if count else words
+
+
+def describe_basis(report: Mapping[str, Any]) -> str:
+    """Returns what a level rests on, and the level without the raw function table's checks; empty
+    without a level."""
+    without, rests = report["level_without_table"], report["level_rests_on"]
+    if without is None:
+        return ""
+    name = f"level {without} ({Level(without).name.capitalize()})"
+    said = f"It rests on {rests['checks']} checks, of which {rests['refused']} were refused."
+    return f"{said if rests['checks'] else ''} Without the raw function table's checks: {name}."
 
 
 def describe_tolerances(report: Mapping[str, Any]) -> str:
@@ -144,6 +179,7 @@ def make_row(check: Check, result: Result, runner: Runner, waivers: Waivers) -> 
     return {
         "id": check.id, "title": check.title, "level": int(check.level), "needs": str(check.needs),
         "capability": check.capability, "rests_on": check.rests_on, "why": check.why,
+        "demanded_by": str(check.demand),
         **result.as_dict(), "verdict": str(result.verdict),
         "reproduce": reproduce(runner.target, check.id, runner.seed),
         "waiver": waiver.as_dict() if waiver else None,

@@ -20,7 +20,7 @@ def read_report(path: Path) -> dict[str, Any]:
         found = parse_json(path.read_bytes())
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} is no report: {error}") from error
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    if not isinstance(found, dict) or found.get("format") not in (1, FORMAT):
         raise ValueError(f"{path} is no report of plugrt conform of format {FORMAT}")
     if fault := _find_fault(found):
         raise ValueError(f"{path} is no report that plugrt conform wrote: {fault}")

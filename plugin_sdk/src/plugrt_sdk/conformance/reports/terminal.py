@@ -10,7 +10,11 @@ import click
 
 from plugrt_sdk.conformance.check import Level
 from plugrt_sdk.conformance.reports.findings import group_alike, name_others
-from plugrt_sdk.conformance.reports.report import describe_level, describe_tolerances
+from plugrt_sdk.conformance.reports.report import (
+    describe_basis,
+    describe_level,
+    describe_tolerances,
+)
 from plugrt_sdk.conformance.verdict import Verdict
 
 _STYLES: Mapping[str, dict[str, Any]] = {
@@ -51,6 +55,7 @@ def report_lines(report: Mapping[str, Any], width: int) -> Iterator[str]:
         yield from _wrap(f"note: {note}", width, "", "      ")
     yield ""
     yield from _wrap(_conclusion(report), width)
+    yield from _wrap(describe_basis(report), width)
     yield from _wrap(report["not_shown"], width)
 
 

@@ -34,6 +34,13 @@ def _expect_sum(client: TableClient, args: Any, outputs: Any) -> None:
     expect_same_bits(client.get(outputs[0], ONE.size), ONE + ONE, "the sum")
 
 
+def _expect_mistake(error: tuple[int, str] | None, what: str) -> None:
+    """Raises `Mismatch` unless a call gave an error, and one that blames the caller."""
+    wanted = f"{what} to be refused with INVALID_ARGUMENT"
+    expect(error is not None, wanted, "no error")
+    expect(error and error[0] != UNIMPLEMENTED, wanted, error)
+
+
 @CHAPTER.check("arguments", why="the program reads arguments behind the list that it was given")
 def wrong_number_of_arguments(subject: PluginSubject) -> None:
     """A launch with fewer arguments than the program has, or more, is refused."""
@@ -43,7 +50,7 @@ def wrong_number_of_arguments(subject: PluginSubject) -> None:
     for count in (0, 1, 3):
         args, _ = client.execute_args(loaded, *[x] * count)
         error = client.try_args("LoadedExecutable_Execute", args)
-        expect(error, f"PJRT_LoadedExecutable_Execute to refuse {count} arguments for 2", "none")
+        _expect_mistake(error, f"PJRT_LoadedExecutable_Execute of {count} arguments for 2")
     _expect_sum(client, *client.execute_args(loaded, x, x))
 
 
@@ -59,7 +66,7 @@ def wrong_number_of_devices(subject: PluginSubject) -> None:
     args.output_lists = client.keep(ffi.new("PJRT_Buffer**[]", outputs))
     args.num_devices = 2
     error = client.try_args("LoadedExecutable_Execute", args)
-    expect(error, "PJRT_LoadedExecutable_Execute to refuse two devices for one", "no error")
+    _expect_mistake(error, "PJRT_LoadedExecutable_Execute on two devices for one")
     _expect_sum(client, *client.execute_args(loaded, x, x))
 
 
@@ -74,7 +81,7 @@ def nonsense_options(subject: PluginSubject) -> None:
     fields = client.compile_fields(client.program(_ADD))
     fields |= {"compile_options": nonsense.pointer, "compile_options_size": nonsense.size}
     error = client.refused("Client_Compile", **fields)
-    expect(error, "PJRT_Client_Compile to refuse options that are no message", "no error")
+    _expect_mistake(error, "PJRT_Client_Compile with options that are no message")
 
 
 def _first_two(client: TableClient) -> CompileOptions:

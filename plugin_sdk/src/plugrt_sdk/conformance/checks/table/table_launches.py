@@ -11,10 +11,14 @@ from typing import Any
 import numpy as np
 
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.proto_wire import compile_options
+from plugrt.interface import CompileOptions
 from plugrt_sdk.conformance.check import Chapter, Level, Needs
+from plugrt_sdk.conformance.checks.table.table_buffers import expect_on
 from plugrt_sdk.conformance.expect import expect, expect_equal, expect_same_bits
+from plugrt_sdk.conformance.guarded_memory import Guarded
 from plugrt_sdk.conformance.subject import PluginSubject
-from plugrt_sdk.conformance.table_client import TableClient
+from plugrt_sdk.conformance.table_client import UNIMPLEMENTED, TableClient
 from plugrt_sdk.testing import programs
 from plugrt_sdk.testing.subject import ONE
 
@@ -25,6 +29,8 @@ CHAPTER = Chapter(
 
 _ADD = programs.ADD.encode()
 _DONATING = programs.DONATING_ADD.encode()
+_PORTABLE = b"\x20\x01"
+"""compile_portable_executable of a CompileOptionsProto."""
 _DONATION = "pjrt_c_api.h: PJRT_ExecuteOptions.non_donatable_input_indices; tf.aliasing_output"
 
 
@@ -149,3 +155,27 @@ def launches_give_arrays_of_their_own(subject: PluginSubject) -> None:
     client.call("Buffer_Delete", buffer=found[0])
     expect_deleted(client, found[1], False, "the other result")
     expect_same_bits(client.get(found[1], ONE.size), ONE, "the other result")
+
+
+@CHAPTER.check(
+    "execute_device", refusable=True, level=Level.COMPUTES,
+    rests_on="pjrt_c_api.h: PJRT_LoadedExecutable_Execute_Args.execute_device",
+    why="all launches of a program for any device land on one",
+)  # fmt: skip
+def execute_device(subject: PluginSubject) -> None:
+    """A program that is compiled for any device runs on the one that its launch names."""
+    client = TableClient.of(subject)
+    fields = client.compile_fields(client.program(_ADD))
+    portable = client.keep(Guarded(compile_options(CompileOptions()) + _PORTABLE))
+    fields |= {"compile_options": portable.pointer, "compile_options_size": portable.size}
+    loaded = client.call("Client_Compile", **fields).executable
+    for device in client.devices()[::-1]:
+        x = client.put(ONE, device)
+        args, outputs = client.execute_args(loaded, x, x)
+        args.execute_device = device
+        failed = client.try_args("LoadedExecutable_Execute", args)
+        if failed and failed[0] == UNIMPLEMENTED:
+            subject.refuse(failed[1])
+        expect(failed is None, "a launch on the device that it names to succeed", failed)
+        expect_same_bits(client.get(outputs[0], ONE.size), ONE + ONE, "the sum")
+        expect_on(client, outputs[0], device, "the result")

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.buffers.buffer_spec import row_major
 from plugrt_sdk.conformance.check import Chapter, Level, Needs
 from plugrt_sdk.conformance.checks.table.table_buffers import expect_on
 from plugrt_sdk.conformance.expect import Array, expect, expect_equal, expect_same_bits
 from plugrt_sdk.conformance.subject import PluginSubject
-from plugrt_sdk.conformance.table_client import FLOAT32, TableClient
+from plugrt_sdk.conformance.table_client import FLOAT32, UNIMPLEMENTED, TableClient
 from plugrt_sdk.testing.subject import ONE
 
 CHAPTER = Chapter(
@@ -134,26 +135,50 @@ def failed(subject: PluginSubject) -> None:
     transfer.call("Destroy")
 
 
+def _promised(client: TableClient, **fields: Any) -> Any:
+    """Returns what `PJRT_Client_CreateAliasBuffer` fills in, for an array like ``ONE``."""
+    memory = client.call("Device_DefaultMemory", device=client.devices()[0]).memory
+    args = client.args(
+        "Client_CreateAliasBuffer", client=client.handle, memory=memory,
+        shape_dims=client.keep(ffi.new("int64_t[]", ONE.shape)), shape_num_dims=1,
+        shape_element_type=FLOAT32, **fields,
+    )  # fmt: skip
+    return args, client.try_args("Client_CreateAliasBuffer", args)
+
+
 @CHAPTER.check(
-    "alias", refusable=True,
+    "alias.layout", refusable=True,
     rests_on="pjrt_c_api.h: PJRT_Client_CreateAliasBuffer, PJRT_Client_FulfillAliasBuffer",
     why="a host that was promised an array reads another, or waits for ever",
 )  # fmt: skip
 def alias(subject: PluginSubject) -> None:
     """A promised array is not ready before it is given another's contents, and has them then."""
     client = TableClient.of(subject)
-    memory = client.call("Device_DefaultMemory", device=client.devices()[0]).memory
-    made = client.call(
-        "Client_CreateAliasBuffer", client=client.handle, memory=memory,
-        shape_dims=client.keep(ffi.new("int64_t[]", ONE.shape)), shape_num_dims=1,
-        shape_element_type=FLOAT32,
-    )  # fmt: skip
+    layout, order = row_major(1)
+    client.keep(order)
+    made, failed = _promised(client, shape_layout=client.keep(layout))
+    if failed and failed[0] == UNIMPLEMENTED:
+        subject.refuse(failed[1])
+    expect(failed is None, "PJRT_Client_CreateAliasBuffer to succeed", failed)
     expect_equal(_is_ready(client, made.alias_buffer), False, "before it is given, is_ready:")
     client.call(
         "Client_FulfillAliasBuffer", client=client.handle, buffer=client.put(ONE), status_code=0,
         fulfill_alias_buffer_cb=made.fulfill_alias_buffer_cb,
     )  # fmt: skip
     _expect_content(client, made.alias_buffer, ONE, "the promised array")
+
+
+@CHAPTER.check(
+    "alias.no_layout", refusable=True, rests_on="pjrt_c_api.h: PJRT_Client_CreateAliasBuffer",
+    why="a host that names no layout for a promised array ends in the library",
+)  # fmt: skip
+def alias_without_layout(subject: PluginSubject) -> None:
+    """A promise of an array without a layout, on which the header is silent, is kept or refused."""
+    client = TableClient.of(subject)
+    made, failed = _promised(client)
+    if failed:
+        subject.refuse(failed[1])
+    expect_equal(_is_ready(client, made.alias_buffer), False, "before it is given, is_ready:")
 
 
 @CHAPTER.check(
