@@ -1,4 +1,4 @@
-"""`expect_as_noted`: what a PJRT library says of an array, beside what plugrt has noted of it."""
+"""`expect_as_noted`: compares a PJRT library's answers on an array with plugrt's notes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from plugrt_sdk.conformance.expect import expect, expect_equal
 
 
 def expect_as_noted(buffer: object) -> None:
-    """Raises `Mismatch` where the library says something else of an array than its host noted.
+    """Raises `Mismatch` where the library's answer on an array differs from plugrt's note.
 
-    plugrt's client answers for device, memory, shape, dtype and deletion by what was asked for, so
-    that a check of the client alone would compare plugrt's notes with themselves. What the library
-    calls unimplemented is not compared. Arrays of other clients than of libraries hold.
+    plugrt's client answers for device, memory, shape, dtype and deletion from its own notes of the
+    put. A check of the client alone would compare those notes with themselves. An answer of
+    UNIMPLEMENTED is not compared. Arrays of clients other than PJRT libraries are not compared.
     """
     if not isinstance(buffer, Buffer):
         return

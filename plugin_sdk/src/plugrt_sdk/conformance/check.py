@@ -62,11 +62,11 @@ class Demand(enum.StrEnum):
     """Who demands what a check states."""
 
     SPEC = "spec"
-    """A sentence of ``pjrt_c_api.h`` or of the StableHLO specification, which the check names."""
+    """A sentence of ``pjrt_c_api.h`` or of the StableHLO specification; the check names it."""
     REFERENCE = "reference"
-    """What XLA's own libraries do, and what every process expects of a library in it."""
+    """The behaviour of XLA's own libraries, or a need of every process with a library in it."""
     PLUGRT = "plugrt"
-    """plugrt alone: advice, which no level but that of the installation counts."""
+    """plugrt alone: advice. Only the level of the installation counts it."""
 
 
 _SPEC = re.compile(r"PJRT|pjrt_c_api\.h|StableHLO|mhlo|Layouts|Shardy|xla\.")
@@ -88,9 +88,9 @@ class Check:
     does not hold. ``capability`` names a field of `plugrt.interface.Capabilities`: where that is
     not declared, the same body must be refused with `plugrt.errors.Unimplemented` and leave the
     client usable. ``refusable`` checks may be refused so whatever is declared. ``covers`` lists the
-    methods of `plugrt.interface` that the body calls, as ``Buffer.to_host``. ``slow`` checks take
-    more than a second, and are no part of ``--quick``. ``demand`` is who demands it, by default as
-    ``rests_on`` says.
+    methods of `plugrt.interface` that the body calls, as ``Buffer.to_host``. ``slow`` checks need
+    more than a second; ``--quick`` leaves them out. ``demand`` says who demands it, and follows
+    from ``rests_on`` by default.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""`Mismatch`, and the functions that checks compare with: each says what was expected and got."""
+"""`Mismatch`, and the functions that checks compare with: each states both values."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def expect_refusal(call: Callable[[], Any], *kinds: type[BaseException], what: s
 def expect_mistake(call: Callable[[], Any], what: str, *, known: bool = False) -> None:
     """Raises `Mismatch` unless a call raises an error that blames the caller.
 
-    `Unimplemented` is none: the kit, and hosts, take it for a feature that the library lacks.
+    `Unimplemented` does not: to the kit and to hosts it means that the library lacks a feature.
     ``known`` mistakes are those that XLA's own libraries call INVALID_ARGUMENT: those are demanded
     to be. Of the others XLA's compiler says UNKNOWN.
     """

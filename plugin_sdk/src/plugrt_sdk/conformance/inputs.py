@@ -16,7 +16,7 @@ from plugrt_sdk.conformance.expect import Array
 from plugrt_sdk.testing.program_text import named_dtype
 
 _RANDOM_WORDS = 1009
-"""A prime number, of which no transfer's size is a multiple."""
+"""A prime number: no transfer's size is a multiple of it."""
 LENGTHS = (*range(258), *(2**k + d for k in range(9, 22) for d in (-1, 0, 1)))
 """Numbers of elements: all small ones, and those at the powers of two up to 2 ** 21."""
 BORDERS = tuple(sorted({2**k + d for k in range(3, 10) for d in (-1, 0, 1)}))

@@ -1,4 +1,4 @@
-"""What this process holds: memory, objects, descriptors, threads and maps, for checks of leaks."""
+"""Memory, objects, descriptors, threads and maps of this process, for checks of leaks."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def heap_bytes() -> int:
 
 
 def count_held() -> Mapping[str, int]:
-    """Returns what the process holds by kind: bytes of memory, and counts of the others.
+    """Returns bytes of memory and counts of objects, descriptors, threads and maps, by name.
 
-    ``heap`` is exact where the library takes memory from glibc, ``memory`` is whole pages of all
-    that it takes. Of descriptors, threads and maps nothing is known where there is no /proc.
+    The heap is exact where the library allocates by glibc; resident memory is in whole pages. The
+    counts of descriptors, threads and maps are 0 without /proc.
     """
     found = {
         "bytes of the heap": heap_bytes(),
@@ -74,7 +74,7 @@ def count_held() -> Mapping[str, int]:
 
 
 def available_bytes() -> int:
-    """Returns the memory that processes can still take, as Linux estimates it; 0 elsewhere."""
+    """Returns the memory that new allocations can have, by Linux's estimate; 0 elsewhere."""
     try:
         with open("/proc/meminfo") as file:
             sizes = dict(line.split(":") for line in file)

@@ -1,4 +1,4 @@
-"""What the kit's checks put on a device has nearly every bit of its dtype set, and clear."""
+"""The arrays that the kit's checks put have every bit of their dtype set, and clear."""
 
 from __future__ import annotations
 

@@ -180,6 +180,6 @@ for _name, (_words, _make) in _WRONG.items():
         partial(_refused_arguments, words=_words, make=_make),
         why="a launch reads memory that is not the argument's",
         rests_on="plugrt.interface.LoadedExecutable.execute: errors in the arguments raise",
-        # XLA's own libraries take arguments of another rank and dtype of as many bytes.
+        # XLA's own libraries accept arguments of another rank or dtype and the same size.
         demand=Demand.PLUGRT if _name in ("rank", "dtype") else Demand.REFERENCE,
     )  # fmt: skip

@@ -18,7 +18,7 @@ CHAPTER = Chapter("sizes", Level.COMPUTES, "StableHLO specification")
 
 Shape = tuple[int, ...]
 _LARGE = ((1_100_003,), (1025, 1031), (3, 130, 2900))
-"""Shapes of more than 2 ** 20 elements, of which tiles divide no dimension."""
+"""Shapes of more than 2 ** 20 elements; no power of two divides a large dimension."""
 
 
 def _add(p: ProgramText, x: Array, y: Array) -> Array:
@@ -66,13 +66,13 @@ _MORE_DTYPES: Mapping[str, tuple[str, ...]] = {"add": ("bfloat16", "int8", "int3
 
 _AT_BORDERS = "with dimensions of 8 to 512 and one more or less"
 _ALONE = ("add", "float32")
-"""What each shape has a program of its own for, as hosts launch it."""
+"""The operation and dtype with one program for each shape, as hosts launch it."""
 
 
 def _try(subject: PluginSubject, operation: str, dtype: str, shapes: tuple[Shape, ...]) -> None:
     """Computes with whole numbers so small that no order of the sums changes the result."""
     random = subject.random(f"sizes.{operation}.{dtype}")
-    # Compiling takes most of the time: the shapes share a program, but for one operation.
+    # Compilation needs most of the time: one program has several shapes, but for one operation.
     together = 1 if (operation, dtype) == _ALONE else 20
     for i in range(0, len(shapes), together):
         program = ProgramText()

@@ -13,7 +13,7 @@ _MOST_IDS = 8
 _VALUES = re.compile(
     r"(\b((u?int|b?float|complex)\d\w*|bool|nan|inf|True|False|0x\w+)|[-+]?\d[\w.+-]*|[][(),.\s])+"
 )
-"""Numbers, dtypes and what is between them."""
+"""Numbers, dtypes and the separators between them."""
 
 
 def find_all(report: Mapping[str, Any]) -> list[Row]:

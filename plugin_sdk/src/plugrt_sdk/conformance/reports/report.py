@@ -64,7 +64,7 @@ def grant(results: Mapping[str, Result]) -> dict[str, Any]:
     (`Check.counts_for_level`), and the PASS of the check in `SHOWN_BY`: where that is all that it
     lacks, ``not_shown`` says so. Waived checks do not stand in its way, but are counted and named
     with it. ``level_without_table`` is the level without the checks of the raw function table.
-    ``level_rests_on`` counts the checks and the refusals on which the level rests.
+    ``level_rests_on`` counts the level's checks and the refused ones among them.
     """
     checks = registry.checks()
     by_level: dict[Level, dict[str, Result]] = {level: {} for level in Level}

@@ -173,7 +173,7 @@ def alias(subject: PluginSubject) -> None:
     why="a host that names no layout for a promised array ends in the library",
 )  # fmt: skip
 def alias_without_layout(subject: PluginSubject) -> None:
-    """A promise of an array without a layout, on which the header is silent, is kept or refused."""
+    """A promise of an array without a layout (the header is silent on it) is kept or refused."""
     client = TableClient.of(subject)
     made, failed = _promised(client)
     if failed:
