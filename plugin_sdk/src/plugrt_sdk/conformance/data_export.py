@@ -24,8 +24,6 @@ from plugrt_sdk.testing.programs import ADD
 
 FORMAT = 1
 CHECKS, DATA = "checks.txt", "data.bin"
-_MOST_BYTES = 1 << 24
-"""Of data of one check: what needs more is code."""
 _INSTALLED = Path(__file__).with_name("c_runner")
 _SOURCES = Path(__file__).parents[3] / "runner"
 TABLE_CHECKS = frozenset(
@@ -86,8 +84,10 @@ def export(
             continue
         try:
             variants = recording.record(check, seed)
-            if _size(variants[0]) > _MOST_BYTES:
-                raise recording.NotDataError(f"it has more than {_MOST_BYTES >> 20} MiB of data")
+            if _size(variants[0]) > recording.MOST_BYTES:
+                raise recording.NotDataError(
+                    f"it has more than {recording.MOST_BYTES >> 20} MiB of data"
+                )
         except recording.NotDataError as error:
             code[check.id] = str(error)
             lines += [*_state(check, f"code {error}"), "end"]
@@ -130,11 +130,10 @@ def _head(data: _Data, seed: int) -> list[str]:
 
 def _state(check: Check, kind: str) -> list[str]:
     """Returns the lines with the attributes of a check."""
-    by = getattr(check, "demand", "")
     return [
         f"check {check.id}", f"kind {kind}", f"level {int(check.level)}", f"needs {check.needs}",
         f"title {check.title}", f"rests_on {check.rests_on}", f"why {check.why}",
-        f"capability {check.capability}", *([f"by {by}"] if by else []),
+        f"capability {check.capability}", f"by {check.demand}",
     ]  # fmt: skip
 
 

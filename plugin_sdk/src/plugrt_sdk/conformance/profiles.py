@@ -59,7 +59,8 @@ serialised topology or memory analysis it does without.
 
 _NOT_NEEDED: Mapping[str, Sequence[str]] = {
     "jax": (
-        "buffers.copy.devices", "buffers.put_get.dtypes.*", "buffers.put_get.byte_order",
+        "buffers.copy.devices", "buffers.put_get.dtypes.*", "buffers.put_get.lengths.*",
+        "buffers.put_get.byte_order",
         "buffers.views.*", "buffers.size", "devices.memories.put", "programs.input_types",
         "table_places.topology.serialized",
     ),

@@ -22,7 +22,14 @@ import numpy as np
 from plugrt.capi.abi import proto_wire
 from plugrt.capi.abi.element_types import ELEMENT_TYPES
 from plugrt.capi.devices.capabilities import ASSUMED
-from plugrt.errors import Internal, PjrtError, PlugrtError, ProgramError, Unimplemented
+from plugrt.errors import (
+    Internal,
+    InvalidArgument,
+    PjrtError,
+    PlugrtError,
+    ProgramError,
+    Unimplemented,
+)
 from plugrt.interface import Client, CompileOptions, Program
 from plugrt.programs.parsing import convert_to_version
 from plugrt_sdk.conformance import expect as expectations
@@ -37,7 +44,11 @@ from plugrt_sdk.conformance.verdict import NotTried
 DEVICES = 4
 """Of the client that checks are recorded on."""
 _STABLEHLO = (1, 10, 0)
-_WATCHED = ("expect", "expect_equal", "expect_same_bits", "expect_close", "expect_refusal")
+_WATCHED = (
+    "expect", "expect_equal", "expect_same_bits", "expect_close", "expect_refusal", "expect_mistake"
+)  # fmt: skip
+MOST_BYTES = 5 << 20
+"""The most bytes of one check's data; a check with more is code."""
 _HOST_KINDS = frozenset({PlugrtError, PjrtError, ProgramError, Exception})
 """Expected errors that any error of a library satisfies."""
 
@@ -219,7 +230,7 @@ class _Recorder:
         self.symbolic = False
         """Within what must fail, where nothing is run."""
         self._sources: list[tuple[str, Array, bytes]] = []
-        self._count = 0
+        self._count = self._put_bytes = 0
         self._thread = threading.get_ident()
         self._ended = False
 
@@ -240,6 +251,9 @@ class _Recorder:
         if array.dtype.byteorder not in "=|" and array.dtype.newbyteorder("=") != array.dtype:
             _refuse("it puts an array of the other byte order, which is the host's to convert")
         self.devices = max(self.devices, device + 1)
+        self._put_bytes += array.nbytes
+        if self._put_bytes > MOST_BYTES:
+            _refuse(f"it puts more than {MOST_BYTES >> 20} MiB")
         content, offset = _bytes_beneath(array), _offset(array)
         strides = "-" if array.flags.c_contiguous else ",".join(map(str, array.strides)) or "-"
         odd = int(bool(array.ctypes.data % array.dtype.alignment))
@@ -297,6 +311,9 @@ class _Recorder:
         expectations.expect_close(got, expected, ulps, what, of_largest=of_largest)
         content = Blob(expected.tobytes())
         self.add("close", name, *type_tokens(expected), content, ulps, int(of_largest))
+
+    def expect_mistake(self, call: Callable[[], Any], what: str, *, known: bool = False) -> None:
+        self.expect_refusal(call, InvalidArgument if known else PlugrtError, what=what)
 
     def expect_refusal(
         self, call: Callable[[], Any], *kinds: type[BaseException], what: str
