@@ -112,7 +112,7 @@ def _to_json(report: Mapping[str, Any]) -> str:
 
 def _shorten(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns a row; of a check that held or was not tried, without what is the check's own."""
-    if Verdict(row["verdict"]).is_bad or row["waiver"]:
+    if Verdict(row["verdict"]).is_bad or row.get("waiver"):
         return row
     return {
         key: value for key, value in row.items()
