@@ -8,7 +8,7 @@ from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.check import Check, Needs
 from plugrt_sdk.conformance.worker import LIBRARY
 
-_BATCH = 100
+_BATCH = 250
 """The most checks of one process: a process costs about a second, and its end one batch."""
 
 

@@ -70,7 +70,9 @@ class Demand(enum.StrEnum):
 
 
 _SPEC = re.compile(r"PJRT|pjrt_c_api\.h|StableHLO|mhlo|Layouts|Shardy|xla\.")
-_PLUGRT = re.compile(r"^(plugrt|docs/plugins|Capabilities|packaging|DESIGN)")
+_PLUGRT = re.compile(
+    r"(plugrt\.\w+\.\w|docs/plugins\.md: what a plugin|Capabilities|packaging|DESIGN)"
+)
 
 
 def _find_demand(rests_on: str) -> Demand:

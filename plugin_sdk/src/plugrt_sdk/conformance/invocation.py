@@ -25,7 +25,7 @@ from plugrt_sdk.conformance.progress import Progress
 from plugrt_sdk.conformance.reports.difference import difference, is_worse
 from plugrt_sdk.conformance.reports.findings import name_some
 from plugrt_sdk.conformance.reports.outputs import Outputs
-from plugrt_sdk.conformance.reports.report import make_report
+from plugrt_sdk.conformance.reports.report import describe_check, make_report
 from plugrt_sdk.conformance.reports.stored import read_report
 from plugrt_sdk.conformance.reports.terminal import print_report
 from plugrt_sdk.conformance.rounds import merge_rounds
@@ -172,7 +172,7 @@ def _facts(target: Target) -> dict[str, Any]:
 
 def _print_list(checks: Sequence[Check], as_json: bool) -> int:
     if as_json:
-        print_json([{"id": c.id, "level": int(c.level), "title": c.title} for c in checks])
+        print_json([describe_check(check) for check in checks])
         return 0
     for check in checks:
         click.echo(f"{check.id}  [{int(check.level)}]  {check.title}")

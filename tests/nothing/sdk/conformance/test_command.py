@@ -27,10 +27,12 @@ from plugrt_sdk.conformance.reports.difference import difference
 from plugrt_sdk.conformance.reports.junit import junit
 from plugrt_sdk.conformance.reports.markdown import markdown
 from plugrt_sdk.conformance.reports.readme import BEGIN, END, Slot
-from plugrt_sdk.conformance.reports.report import reproduce
+from plugrt_sdk.conformance.reports.report import describe_check, reproduce
 from plugrt_sdk.conformance.reports.scorecard import scorecard
 from plugrt_sdk.conformance.reports.terminal import report_lines
 from plugrt_sdk.conformance.target import Target
+from plugrt_sdk.conformance.verdict import Result as Outcome
+from plugrt_sdk.conformance.verdict import Verdict
 from plugrt_sdk.export import export_library
 from support import kit
 from support.apart import runs_apart
@@ -89,6 +91,10 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     assert (folder / "r.html").read_text().startswith("<!doctype html>")
     assert (folder / "r.svg").read_text().startswith("<svg")
     made: dict[str, Any] = json.loads((folder / "r.json").read_text())
+    for i, row in enumerate(made["checks"]):  # the file leaves out what is the check's own
+        stated = describe_check(kit.find(row["id"]))
+        empty = {**Outcome(Verdict.PASS).as_dict(), "reproduce": "", "waiver": None}
+        made["checks"][i] = empty | stated | row
     return made
 
 
@@ -138,7 +144,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_run(option: str) 
 def test_a_report_on_stdout_is_alone_there(option: tuple[str, ...]) -> None:
     found = conform("numpy", "--check", HELD, "--profile", "aot", *option)
     markdown = option[0] == "--markdown"
-    assert found.stdout.startswith("# Conf" if markdown else '{\n  "format": 1')
+    assert found.stdout.startswith("# Conf" if markdown else '{\n  "format": 2')
     assert found.stdout.endswith("\n" if markdown else "}\n")
     assert "No level. " in found.stderr
     assert "profile aot: " in found.stderr

@@ -99,7 +99,7 @@ def test_checks_of_one_kit_are_listed_in_its_order() -> None:
     ("content", "words"),
     [
         ("{", "is no report"),
-        ("[]", "of format 1"),
+        ("[]", "of format 2"),
         ('{"format": 3, "checks": []}', "of format 2"),
         ('{"format": 1, "checks": []}', "kit is no object"),
         ({**report({}), "level": 5}, "level is 5"),

@@ -15,7 +15,7 @@ import pytest
 
 import plugrt_sdk
 from plugrt_sdk.conformance import Level, Needs, manifest, registry
-from plugrt_sdk.conformance.check import Check
+from plugrt_sdk.conformance.check import Check, Demand
 from plugrt_sdk.conformance.manifest import code_digests, kit_digests, manifest_hash
 from plugrt_sdk.conformance.module_code import describe, describe_all
 
@@ -120,7 +120,8 @@ def test_the_kit_s_own_code_is_in_it() -> None:
 CHANGES: dict[str, Any] = {
     "id": "another.id", "title": "Another statement.", "level": Level.SCALES,
     "rests_on": "another text", "why": "another reason", "needs": Needs.PROCESS,
-    "capability": "donation", "refusable": True, "covers": ("Buffer.delete",),
+    "capability": "donation", "refusable": True, "covers": ("Buffer.delete",), "slow": True,
+    "demand": Demand.PLUGRT,
 }  # fmt: skip
 
 

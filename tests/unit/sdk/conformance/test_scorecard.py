@@ -13,6 +13,7 @@ import pytest
 
 from plugrt_sdk.conformance import provenance
 from plugrt_sdk.conformance.reports.badge import badge
+from plugrt_sdk.conformance.reports.findings import group_alike
 from plugrt_sdk.conformance.reports.markdown import markdown
 from plugrt_sdk.conformance.reports.readme import Slot
 from plugrt_sdk.conformance.reports.report import make_report
@@ -102,6 +103,16 @@ def test_what_many_checks_found_is_said_once() -> None:
     for row in report["checks"]:
         row["waiver"] = {"reason": "r", "url": "u", "until": row["id"]}
     assert all(f"until {name}" in " ".join(report_lines(report, 999)) for name in same)
+
+
+def test_findings_that_differ_in_values_alone_are_said_once() -> None:
+    ids = ["operations.add.float32", "operations.add.int8", "operations.subtract.int8"]
+    report = make(dict.fromkeys(ids, Verdict.FAIL))
+    for row in report["checks"]:
+        _, operation, *rest = row["id"].split(".")
+        row["got"] = f"{operation} of {rest[-1:]}: {len(row['id'])}.5, nan"
+    found = [[row["id"] for row in group] for group in group_alike(report)]
+    assert found == [ids[:2], ids[2:]]
 
 
 def test_the_page_shows_texts_as_they_are_and_fetches_nothing() -> None:

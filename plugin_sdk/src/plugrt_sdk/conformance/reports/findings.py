@@ -26,17 +26,25 @@ def find_all(report: Mapping[str, Any]) -> list[Row]:
 
 
 def group_alike(report: Mapping[str, Any]) -> list[Sequence[Row]]:
-    """Returns them in groups of one cause: found by one line of one chapter, in the same words but
-    for numbers, values and dtypes.
+    """Returns them in groups of one cause: found in the same words, or by one line of one chapter
+    in the same words but for numbers, values and dtypes.
 
     A waived check is alone, since its waiver is its own.
     """
-    groups: dict[tuple[str, ...], list[Row]] = {}
+    groups: list[list[Row]] = []
+    known: dict[tuple[str, ...], list[Row]] = {}
     for row in find_all(report):
-        own = row["id"] if row["waiver"] else ".".join(row["id"].split(".")[:2])
+        own = row["id"] if row["waiver"] else ""
+        same = (row["verdict"], row["expected"], row["got"], own)
+        chapter = own or ".".join(row["id"].split(".")[:2])
         words = (_VALUES.sub("#", row[key]) for key in ("expected", "got"))
-        groups.setdefault((row["verdict"], row.get("where", ""), own, *words), []).append(row)
-    return list(groups.values())
+        alike = (row["verdict"], row["where"], chapter, *words)
+        group = known.get(same) or known.get(alike)
+        if group is None:
+            groups.append(group := [])
+        group.append(row)
+        known[same] = known[alike] = group
+    return groups
 
 
 def name_others(group: Sequence[Row], most: int = _MOST_IDS) -> str:

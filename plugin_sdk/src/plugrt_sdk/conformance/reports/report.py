@@ -177,12 +177,18 @@ def make_row(check: Check, result: Result, runner: Runner, waivers: Waivers) -> 
     """Returns what a report says of one check."""
     waiver = waivers.waivers.get(check.id)
     return {
+        **describe_check(check), **result.as_dict(), "verdict": str(result.verdict),
+        "reproduce": reproduce(runner.target, check.id, runner.seed),
+        "waiver": waiver.as_dict() if waiver else None,
+    }  # fmt: skip
+
+
+def describe_check(check: Check) -> dict[str, Any]:
+    """Returns what a check states of itself, as JSON."""
+    return {
         "id": check.id, "title": check.title, "level": int(check.level), "needs": str(check.needs),
         "capability": check.capability, "rests_on": check.rests_on, "why": check.why,
         "demanded_by": str(check.demand),
-        **result.as_dict(), "verdict": str(result.verdict),
-        "reproduce": reproduce(runner.target, check.id, runner.seed),
-        "waiver": waiver.as_dict() if waiver else None,
     }  # fmt: skip
 
 
