@@ -27,7 +27,7 @@ def _topologies(
 
 
 def _any_name(self: NumpyBackend, name: str, options: Any) -> Sequence[DeviceDescription]:
-    return [DeviceDescription(i, 0, "NumPy") for i in range(2)]
+    return [DeviceDescription(i, 0, "NumPy") for i in range(len(self.devices()))]
 
 
 COMPILES: Members = {"topologies": _topologies}
