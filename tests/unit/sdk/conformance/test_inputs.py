@@ -26,7 +26,7 @@ def measure_bits(arrays: list[Any]) -> float:
     words = np.concatenate([np.ascontiguousarray(a).reshape(-1) for a in arrays])
     rows = np.unpackbits(words.view(np.uint8).reshape(-1, kind.itemsize), axis=1)
     both = rows.any(0) & ~rows.all(0)
-    return float(both.sum()) / NARROW.get(kind.name, 8 * kind.itemsize)
+    return int(both.sum()) / NARROW.get(kind.name, 8 * kind.itemsize)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -25,7 +25,7 @@ def find_all(report: Mapping[str, Any]) -> list[Row]:
     ]
 
 
-def group_alike(report: Mapping[str, Any]) -> list[Sequence[Row]]:
+def group_alike(report: Mapping[str, Any]) -> Sequence[Sequence[Row]]:
     """Returns them in groups of one cause: found in the same words, or by one line of one chapter
     in the same words but for numbers, values and dtypes.
 
