@@ -33,9 +33,12 @@ static inline void write_counts(FILE* file, const Result* results, int level) {
 static inline int find_level(const Result* results) {
   int reached = -1;
   for (int level = 0; level <= 4; level++) {
-    for (size_t i = 0; i < kit.count; i++)
-      if (kit.checks[i].level == level && results[i].applies && results[i].verdict > REFUSED)
+    for (size_t i = 0; i < kit.count; i++) {
+      bool advice = level > 0 && strcmp(kit.checks[i].by, "plugrt") == 0;
+      if (kit.checks[i].level == level && !advice && results[i].applies &&
+          results[i].verdict > REFUSED)
         return reached;
+    }
     reached = level;
   }
   return reached;
