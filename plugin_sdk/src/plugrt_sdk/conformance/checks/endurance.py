@@ -9,7 +9,6 @@ import timeit
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 
@@ -60,49 +59,57 @@ class _Rounds:
             self._cycle(self._done)
             self._done += 1
 
-    def growths(self, measure: Callable[[], Mapping[str, int]]) -> dict[str, int]:
-        """Returns by how much each number that is measured grows in the middle one of the rounds.
+    def growths(self, measure: Callable[[], Mapping[str, int]], span: int = 1) -> dict[str, int]:
+        """Returns by how much each number that is measured grows in the middle ``span`` of rounds.
 
         A leak grows in each; what an allocator or a cache takes or gives back once is in one.
         """
         found = []
-        for _ in range(_ROUNDS + 1):
+        for _ in range(_ROUNDS + span):
             self._run(self.count)
             gc.collect()
             found.append(measure())
         return {
-            name: sorted(b[name] - a[name] for a, b in pairwise(found))[_ROUNDS // 2]
+            name: sorted(b[name] - a[name] for a, b in zip(found, found[span:], strict=False))[
+                _ROUNDS // 2
+            ]
             for name in found[0]
         }
 
 
-def _limits(count: int, least: int) -> Mapping[str, int]:
+def _limits(count: int, is_slow: bool) -> Mapping[str, int]:
     """Returns how much more a process may hold after so many cycles, by kind.
 
-    The heap is known to the byte: of ``least`` 16, the smallest leak, for which it takes 32 bytes,
-    is more than its limit.
+    The heap is known to the byte: a leak of 16 takes 32 bytes, and is more than the limit. Rounds
+    on a slow device have too few cycles to show what a library frees later: they allow for it.
     """
+    least = 32 if is_slow else 1
     return {
-        "bytes of the heap": max(least * count, 4096),
-        "bytes of resident memory": max(least, 128) * count + (32 << 10),
-        "Python objects": max(least * count // 32, 64),
+        "bytes of the heap": max(16 * count, 4096 * least),
+        "bytes of resident memory": 128 * count + (32 << 10) * least,
+        "Python objects": max(count // 2, 64 * least),
         "maps": 1 + count // 64,
         "descriptors": 0,
         "threads": 0,
     }
 
 
-def _expect_none_lost(cycle: Cycle, least: int = 16) -> None:
-    """Expects that cycles leave nothing behind. A growth counts if it is seen twice."""
+def _expect_none_lost(cycle: Cycle) -> None:
+    """Expects that cycles leave nothing behind.
+
+    A growth counts if it is seen again over several rounds: a library may free at each thousandth
+    launch what it kept of the launches before, as jaxlib does for plugrt-cpu.
+    """
     rounds = _Rounds(cycle)
-    for last in (False, True):
-        found = rounds.growths(count_held)
-        lost = {k: n for k, n in found.items() if n > _limits(rounds.count, least)[k]}
+    lost: dict[str, int] = {}
+    for span in (1, _ROUNDS):
+        count = span * rounds.count
+        limits = _limits(count, rounds.count < _MOST)
+        lost = {k: n for k, n in rounds.growths(count_held, span).items() if n > limits[k]}
         if not lost:
             return
-        if last:
-            got = ", ".join(f"{n} {k}" for k, n in lost.items())
-            expect(False, f"the process to hold no more after {rounds.count} cycles", f"{got} more")
+    got = ", ".join(f"{n} {k}" for k, n in lost.items())
+    expect(False, f"the process to hold no more after {count} cycles", f"{got} more")
 
 
 @CHAPTER.check(
@@ -136,10 +143,7 @@ def results(subject: PluginSubject) -> None:
     """Results that are dropped, of launches with the same arguments, leave nothing behind."""
     program = subject.compile(programs.ADD.replace("tensor<3xf32>", f"tensor<{_LARGE.size}xf32>"))
     x = (subject.put(_LARGE),)
-    # A quarter of a result: XLA keeps kilobytes for a while where no result is read.
-    _expect_none_lost(
-        lambda number: program.execute([x, x])[0][0].block_until_ready(), _LARGE.nbytes // 4
-    )
+    _expect_none_lost(lambda number: program.execute([x, x])[0][0].block_until_ready())
 
 
 @CHAPTER.check(

@@ -138,7 +138,7 @@ def describe_basis(report: Mapping[str, Any]) -> str:
     if without is None:
         return ""
     name = f"level {without} ({Level(without).name.capitalize()})"
-    said = f"It rests on {rests['checks']} checks, of which {rests['refused']} were refused."
+    said = f"It rests on {rests['checks']} checks; {rests['refused']} of them were refused."
     return f"{said if rests['checks'] else ''} Without the raw function table's checks: {name}."
 
 
