@@ -1,4 +1,4 @@
-"""The conformance kit: what a PJRT plugin must do, tried in processes that may crash."""
+"""The conformance kit: the duties of a PJRT plugin, tried in processes that may crash."""
 
 from __future__ import annotations
 

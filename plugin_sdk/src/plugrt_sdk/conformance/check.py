@@ -15,7 +15,7 @@ Body = Callable[[PluginSubject], None]
 
 
 class Level(enum.IntEnum):
-    """What a user may rely on; each level needs all lower ones."""
+    """The statements that a user may rely on; each level needs all lower ones."""
 
     INSTALLS = 0
     """The plugin is found and imported without touching a device. Needs no hardware."""
@@ -30,10 +30,10 @@ class Level(enum.IntEnum):
 
 
 class Needs(enum.StrEnum):
-    """What a check cannot do without."""
+    """The thing that a check needs to run."""
 
     DISTRIBUTION = "distribution"
-    """What is installed of the plugin: of one that is found by its name nothing is imported."""
+    """The installed files of the plugin: of one that is found by its name nothing is imported."""
     PLUGIN = "plugin"
     """The plugin alone, imported in a process that has made no client."""
     CLIENT = "client"
@@ -43,7 +43,7 @@ class Needs(enum.StrEnum):
     LIBRARY = "library"
     """The function table of a PJRT library; a plugin that is none has nothing to show here."""
     LIBRARY_CLIENT = "library client"
-    """The function table of a PJRT library, of which the check makes a client of its own."""
+    """The function table of a PJRT library: the check makes a client of its own by it."""
     PROCESS = "process"
     """A client in a process of its own, whose end is part of the check."""
 
@@ -83,7 +83,7 @@ def _find_demand(rests_on: str) -> Demand:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A statement, how it is tried, and what it rests on.
+    """A statement, how it is tried, and the text that demands it.
 
     ``id`` is for ever: a check whose meaning changes gets another one. ``title`` is the statement
     in one sentence, ``rests_on`` the text that demands it and ``why`` what a user meets where it

@@ -1,4 +1,4 @@
-"""`COLLECTIVES`: programs whose replicas exchange data, and what NumPy says that each must have."""
+"""`COLLECTIVES`: programs whose replicas exchange data, and NumPy's result for each."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class _Writer:
         self, name: str, operands: Sequence[Value], shape: Sequence[int], attributes: str = "",
         regions: Sequence[str] = (), *, dtype: str = "float32", last: bool = False,
     ) -> Value:  # fmt: skip
-        """Adds an operation of one result; the ``last`` ones are what the program returns."""
+        """Adds an operation of one result; the program returns the ``last`` ones."""
         [made] = self._program.apply(
             name, operands, [typed(shape, dtype)], attributes, regions, returned=last
         )
@@ -49,7 +49,7 @@ class _Writer:
                           [body(name, "float32")])  # fmt: skip
 
     def spread(self, x: Value, axes: Sequence[int], shape: Sequence[int]) -> Value:
-        """Adds a broadcast, in which the dimensions of ``x`` are these axes."""
+        """Adds a broadcast: these axes of its result are the dimensions of ``x``."""
         return self.apply("broadcast_in_dim", [x], shape, f"broadcast_dimensions = {i64s(*axes)}")
 
     def number(self, value: str, shape: Sequence[int]) -> Value:

@@ -1,4 +1,4 @@
-"""`Effects` of an import, and `ProcessState`: what a plugin changes in the process that uses it."""
+"""`Effects` of an import, and `ProcessState`: changes by a plugin in the process that uses it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Effects:
         )
 
     def living_threads(self) -> list[int]:
-        """Returns those of the threads that have not ended since."""
+        """Returns the threads that have not ended since."""
         return sorted(self.threads & set(_threads()))
 
 

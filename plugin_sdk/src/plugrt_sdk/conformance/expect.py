@@ -18,7 +18,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+(?=>)")
 
 
 class Mismatch(AssertionError):
-    """A statement does not hold: what it demands, and what was found instead."""
+    """A statement does not hold: ``expected`` is its demand, ``got`` the value found instead."""
 
     def __init__(self, expected: str, got: str) -> None:
         super().__init__(f"expected {expected}; got {got}")
@@ -62,8 +62,8 @@ def expect_close(
 ) -> None:
     """Raises `Mismatch` unless all elements are within ``ulps`` units in the last place.
 
-    The unit is that of the expected element, or of the largest one: of their magnitude, for both
-    parts, where they are complex. A NaN matches a NaN, an infinity only itself. Where
+    The unit is the last place of the expected element, or of the largest one: of their magnitude,
+    for both parts, where they are complex. A NaN matches a NaN, an infinity only itself. Where
     ``ulps`` is 0 and for integers, values must be equal (zeros of either sign are).
     """
     _expect_same_type(got, expected, what)

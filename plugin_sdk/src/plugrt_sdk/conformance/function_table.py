@@ -23,7 +23,7 @@ SLOTS = tuple(name for name, _ in ffi.typeof("PJRT_Api").fields[3:])
 """The functions of the newest known header, in order."""
 _POISON = 0xA5
 _ROOM = 64
-"""The bytes of poison behind each argument struct, to which a function must not write."""
+"""The bytes of poison behind each argument struct: a function must not write to them."""
 
 
 def open_table(plugin: LibraryPlugin) -> Any:
@@ -102,7 +102,7 @@ def poison_from(args: Any, begin: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Behind:
-    """What is behind the argument struct of one call: poison, from the byte ``begin`` on."""
+    """The memory behind the argument struct of one call: poison, from the byte ``begin`` on."""
 
     function: str
     memory: Any
@@ -126,7 +126,7 @@ _memories: WeakValueDictionary[int, Any] = WeakValueDictionary()
 """Address of an argument struct to the memory that `new_args` has it in, while that lives."""
 # Process-wide: the calls of one check, which has its process's turn to itself.
 _called: list[_Behind] = []
-"""What is behind the structs of the calls since `nothing_written_later` began."""
+"""The memory behind the structs of the calls since `nothing_written_later` began."""
 
 
 def _address(pointer: Any) -> int:

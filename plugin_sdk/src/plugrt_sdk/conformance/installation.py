@@ -1,4 +1,4 @@
-"""`Installation`: what is installed of a plugin, and Python processes that use it by its name."""
+"""`Installation`: a plugin's installed files, and Python processes that use it by its name."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def _interrupted_by_term() -> Iterator[None]:
 
 
 def _end_at_once(code: int) -> NoReturn:
-    """Ends this process, with which its child processes end.
+    """Ends this process, and so its child processes.
 
     Threads that wait for child processes would be waited for.
     """

@@ -1,4 +1,4 @@
-"""`Journal`: what a worker process reported of its checks, and which of them its end is blamed on.
+"""`Journal`: a worker process's reports of its checks, and the checks that its end is blamed on.
 
 A check whose begin is reported and whose end is not was open when the process ended.
 """
@@ -19,7 +19,7 @@ _MOST_CHARACTERS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """The reports of one process, in order. ``facts`` is what a client states of itself."""
+    """The reports of one process, in order. ``facts`` are a client's statements about itself."""
 
     begun: tuple[str, ...]
     ended: Mapping[str, Result]

@@ -85,7 +85,7 @@ def _try(check: Check, subject: PluginSubject) -> Result:
 def _ready(check: Check, subject: PluginSubject) -> AbstractContextManager[object]:
     """Sets what the library needs while it starts, where the check itself calls its functions.
 
-    What it writes behind their arguments is seen then, too.
+    Writes of the library behind their arguments are seen then, too.
     """
     if not check.needs.has_table:
         return nullcontext()

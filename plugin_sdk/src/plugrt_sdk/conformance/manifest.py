@@ -29,11 +29,11 @@ WRITTEN = Path(__file__).with_name("module_code.json")
 def manifest_hash() -> str:
     """Returns a SHA-256: of two runs of one hash, the kit asked the same and judged alike.
 
-    It covers what each check states of itself (id, title, level, the text it rests on, capability,
-    what it needs); the code of the checks, of the runner and of what grants levels, with each
-    module of their packages that these import, in which are the limits and tolerances; and the
-    stored numbers. Comments, documentation and layout are not in it, nor the folder in which the
-    kit is, nor the version of Python.
+    It covers the statements of each check about itself (id, title, level, the text it rests on,
+    capability, needs); the code of the checks, of the runner and of the module that grants levels,
+    with each module of their packages that these import, which has the limits and tolerances; and
+    the stored numbers. Comments, documentation and layout are not in it, nor the kit's folder, nor
+    the version of Python.
     """
     stated = [_statement(check) for check in registry.checks().values()]
     stored = _sha256(STORED_BITS.read_bytes())
@@ -41,7 +41,7 @@ def manifest_hash() -> str:
 
 
 def kit_digests() -> Mapping[str, str]:
-    """Returns `code_digests` of the checks, and of what runs and judges them."""
+    """Returns `code_digests` of the checks, and of the modules that run and judge them."""
     homes = {_module_of(check) for check in registry.checks().values()}
     return code_digests([*homes, *_JUDGES])
 
@@ -64,7 +64,7 @@ def code_digests(modules: Iterable[str]) -> Mapping[str, str]:
         spec = _find(name)
         if spec is None or not (spec.origin and Path(spec.origin).is_file()):
             continue  # something in a module, or a folder
-        # Not from the loader: that of pytest, which rewrites assertions, has no source.
+        # Not from the loader: pytest's loader, which rewrites assertions, has no source.
         content = Path(spec.origin).read_bytes()
         found[name] = _sha256(content)
         if spec.origin.endswith(".py"):

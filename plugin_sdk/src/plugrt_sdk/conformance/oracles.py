@@ -49,7 +49,7 @@ def try_sample(subject: PluginSubject, sample: Sample, dtype: str) -> None:
 
 
 def describe_result(sample: Sample) -> str:
-    """Returns whose result a sample must give, how closely, and what is tried of it."""
+    """Returns whose result a sample must give, how closely, and the part that is tried."""
     unit = "ulp of the largest" if sample.of_largest else "ulp"
     within = f" within {sample.ulps} {unit}" if sample.ulps else " exactly"
     what = sample.what[0].lower() + sample.what[1:] if sample.what[1:2].islower() else sample.what

@@ -1,4 +1,4 @@
-"""`Patience`: what a run spends on a plugin that hangs or crashes in what many checks call."""
+"""`Patience`: the time of a run for a plugin that hangs or crashes in functions of many checks."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from plugrt_sdk.conformance.check import Check
 from plugrt_sdk.conformance.verdict import Result, Verdict
 
 _LEAST_SECONDS = 3.0
-"""The least that a check may take once another has not ended: a process's first check also starts
-the client and the reference, which takes a second or two."""
+"""The least limit of a check once another has not ended: a process's first check also starts
+the client and the reference, which costs a second or two."""
 _TIMES_SLOWEST = 5
-"""What a check may take then, if that is more, in times that the slowest check took."""
+"""The limit of a check then, if that is more, in times of the slowest check's time."""
 _MOST_SECONDS = 10.0
-"""The most that it may take then, where a third of the limit is not more."""
+"""The highest limit then, where a third of the run's limit is not more."""
 _FLOOR_SECONDS, _FLOOR_TIMES_SLOWEST = 1.0, 1.5
 """The least, in both ways, once several chapters were given up: thirty may meet the fault."""
 _MOST_CRASHES = 5
@@ -46,7 +46,7 @@ class Patience:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def limit(self) -> float:
-        """Returns the seconds that a check may take now."""
+        """Returns the limit of a check now, in seconds."""
         with self._lock:
             if not self._hung:
                 return self.seconds

@@ -68,7 +68,7 @@ _NOT_NEEDED: Mapping[str, Sequence[str]] = {
     "multi-device": ("devices.memories.put", "collectives.collective_broadcast.*"),
     "aot": ("ahead_of_time.serialize", "ahead_of_time.fingerprint"),
 }  # fmt: skip
-"""What the patterns of a profile name too much."""
+"""The checks that a profile leaves out although its patterns name them."""
 
 
 def checks_of(profile: str) -> Sequence[Check]:

@@ -1,4 +1,4 @@
-"""`Progress`: one line on stderr that says how far a run has come."""
+"""`Progress`: one line on stderr with the number of checks that a run has done."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def describe_kit() -> dict[str, Any]:
 
 
 def describe_kit_for_storage() -> dict[str, Any]:
-    """Returns `describe_kit`, and the hash of what the kit asks, which takes seconds to compute."""
+    """Returns `describe_kit`, and `manifest_hash`, which is computed in seconds."""
     return {**describe_kit(), "manifest_sha256": manifest_hash()}
 
 
@@ -59,7 +59,7 @@ def describe_target(target: Target) -> dict[str, Any]:
 
 
 def _ask_plugin(target: Target) -> dict[str, Any]:
-    """Returns what only the plugin knows, as far as it can say: it runs in a child process."""
+    """Returns the facts that only the plugin knows, if it does: it runs in a child process."""
     from plugrt.processes.run_in_child import run_in_child
 
     argument = {"target": target.as_dict(), "path": sys.path}

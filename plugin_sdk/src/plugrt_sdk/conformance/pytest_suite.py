@@ -50,7 +50,7 @@ class PluginSuite:
     __test__ = False
 
     plugin: ClassVar[str] = ""
-    """What is tested, as ``plugrt conform`` names it: a plugin, a library, or module:object."""
+    """The target, as ``plugrt conform`` names it: a plugin, a library, or module:object."""
     options: ClassVar[Mapping[str, OptionValue]] = {}
     """Create options."""
     level: ClassVar[int | None] = None
@@ -60,7 +60,7 @@ class PluginSuite:
     words: ClassVar[str] = ""
     """Words that ids or titles have, as ``plugrt conform -k``."""
     seconds: ClassVar[float] = 30.0
-    """The time that one check may take."""
+    """The limit of one check."""
     jobs: ClassVar[int] = 1
     """How many processes run at a time, without pytest-xdist."""
     seed: ClassVar[int] = 0
@@ -99,7 +99,7 @@ class PluginSuite:
         tmp_path_factory: pytest.TempPathFactory,
         record_property: Any,
     ) -> None:
-        """What the kit says of one check."""
+        """Reports the kit's verdict on one check."""
         results = self._results(request, tmp_path_factory)
         result = results[check]
         cause = next((name for name in (IMPORT, LIBRARY, START) if _is_bad(results.get(name))), "")
@@ -109,7 +109,7 @@ class PluginSuite:
                 pytest.skip(f"NO-HARDWARE: {result.got}")
             case Verdict.NOT_RUN if not cause or not result.applies or cause in _selected(request):
                 pytest.skip(f"NOT-RUN: {result.got}")
-            case Verdict.NOT_RUN:  # the cause, which no other test says
+            case Verdict.NOT_RUN:  # the cause, which no other test reports
                 pytest.fail(self._describe(cause, results[cause], request.config), pytrace=False)
             case verdict if not verdict.is_good:
                 pytest.fail(self._describe(check, result, request.config), pytrace=False)

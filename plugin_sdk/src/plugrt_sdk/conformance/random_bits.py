@@ -17,7 +17,7 @@ FILE = Path(__file__).with_name("stored_bits.json")
 STATES = {"THREE_FRY": (42, 2**64 - 2), "PHILOX": (42, 2**64 - 2, 7)}
 """Algorithm to its state; the second word, the counter, overflows into the next."""
 SHAPE = (3, 5)
-"""An odd number of elements: the last one takes half of a block."""
+"""An odd number of elements: the last one uses half of a block."""
 
 
 def variants() -> Iterator[tuple[str, str]]:

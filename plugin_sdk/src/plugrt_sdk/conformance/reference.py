@@ -21,7 +21,7 @@ from plugrt_sdk.conformance.expect import Array
 from plugrt_sdk.testing.program_text import named_dtype
 
 _IN_TWO_BYTES = "bfloat16"
-"""The dtype that the bindings take as 16-bit integers, and cannot give."""
+"""The dtype that the bindings accept as 16-bit integers, and cannot return."""
 
 
 class Reference:
@@ -114,7 +114,7 @@ def _array(attribute: Any) -> Array:
 
 
 def _plain_results(module: Any) -> list[str]:
-    """Makes ``main`` return what the bindings can give; returns the dtypes of its results."""
+    """Makes ``main`` return dtypes that the bindings have; returns the dtypes of its results."""
     from plugrt.stablehlo.bindings import hlo, ir
     from plugrt.stablehlo.regions import return_values, returned_values, terminator
     from plugrt.stablehlo.types import ir_type_to_tensor_type, tensor_type

@@ -1,4 +1,4 @@
-"""`CHECKS`: all checks in the order in which they run, and how some of them are selected."""
+"""`CHECKS`: all checks in the order of a run, and how some of them are selected."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ids that there ever were."""
 
 @cache
 def checks() -> Mapping[str, Check]:
-    """Returns id to check, in order: the kit's, then those of installed packages.
+    """Returns id to check, in order: the kit's checks, then those of installed packages.
 
     Ids are unique.
     """

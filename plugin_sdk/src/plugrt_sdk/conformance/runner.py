@@ -46,8 +46,8 @@ class Runner:
     on_result: OnResult = lambda check, result: None
     facts: dict[str, Any] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
-    """Side effects that no check is about: what is printed to stdout, and processes left behind.
-    The first word of each to the whole, which says of which checks the process was."""
+    """Side effects that no check is about: output on stdout, and processes left behind.
+    The first word of each to the whole, which names the checks of the process."""
 
     _results: dict[str, Result] = field(default_factory=dict)
     _patience: Patience = field(init=False)
@@ -79,7 +79,7 @@ class Runner:
         return self.results()
 
     def results(self) -> dict[str, Result]:
-        """Returns what is known so far; checks to which the run has not come are NOT-RUN."""
+        """Returns the results so far; checks that the run has not begun are NOT-RUN."""
         with self._lock:
             known = dict(self._results)
         asked = [check.id for check in self.checks]
@@ -101,8 +101,8 @@ class Runner:
         """Imports the plugin and starts a client, once, in a process of its own.
 
         Returns whether the import ended, be it with an error, without which nothing is run that
-        imports the plugin; and what came of the client, on which everything else depends: None
-        where no check needs one.
+        imports the plugin; and the result of starting the client, which everything else needs:
+        None where no check needs one.
         """
         importing = [c for c in self.checks if self._imports(c)]
         if not importing:

@@ -14,11 +14,11 @@ from plugrt_sdk.conformance.target import Target
 
 _SAVER = f"{__name__}:save"
 _SECONDS = 600.0
-"""At most; the check that waits has a limit of its own, in which the child ends, too."""
+"""At most; the check that waits has a limit of its own, which ends the child, too."""
 
 
 def save_in_child(target: Target, text: str) -> bytes:
-    """Compiles a program in a process of its own and returns what the plugin saves of it.
+    """Compiles a program in a process of its own and returns the bytes that the plugin saves.
 
     Raises `Unimplemented` where the plugin does; `Mismatch` where the process does not end well.
     """
@@ -37,7 +37,7 @@ def save_in_child(target: Target, text: str) -> bytes:
 
 
 def save(argument: Mapping[str, Any], say: Callable[..., None]) -> None:
-    """Compiles a program and says what the plugin saves of it, in the child."""
+    """Compiles a program and reports the bytes that the plugin saves, in the child."""
     sys.path += [folder for folder in argument["path"] if folder not in sys.path]
     subject = PluginSubject(Target(**argument["target"]))
     try:

@@ -27,7 +27,7 @@ from plugrt_sdk.testing.subject import Subject
 
 
 class PluginSubject(Subject):
-    """A plugin, its client (made when a check first asks for it), and what a run declares.
+    """A plugin, its client (made when a check first asks for it), and a run's settings.
 
     ``tolerances`` are the units in the last place that the run allows for results of a dtype,
     where the kit's own limits are narrower.
@@ -46,7 +46,7 @@ class PluginSubject(Subject):
         self.tolerances = dict(tolerances or {})
         self._load = load or target.load
         self.process = ProcessState()
-        """What the process was before the plugin was imported."""
+        """The state of the process before the plugin was imported."""
         self.import_effects = Effects()
         """What importing the plugin did to the process."""
         self.kept: object = None
@@ -103,10 +103,10 @@ class PluginSubject(Subject):
         return max(least, self.tolerances.get(dtype, 0)) if least else 0
 
     def states(self, capability: str) -> bool:
-        """Whether a field of the client's capabilities is what the plugin itself declares.
+        """Whether a field of the client's capabilities is the plugin's own statement.
 
-        Of some fields a PJRT library declares nothing, and plugrt assumes the most: an error is
-        then how the library says no.
+        Of some fields a PJRT library declares nothing, and plugrt assumes the most: the library
+        then refuses by an error.
         """
         if not isinstance(self.plugin, LibraryPlugin):
             return True
@@ -132,7 +132,7 @@ class PluginSubject(Subject):
     def check_declared(
         self, capability: str, step: Callable[[], None], *refusals: type[Exception]
     ) -> None:
-        """Makes a step; what refuses it is `Unimplemented` here, of which the kit judges."""
+        """Makes a step; errors that refuse it are `Unimplemented` here, which the kit judges."""
         try:
             step()
         except refusals as error:

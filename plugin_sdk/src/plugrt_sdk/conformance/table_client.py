@@ -1,7 +1,7 @@
 """`TableClient`: a client of a PJRT library, by calls of its function table and nothing else.
 
-plugrt's own host corrects and refuses much of what a library does wrong; here nothing is between a
-check and the library. What is made lives until the process ends.
+plugrt's own host corrects and refuses many faults of a library; here nothing is between a check and
+the library. Objects that are made live until the process ends.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class TableClient:
         return args
 
     def call(self, name: str, **fields: Any) -> Any:
-        """Calls a function that must succeed; returns its arguments with what it filled in.
+        """Calls a function that must succeed; returns its arguments, with the fields it filled in.
 
         One that the library calls unimplemented is refused, which only `Check.refusable` checks
         allow; where its table is too old to have it, the check does not apply.
@@ -159,7 +159,7 @@ class TableClient:
         return found
 
     def read(self, buffer: Any, size: int, **fields: Any) -> bytes:
-        """Returns the bytes that a buffer is read as, beside which nothing may be written."""
+        """Returns the bytes that a buffer is read as; nothing may be written beside them."""
         room = Room(size)
         self.keep(room)
         read = self.call(
@@ -174,7 +174,7 @@ class TableClient:
         return np.frombuffer(self.read(buffer, 4 * count), np.float32)
 
     def program(self, text: bytes, form: bytes = b"mlir") -> Any:
-        """Returns a ``PJRT_Program``, neither of whose strings ends with NUL."""
+        """Returns a ``PJRT_Program`` whose two strings do not end with NUL."""
         code, name = self.keep(Guarded(text)), self.keep(Guarded(form))
         program = self.keep(ffi.new("PJRT_Program*"))
         program.struct_size = ffi.sizeof("PJRT_Program")

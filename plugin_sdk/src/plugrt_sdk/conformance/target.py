@@ -1,4 +1,4 @@
-"""`Target`: what is put through the kit: an installed plugin, a library, or an object."""
+"""`Target`: an installed plugin, a library, or an object that the kit tests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LIBRARY_ENDINGS = (".so", ".dylib", ".dll")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is tested. ``kind`` is ``plugin``, ``library`` or ``object``.
+    """The target of a run. ``kind`` is ``plugin``, ``library`` or ``object``.
 
     ``name`` is a plugin's name, a library's absolute path, or ``module:name`` of a `Plugin` or of a
     function that returns one (called with ``argument``, if that is given). ``options`` are create
@@ -76,8 +76,8 @@ class Target:
     def require(self, asked_by: str = _COMMAND) -> None:
         """Raises what says that there is no such target; nothing is imported.
 
-        `InvalidArgument` for a module that is not there, of a plugin what `record` raises, in which
-        ``asked_by`` is who asks for it.
+        `InvalidArgument` for a module that is not there, for a plugin the errors of `record`, which
+        name ``asked_by``.
         """
         if self.kind == "plugin":
             self.record(asked_by)

@@ -1,4 +1,4 @@
-"""`read_target`: what a command line names to be tested, with its options."""
+"""`read_target`: the target that a command line names, with its options."""
 
 from __future__ import annotations
 

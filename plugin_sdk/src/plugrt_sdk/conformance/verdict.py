@@ -13,7 +13,7 @@ class Verdict(enum.StrEnum):
     PASS = "PASS"
     """The statement held."""
     REFUSED = "REFUSED"
-    """What is not declared was refused cleanly, and the client works on."""
+    """A feature that is not declared was refused cleanly, and the client works on."""
     FAIL = "FAIL"
     """The statement did not hold."""
     CRASH = "CRASH"
@@ -48,11 +48,11 @@ class NotTried(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a run says of one check. ``expected`` and ``got`` are empty for a good verdict.
+    """A run's verdict on one check. ``expected`` and ``got`` are empty for a good verdict.
 
     ``where`` is the source line that found it, ``was`` the verdict beneath a waiver. ``applies`` is
-    false of a check that has nothing to be tried on, such as one of PJRT libraries where the plugin
-    is none: then it counts in no level.
+    false of a check without an object to try, such as one of PJRT libraries where the plugin is
+    none: then it counts in no level.
     """
 
     verdict: Verdict

@@ -25,7 +25,7 @@ _FIELDS = ("id", "kind", "reason", "url", "until")
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """One forgiven check. ``until`` is the last day on which it counts."""
+    """One forgiven check. ``until`` is the last day that it counts."""
 
     id: str
     kind: str
@@ -40,7 +40,7 @@ class Waiver:
 
 @dataclass(frozen=True, slots=True)
 class Waivers:
-    """What a file of waivers says. ``tolerances`` are in units in the last place, by dtype."""
+    """The waivers of a file. ``tolerances`` are in units in the last place, by dtype."""
 
     path: str = ""
     waivers: Mapping[str, Waiver] = field(default_factory=dict)

@@ -49,7 +49,7 @@ def run_checks(argument: Mapping[str, Any], say: Callable[..., None]) -> None:
         check = registry.find(name)
         result = _start(check, subject, say) if name == START else judge(check, subject)
         say(end=name, result=result.as_dict())
-    if "reference" in vars(subject):  # what the process leaves behind is the plugin's
+    if "reference" in vars(subject):  # processes left behind are the plugin's then
         subject.reference.close()
     time.sleep(_LATE_SECONDS)
     if not argument["finalise"]:
@@ -76,7 +76,7 @@ def _start(check: Check, subject: PluginSubject, say: Callable[..., None]) -> Re
 
 
 def describe_client(client: Client) -> dict[str, Any]:
-    """Returns what a report says of a client: platform, devices, and what it declares."""
+    """Returns a report's facts of a client: platform, devices, and its declarations."""
     declared = client.capabilities
     return {
         "platform": client.platform,

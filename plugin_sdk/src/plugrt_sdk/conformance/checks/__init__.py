@@ -1,4 +1,4 @@
-"""The checks, a module each for what they are about; `CHAPTERS` is the order in which they run."""
+"""The checks, a module for each subject; they run in the order of `CHAPTERS`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Level 0 of PJRT libraries: what an error says, and who owns it. No device is needed."""
+"""Level 0 of PJRT libraries: texts, codes and owners of errors. No device is needed."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def payloads(subject: PluginSubject) -> None:
 
 
 _VISIT = ffi.new("int*")
-"""What the visitor is called with."""
+"""The visitor's argument."""
 
 
 def _payloads(api: Any, error: Any) -> list[tuple[str, str]]:

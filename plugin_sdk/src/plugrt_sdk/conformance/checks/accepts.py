@@ -1,4 +1,4 @@
-"""Level 3: the dtypes, programs, host memory and custom calls that a client declares to take."""
+"""Level 3: the dtypes, programs, host memory and custom calls that a client declares to accept."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _ALIGNMENT = 4096
 
 
 def _aligned(count: int) -> Array:
-    """Returns so many floats at an address that any backend can take as it is."""
+    """Returns so many floats at an address that any backend can use without a copy."""
     room = np.zeros(4 * count + _ALIGNMENT, np.uint8)
     skip = -room.ctypes.data % _ALIGNMENT
     return room[skip : skip + 4 * count].view(np.float32)

@@ -1,7 +1,7 @@
 """Level 2: programs are compiled for devices that are not here. Needs no client and no hardware.
 
 The topology is the one that ``--topology`` names, or the first of `plugrt.plugins.Plugin.
-topology_names`; a library of which neither is known is asked for the one without a name.
+topology_names`; where neither is known, a library is asked for the one without a name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Level 0 of PJRT libraries: what functions take for arguments, from hosts older and newer."""
+"""Level 0 of PJRT libraries: the arguments of functions, from hosts older and newer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Level 3: events, threads, and what a failed call leaves behind."""
+"""Level 3: events, threads, and the state after a failed call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Level 3: what a plugin that is used leaves as it was in the process of the program."""
+"""Level 3: the state of the program's process that a plugin must not change."""
 
 from __future__ import annotations
 

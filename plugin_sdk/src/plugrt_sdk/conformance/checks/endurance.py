@@ -23,7 +23,7 @@ CHAPTER = Chapter("endurance", Level.BEHAVES, "plugrt.interface: ownership is ex
 
 _ROUNDS, _MOST = 5, 200
 _SECONDS = 0.5
-"""How long a round may take: on a slow device it has fewer cycles, and sees larger leaks alone."""
+"""The seconds of a round: on a slow device it has fewer cycles, and sees larger leaks alone."""
 _SMALL, _LARGE = np.arange(1024, dtype=np.float32), np.arange(1 << 14, dtype=np.float32)
 _RESTS_ON = "what the process holds: its memory, descriptors, threads and maps"
 
@@ -62,7 +62,7 @@ class _Rounds:
     def growths(self, measure: Callable[[], Mapping[str, int]], span: int = 1) -> dict[str, int]:
         """Returns by how much each number that is measured grows in the middle ``span`` of rounds.
 
-        A leak grows in each; what an allocator or a cache takes or gives back once is in one.
+        A leak grows in each; memory that an allocator or a cache gets or frees once is in one.
         """
         found = []
         for _ in range(_ROUNDS + span):
@@ -80,8 +80,8 @@ class _Rounds:
 def _limits(count: int, is_slow: bool) -> Mapping[str, int]:
     """Returns how much more a process may hold after so many cycles, by kind.
 
-    The heap is known to the byte: a leak of 16 takes 32 bytes, and is more than the limit. Rounds
-    on a slow device have too few cycles to show what a library frees later: they allow for it.
+    The heap is known to the byte: a leak of 16 costs 32 bytes, and is more than the limit. Rounds
+    on a slow device have too few cycles to show memory that a library frees later: they allow it.
     """
     least = 32 if is_slow else 1
     return {

@@ -1,4 +1,4 @@
-"""Level 3: what a compiled program states of itself, and the ways in which hosts launch it."""
+"""Level 3: the statements of a compiled program about itself, and its launches by hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Level 3: launches that fail, among launches that do not, and what they were given."""
+"""Level 3: launches that fail, among launches that do not, and their arguments."""
 
 from __future__ import annotations
 

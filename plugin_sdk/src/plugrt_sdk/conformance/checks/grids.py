@@ -43,7 +43,7 @@ def _run(
 ) -> list[Array]:
     """Runs lines from ``%b`` to ``%r`` on a part each of two partitions of each of two replicas.
 
-    ``shape`` is that of ``%r``. Returns the results in the order of the devices, replica by
+    ``shape`` is the shape of ``%r``. Returns the results in the order of the devices, replica by
     replica.
     """
     if len(subject.client.addressable_devices()) < _DEVICES:
@@ -62,7 +62,7 @@ def _run(
 
 
 def _twice(shape: Sequence[int]) -> str:
-    """Returns the type of the array of which two partitions have a part of this shape."""
+    """Returns the type of an array that two partitions divide into parts of this shape."""
     return typed((_PARTITIONS * shape[0], *shape[1:]), "float32")
 
 

@@ -33,7 +33,7 @@ def _addresses(host: TableClient, name: str, fields: Sequence[str], **given: Any
 
 
 def expect_stable(host: TableClient, name: str, *fields: str, **given: Any) -> None:
-    """What a function fills in is the same when it is called again."""
+    """Expects the same pointers and sizes of a function when it is called again."""
     first, again = _addresses(host, name, fields, **given)
     expect_equal(again, first, f"of PJRT_{name} called again, {' and '.join(fields)}")
 

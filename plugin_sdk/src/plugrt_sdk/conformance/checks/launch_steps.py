@@ -1,4 +1,4 @@
-"""Level 3: threads whose launches in steps use what another's takes."""
+"""Level 3: threads whose launches in steps use the arguments of another thread's launch."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Launches:
         self.steps = steps
 
     def launch(self, *arguments: Any) -> Any:
-        """Launches; returns what the result holds. What is donated is deleted then."""
+        """Launches; returns the contents of the result. Donated arguments are deleted then."""
         steps, given = self.steps, list(arguments)
         try:
             [found] = steps.take(steps.launch(given), *steps.take_arguments)

@@ -1,4 +1,4 @@
-"""Level 3: arrays and programs whose dimensions lie in memory in another order than the default."""
+"""Level 3: arrays and programs whose dimensions have another order in memory than the default."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WRONG_PLACES = "elements are read from the places of others"
 
 
 def _program(parameter: str, result: str) -> str:
-    """A program that doubles a matrix, whose parameter and result lie as they say."""
+    """Returns a program that doubles a matrix, with layout modes for its parameter and result."""
     taken, given = (f' {{mhlo.layout_mode = "{mode}"}}' for mode in (parameter, result))
     return f"""func.func public @main(%x: tensor<2x3xf32>{taken}) -> (tensor<2x3xf32>{given}) {{
       %y = stablehlo.add %x, %x : tensor<2x3xf32>

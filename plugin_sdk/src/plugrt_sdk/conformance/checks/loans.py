@@ -30,7 +30,7 @@ _SUBTRACT = """func.func public @main(%a: tensor<2x3xf32>, %b: tensor<f32>) -> t
   %1 = stablehlo.subtract %a, %0 : tensor<2x3xf32>
   return %1 : tensor<2x3xf32>
 }"""
-"""Of two arguments that differ in size and in what they do, so that each is known by its part."""
+"""Of two arguments that differ in size and in their use, so that each is known by its part."""
 _SUBTRACTED = (_type(2, 3), _type())
 _A = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -86,7 +86,7 @@ class _Lending:
         return found
 
     def launch(self, *loans: _Loan) -> Sequence[Any]:
-        """Launches in steps with the arguments of loans; returns what results hold."""
+        """Launches in steps with the arguments of loans; returns the contents of results."""
         made = self.steps.launch([loan.argument for loan in loans])
         return self.steps.take(made, *self.steps.take_arguments)
 
@@ -200,7 +200,7 @@ def again(subject: PluginSubject) -> None:
             lending.read(results)
         if lending.are_ready(results):
             a.memory[...] = -1
-        else:  # what is not there yet keeps its memory
+        else:  # a launch that has not ended keeps its memory
             [a] = lending.borrow(0)
     for i, results in enumerate(found):
         wanted = np.arange(4096, dtype=np.float32) + np.float32(i)

@@ -35,7 +35,7 @@ CHAPTER = Chapter("operations", Level.COMPUTES, "StableHLO specification")
 _SHAPE = (5, 13)
 """No dimension that the width of a vector unit divides."""
 _DEMANDED = frozenset({("add", "float32"), ("multiply", "float32")})
-"""What no backend may refuse."""
+"""The operations and dtypes that no backend may refuse."""
 _WHY = "programs compute wrong numbers, and nothing says so"
 
 

@@ -1,4 +1,4 @@
-"""Level 2: programs as such: their forms, arguments and results, and what is refused."""
+"""Level 2: programs as such: their forms, arguments, results and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Level 2: random numbers: those of a stated generator, and those of the backend's choice."""
+"""Level 2: random numbers of a stated generator, and of the generator that a backend chooses."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from plugrt_sdk.testing.subject import ONE
 CHAPTER = Chapter("recovery", Level.BEHAVES, "plugrt.errors.ResourceExhausted; PJRT_Error_Code 8")
 
 TOO_MANY = 1 << 50
-"""Floats: four pebibytes, for which no machine has addresses."""
+"""Floats: four pebibytes, more than any machine has addresses for."""
 _FILL = f"""func.func public @main(%a: tensor<f32>) -> tensor<{TOO_MANY}xf32> {{
   %0 = stablehlo.broadcast_in_dim %a, dims = [] : (tensor<f32>) -> tensor<{TOO_MANY}xf32>
   return %0 : tensor<{TOO_MANY}xf32>

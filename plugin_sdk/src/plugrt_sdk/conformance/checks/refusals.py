@@ -44,7 +44,7 @@ BAD: dict[str, tuple[str, str]] = {
         programs.ADD.replace("-> tensor<3xf32>", "-> tensor<3xi32>"),
     ),
 }
-"""Name to what is wrong, and the program; the mutants take these, too."""
+"""Name to a fault in words, and the program; the mutants use these, too."""
 
 
 def _refused_module(subject: PluginSubject, text: str, words: str) -> None:

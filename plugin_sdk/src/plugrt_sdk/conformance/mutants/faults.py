@@ -18,13 +18,13 @@ from plugrt_sdk.plugin import BackendPlugin
 from plugrt_sdk.topology import BackendTopology
 
 Members = Mapping[str, Any]
-"""Attributes and methods that stand in the place of a class's own."""
+"""Attributes and methods that replace a class's own."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What is wrong with a mutant; everything else is the NumPy backend's.
+    """The faults of a mutant; everything else is the NumPy backend's.
 
     Each field replaces members of the class that it names; ``capabilities`` are fields of
     `plugrt.interface.Capabilities` that it declares otherwise. ``on_import`` is called when the

@@ -14,7 +14,7 @@ from plugrt_sdk.testing.program_text import ProgramText, i64s, named_dtype, type
 SAMPLES = Samples()
 _PRODUCTS = (*NUMBERS, *COMPLEX)
 HIGHEST = "precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]"
-"""For hardware that multiplies float32 in fewer bits unless it is told not to."""
+"""For hardware that multiplies float32 in fewer bits by default."""
 
 
 def _dot(left: str, right: str) -> str:

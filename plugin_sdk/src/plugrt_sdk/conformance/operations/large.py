@@ -1,4 +1,4 @@
-"""Larger arrays, for which compilers take other loops, tiles and algorithms than for small ones."""
+"""Larger arrays: compilers choose other loops, tiles and algorithms than for small ones."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from plugrt_sdk.conformance.expect import Array
 from plugrt_sdk.testing.program_text import ProgramText, named_dtype
 
 Write = Callable[[ProgramText, str, np.random.Generator], Sequence[Any]]
-"""Writes a program for a dtype; returns what NumPy computes, a value for each result.
+"""Writes a program for a dtype; returns NumPy's values, one for each result.
 
 Floats are computed in float64 and complex numbers in complex128: `Sample.make` rounds those to the
 dtype of the result, once. Values of any other dtype are compared as they are.
@@ -35,7 +35,7 @@ MOVED = (*NUMBERS, "bool", *COMPLEX)
 class Sample:
     """An operation of the specification, as it is tried.
 
-    ``what`` says what of it, ``variant`` tells two samples of one operation apart. ``ulps`` are the
+    ``what`` names the part, ``variant`` tells two samples of one operation apart. ``ulps`` are the
     units in the last place that results may be wrong by, of the largest element of a result where
     ``of_largest``: sums of many terms have no better bound. ``interpreted`` says that StableHLO's
     reference interpreter has the operation: asked for another, it ends its process. An ``uncommon``
@@ -60,7 +60,7 @@ class Sample:
         return f"{name}.{self.variant}" if self.variant else name
 
     def make(self, dtype: str, seed: int) -> tuple[ProgramText, list[Array]]:
-        """Returns the program with its arguments, and what it must give."""
+        """Returns the program with its arguments, and the results that it must give."""
         program = ProgramText()
         random = np.random.default_rng([seed, zlib.crc32(f"{self.id}.{dtype}".encode())])
         with np.errstate(all="ignore"):
@@ -82,7 +82,7 @@ class Samples(list[Sample]):
     """The samples of a module, in order."""
 
     def add(self, name: str, dtypes: Sequence[str], **rest: Any) -> Callable[[Write], Write]:
-        """Returns a decorator: the function writes the program, its docstring says what of it."""
+        """Returns a decorator of a function that writes the program; its docstring is ``what``."""
 
         def add(write: Write) -> Write:
             what = (write.__doc__ or "").strip().partition("\n")[0]

@@ -1,6 +1,6 @@
 """Operations that the specification has deprecated, or that hosts seldom write.
 
-A backend may lack them. What it must not do is to take one for another, or to end the process.
+A backend may lack them. It must not run another operation instead, or end the process.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ _RANKS: Mapping[str, int] = {
     Verdict.PASS: 0, Verdict.REFUSED: 1, Verdict.NO_HARDWARE: 2, Verdict.NOT_RUN: 2,
     Verdict.WAIVED: 3, Verdict.FAIL: 4, Verdict.CRASH: 4, Verdict.TIMEOUT: 4,
 }  # fmt: skip
-"""How little of a check's statement a user may rely on: a refusal says at least what is not there,
-and what was not tried may hold."""
+"""How little of a check's statement a user may rely on: a refusal at least names a lack,
+and a statement that was not tried may hold."""
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
@@ -25,8 +25,8 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]
 def is_worse(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     """Whether a level is lower or has more waivers, or a check's verdict is worse.
 
-    `_RANKS` says which verdict is worse than which. A check that only one of the reports has can
-    make it worse if it is new and bad; one that is gone is shown, and is no fault of the plugin's.
+    `_RANKS` says which verdict is worse than which. A check of only one of the reports makes it
+    worse if it is new and bad; one that is gone is shown, and is no fault of the plugin's.
     """
     return _standing(after) > _standing(before) or any(
         _RANKS[row["verdict"]] > _RANKS[was["verdict"]] if was else Verdict(row["verdict"]).is_bad
@@ -63,7 +63,7 @@ def _verdicts(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[s
 def _pairs(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[Row, Row]]:
     """Yields what the reports say of each check, with an empty row where one lacks it.
 
-    First those that are gone, then those of ``after``, each in the order of its report.
+    First the checks that are gone, then the checks of ``after``, each in its report's order.
     """
     old = {row["id"]: row for row in before["checks"]}
     new = {row["id"]: row for row in after["checks"]}

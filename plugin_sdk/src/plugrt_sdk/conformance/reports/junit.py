@@ -17,7 +17,7 @@ _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 def junit(report: Mapping[str, Any]) -> str:
     """Returns the XML: a test case for each check, its level and verdict among the properties.
 
-    FAIL is a failure, CRASH and TIMEOUT are errors; what did not run and what is waived is skipped.
+    FAIL is a failure, CRASH and TIMEOUT are errors; NOT-RUN and WAIVED are skipped.
     """
     rows, counts = report["checks"], report["counts"]
     suite = Tree.Element(

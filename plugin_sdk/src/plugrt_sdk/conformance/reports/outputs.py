@@ -1,4 +1,4 @@
-"""`Outputs`: the files into which a run writes its report."""
+"""`Outputs`: the files of a run's report."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _STDOUT = Path("-")
 class Outputs:
     """Form of a report, which is the name of its option, to the file; ``-`` is stdout.
 
-    ``readme`` is a file of which a run fills a part.
+    ``readme`` is a file with a part that a run fills.
     """
 
     files: Mapping[str, Path]
@@ -67,7 +67,7 @@ class Outputs:
         return None if path == _STDOUT else path
 
     def require(self) -> None:
-        """Refuses what could not be written, before the minutes that a run takes."""
+        """Refuses files that could not be written, before the minutes of a run."""
         at_stdout = [f"--{form}" for form, path in self.files.items() if path == _STDOUT]
         if len(at_stdout) > 1:
             raise click.BadParameter("one report can go to stdout", param_hint=at_stdout)
@@ -82,7 +82,7 @@ class Outputs:
                 raise click.BadParameter(error.message, param_hint="--readme") from error
 
     def write(self, report: Mapping[str, Any]) -> Iterator[str]:
-        """Writes the files; yields a line for each that could not be: what it held stays."""
+        """Writes the files; yields a line for each that could not be: its contents stay."""
         texts = {form: (path, _FORMS[form](report)) for form, path in self.files.items()}
         if self.readme is not None:
             filled = Slot(self.readme).fill(report, self.file("badge"), self.file("html"))
@@ -146,7 +146,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _mode(path: Path) -> int:
-    """Returns the permissions of a file: those that it has, or those of a new one."""
+    """Returns the permissions of a file, or of a new file where there is none."""
     if path.exists():
         return stat.S_IMODE(path.stat().st_mode)
     mask = os.umask(0)

@@ -65,7 +65,7 @@ class Slot:
 
 
 def _tested(report: Mapping[str, Any]) -> str:
-    """Returns what was tested and on which day."""
+    """Returns the target and the day of the run."""
     plugin, day = report["plugin"], report["run"]["started"][:10]
     name = f"{plugin['distribution'] or plugin['name']} {plugin['version']}".strip()
     return f"{name}, on {day},"

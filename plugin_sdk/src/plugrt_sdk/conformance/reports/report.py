@@ -1,4 +1,4 @@
-"""`make_report`: a run as a JSON object, and what it grants."""
+"""`make_report`: a run as a JSON object, with its level."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def make_report(
 ) -> dict[str, Any]:
     """Returns the report of a run.
 
-    ``results`` are those of the checks that ran, waivers applied; all others are NOT-RUN. ``facts``
+    ``results`` are of the checks that ran, waivers applied; all others are NOT-RUN. ``facts``
     are the parts that `plugrt_sdk.conformance.provenance` makes, by name. Unless ``every`` is set
     only the checks that ran have rows, which the terminal's report needs.
     """
@@ -114,7 +114,7 @@ def _count(results: Iterable[Result]) -> dict[str, int]:
 
 
 def _describe_not_shown(level: Level, found: Result) -> str:
-    """Returns why a level is not granted of which nothing is wrong."""
+    """Returns why a level is not granted although none of its checks fails."""
     return (
         f"Level {int(level)} ({level.name.capitalize()}) was not seen: nothing of it is wrong, but "
         f"{SHOWN_BY[level]} is {found.verdict} ({found.got}) and not PASS. A create option may "
@@ -174,7 +174,7 @@ def describe_provenance(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def make_row(check: Check, result: Result, runner: Runner, waivers: Waivers) -> dict[str, Any]:
-    """Returns what a report says of one check."""
+    """Returns a report's row for one check."""
     waiver = waivers.waivers.get(check.id)
     return {
         **describe_check(check), **result.as_dict(), "verdict": str(result.verdict),

@@ -56,7 +56,7 @@ _FACTS = (("Expected", "expected"), ("Got", "got"), ("Why it matters", "why"),
 
 
 def scorecard(report: Mapping[str, Any]) -> str:
-    """Returns the page: the level, counts, each check with what was found, and the provenance.
+    """Returns the page: the level, counts, each check with its finding, and the provenance.
 
     Every text in it is shown as it is, whatever it holds. Without JavaScript all checks are shown.
     """

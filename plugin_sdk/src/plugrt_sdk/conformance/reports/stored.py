@@ -15,7 +15,7 @@ _ROW = ("id", "verdict", "got")
 
 
 def read_report(path: Path) -> dict[str, Any]:
-    """Returns a report; raises `ValueError` that says why the file is none."""
+    """Returns a report; raises `ValueError` with the reason where the file is none."""
     try:
         found = parse_json(path.read_bytes())
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Level 1 of PJRT libraries: what one object answers stays when another one is asked.
+"""Level 1 of PJRT libraries: the answers of one object stay when another one is asked.
 
 A library that answers from one place in its memory is right each time that it is asked, and wrong
 for a host that keeps the pointer, as the header allows.
@@ -39,7 +39,7 @@ _OTHER = """module @another_one {
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a function filled in: a pointer, and how many items are there."""
+    """The pointer that a function filled in, and the number of items there."""
 
     function: str
     pointer: Any

@@ -25,7 +25,7 @@ _LARGE = np.arange(1 << 20, dtype=np.float32)
 
 
 class _Callbacks:
-    """Two callbacks of one event: what they are given, and what they find when they are called."""
+    """Two callbacks of one event, with their arguments and the state when they are called."""
 
     def __init__(self, client: TableClient, event: Any, result: Array | None = None) -> None:
         self._client, self._event, self._result = client, event, result

@@ -1,4 +1,4 @@
-"""Level 2 of PJRT libraries: launches that are wrong, and what else hosts do with programs.
+"""Level 2 of PJRT libraries: launches that are wrong, and other uses of programs.
 
 plugrt's client counts arguments and devices itself before it launches.
 """

@@ -1,6 +1,6 @@
-"""Level 3 of PJRT libraries: what a launch does to its arguments, by calls that no host corrects.
+"""Level 3 of PJRT libraries: effects of a launch on its arguments, by calls that no host corrects.
 
-plugrt's own client marks what a program donates as deleted itself, whatever the library says of it.
+plugrt's own client marks donated arguments as deleted itself, without asking the library.
 """
 
 from __future__ import annotations

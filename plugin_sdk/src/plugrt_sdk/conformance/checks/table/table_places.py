@@ -1,4 +1,4 @@
-"""Level 2 of PJRT libraries: where programs run, and what the client says of its topology."""
+"""Level 2 of PJRT libraries: where programs run, and the client's topology."""
 
 from __future__ import annotations
 

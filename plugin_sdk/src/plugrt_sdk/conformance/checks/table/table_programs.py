@@ -141,7 +141,7 @@ def optimized_in_two_calls(subject: PluginSubject) -> None:
 def _owned(
     client: TableClient, name: str, given: dict[str, Any], owner: str, deleter: str
 ) -> tuple[Callable[[], bytes], Callable[[], None]]:
-    """Returns what reads the bytes that a library gave, and what frees them, to be called once."""
+    """Returns functions that read a library's bytes and free them, the latter to be called once."""
     args = client.call(name, **given)
     free, held = getattr(args, deleter), getattr(args, owner)
     expect(free != ffi.NULL, f"of PJRT_{name}, a function that frees the bytes", "NULL")

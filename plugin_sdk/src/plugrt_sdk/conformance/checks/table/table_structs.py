@@ -100,11 +100,11 @@ GROUPS: Mapping[str, Group] = {
     "loaded": Group("LoadedExecutable", "executable", ("AddressableDevices", "IsDeleted"),
                     lambda client: client.compile(_ADD)[0], Level.COMPUTES),
 }  # fmt: skip
-"""Functions that take one object and say something of it, by the last part of a check's id."""
+"""Functions of one object that return facts about it, by the last part of a check's id."""
 
 
 def _takes_larger(subject: PluginSubject, group: Group) -> None:
-    """Calls each function twice: what comes of the larger struct is what comes of its own."""
+    """Calls each function twice: it answers with the larger struct as it does with its own."""
     client = TableClient.of(subject)
     require_no_longer_structs(client.api)
     handle = {group.field: group.make(client)}
