@@ -10,7 +10,7 @@ from pathlib import Path
 
 NAMES = ("startup", "dispatch", "pmap", "sharded", "transfer", "callbacks", "linalg", "tracing",
          "discovery", "library", "cores", "devices", "jaxlib_floor", "export", "numpy_backend",
-         "calls")  # fmt: skip
+         "calls", "remote")  # fmt: skip
 
 
 def main() -> None:

@@ -17,6 +17,8 @@ from plugrt_remote.devices import RemoteDevice, RemoteMemory
 from plugrt_remote.event import RemoteEvent
 from plugrt_remote.wire import Op, frame
 
+_SMALL = 1 << 16
+"""A larger array is freed on the server by the next message, a smaller one with others."""
 _LARGE = 1 << 30
 """Before memory for the contents of a larger array is allocated, its computation is awaited."""
 
@@ -47,7 +49,14 @@ class RemoteShards(Sequence[Buffer]):
 
     def __del__(self) -> None:
         if not self.deleted:
-            self.connection.dead.append(self.number)
+            self._drop()
+
+    def _drop(self) -> None:
+        """Has it freed: at the next message if it is large, else with others."""
+        connection = self.connection
+        connection.dead.append(self.number)
+        if self.type.nbytes > _SMALL:
+            connection.drops_now = True
 
     def __len__(self) -> int:
         return len(self.devices)
@@ -83,7 +92,7 @@ class RemoteShards(Sequence[Buffer]):
         """Notes that a launch has taken it."""
         if not self.deleted:
             self.deleted = True
-            self.connection.dead.append(self.number)
+            self._drop()
         for part in self._parts:
             part.shards.mark_donated()
 

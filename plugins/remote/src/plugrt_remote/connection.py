@@ -23,6 +23,8 @@ from plugrt_remote.sender import Sender
 from plugrt_remote.values import ProtocolError, unpack
 from plugrt_remote.wire import Op, frame
 
+_MANY = 32
+"""So many dropped arrays are freed together: a message for each costs a fifth of a launch."""
 _WINDOW = 1024
 """Launches after which the client waits for the server once."""
 _JOINED = 64 << 10
@@ -61,7 +63,7 @@ class Connection:
 
     The thread that waits for an answer receives what comes; once somebody has asked for calls at
     the end of work (`start_threads`), threads of the connection receive instead. Finalisers
-    append numbers of arrays to ``dead``, and send nothing; the next message has these numbers.
+    append numbers of arrays to ``dead``, and send nothing: a later message has these numbers.
     """
 
     def __init__(self, address: str) -> None:
@@ -75,6 +77,8 @@ class Connection:
         self.received = 0
         """The number of messages that have come."""
         self.dead: deque[int] = deque()
+        self.drops_now = False
+        """Whether the next message frees the arrays in ``dead``, although they are few."""
         self.watched: dict[int, Watched] = {}
         self.notices = False
         """Whether launches ask for a notice of their end at once."""
@@ -106,13 +110,13 @@ class Connection:
         return first
 
     def post(self, message: bytes, payload: Any = None) -> None:
-        """Sends a message without an answer; it also frees the arrays in ``dead``.
+        """Sends a message without an answer; it also frees the arrays in ``dead``, once many.
 
         Raises `Unavailable` once the connection is lost.
         """
         if self.lost is not None:
             self.refuse()
-        if self.dead:
+        if self.dead and (self.drops_now or len(self.dead) >= _MANY):
             message = self._drop_dead() + message
         parts: list[Any] = [message]
         if payload is not None:
@@ -141,6 +145,7 @@ class Connection:
         return number
 
     def _drop_dead(self) -> bytes:
+        self.drops_now = False
         numbers = []
         while self.dead:
             numbers.append(self.dead.popleft())
@@ -159,6 +164,7 @@ class Connection:
             message = frame(
                 op, wire.NUMBER.pack(number) + body, 0 if payload is None else len(payload)
             )
+            self.drops_now = True
             self.post(message, payload)
             self._await(call)
         finally:

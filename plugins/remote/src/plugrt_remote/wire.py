@@ -140,11 +140,13 @@ class FrameReader:
         self._head, self._filled = None, 0
 
     def _read_head(self) -> None:
-        self._fill(HEAD.size)
+        if self._received or self._end - self._start < HEAD.size:
+            self._fill(HEAD.size)
         op, length, size = HEAD.unpack_from(self._buffer, self._start)
         if length > MAX_BODY or size > self.limits.get(op, 0):
             raise ProtocolError(f"a message {op} of {length} and {size} bytes is not allowed")
-        self._fill(HEAD.size + length)
+        if self._end - self._start < HEAD.size + length:
+            self._fill(HEAD.size + length)
         begin = self._start + HEAD.size
         body = bytes(self._view[begin : begin + length])
         payload = None
