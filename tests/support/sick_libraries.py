@@ -208,7 +208,7 @@ _CUSTOMIZE = r"""
 """
 
 
-LATE = "did not come back within"
+LATE = "did not return within"
 AT_END = "when the process ended, after all had worked"
 
 SICK: dict[str, tuple[str, tuple[str, ...]]] = {

@@ -79,7 +79,7 @@ def test_a_gpu_of_ones_own_and_one_that_would_end_the_process() -> None:
     )
     mine, refused = done.stdout.splitlines()
     assert mine == "Mine 80GB HBM3"
-    assert "leaves out threads_per_block_limit" in refused
+    assert "lacks threads_per_block_limit" in refused
 
 
 @each_library
@@ -188,4 +188,4 @@ def test_a_package_made_for_jax_is_listed_and_unavailable_with_its_reason(name: 
     assert state == "unavailable"
     assert "No visible GPU devices" in reason
     assert "No visible GPU devices" in said
-    assert f"JAX_PLATFORMS={entry.name} asks for" in said
+    assert f"JAX_PLATFORMS={entry.name} requests" in said

@@ -21,5 +21,5 @@ class Duration(click.FloatRange):
         """
         number: float = super().convert(value, param, ctx)
         if number != number:
-            self.fail(f"{value!r} is no length of time.", param, ctx)
+            self.fail(f"{value!r} is not a duration.", param, ctx)
         return number

@@ -78,7 +78,7 @@ def lay_out(
     if "put_in_layout" not in methods:
         raise Unimplemented(
             f"{backend}: {tensor_type} in the layout {layout.text}; its arrays are row-major (it "
-            "leaves out the optional method put_in_layout)"
+            "lacks the optional method put_in_layout)"
         )
     if layout.tiling:
         raise Unimplemented(f"{backend}: {tensor_type} in tiles, as the layout {layout.text} asks")

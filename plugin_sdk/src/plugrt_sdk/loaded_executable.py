@@ -255,9 +255,9 @@ class BackendLoadedExecutable(LoadedExecutable):
 def _refuse_place(buffer: object, device: BackendDevice, what: str) -> None:
     """Raises `InvalidArgument` for an object that is no buffer of a backend on ``device``."""
     if not isinstance(buffer, BackendBuffer):
-        raise InvalidArgument(f"{what} must lie on {device!r}; got {buffer!r:.60}")
+        raise InvalidArgument(f"{what} must be on {device!r}; got {buffer!r:.60}")
     if buffer.device is not device:
-        raise InvalidArgument(f"{what} must lie on {device!r}; it lies on {buffer.device!r}")
+        raise InvalidArgument(f"{what} must be on {device!r}; it is on {buffer.device!r}")
 
 
 def _claim(shards: Sequence[BackendBuffer]) -> bool:

@@ -122,7 +122,7 @@ class Session:
             if asked[what] > most:
                 raise Unimplemented(
                     f"{self.backend_name} runs programs of at most {most} {what} (its method "
-                    f"{what}() declares more); {asked[what]} were asked for"
+                    f"{what}() declares more); {asked[what]} were requested"
                 )
 
     def event_of(self, handle: Handle) -> Event | None:

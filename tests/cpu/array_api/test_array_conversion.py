@@ -170,7 +170,7 @@ class TestDlpack:
     def test_a_device_that_is_not_there(self, place: tuple[int, int]) -> None:
         class There:
             def __dlpack__(self, **_: Any) -> Any:
-                raise AssertionError("its data were asked for")
+                raise AssertionError("its data were requested")
 
             def __dlpack_device__(self) -> tuple[int, int]:
                 return place
@@ -210,7 +210,7 @@ class TestDlpack:
     def test_a_library_that_knows_no_dl_device(self) -> None:
         class There:
             def __dlpack__(self, stream: int | None = None) -> Any:
-                raise AssertionError("its data were asked for")
+                raise AssertionError("its data were requested")
 
             def __dlpack_device__(self) -> tuple[int, int]:
                 return (2, 99)
@@ -223,7 +223,7 @@ class TestDlpack:
     def test_a_device_that_is_none(self, place: Any) -> None:
         class There:
             def __dlpack__(self, **_: Any) -> Any:
-                raise AssertionError("its data were asked for")
+                raise AssertionError("its data were requested")
 
             def __dlpack_device__(self) -> Any:
                 return place

@@ -149,7 +149,7 @@ def test_iteration_launches_once_for_a_hundred_rows() -> None:
         (np.ones((3, 3), np.bool_), r"shape \(3, 3\) meets axes of shape \(3, 4\)"),
         (([0, 1], [0, 1, 2]), r"\(2,\), \(3,\)"),
         (slice(None, None, 0), "zero"),
-        (slice("a"), "is no index"),
+        (slice("a"), "is not an index"),
     ],
     ids=repr,
 )

@@ -140,7 +140,7 @@ def test_what_is_pythons_or_a_file_reads_the_array(tmp_path: Path) -> None:
     assert np.result_type(x, np.float64) == np.float64
     np.save(tmp_path / "x.npy", x)
     np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), A)
-    with pytest.raises(TracingError, match="a NumPy array was asked for"):
+    with pytest.raises(TracingError, match="a NumPy array was requested"):
         plugrt.jit(lambda x: np.allclose(x, A))(A)
 
 

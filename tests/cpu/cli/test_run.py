@@ -124,7 +124,7 @@ WRONG: list[tuple[list[str], int, str]] = [
     (
         ["page.md"],
         2,
-        "page.md is no program: text of StableHLO begins with a module or a func.func, text of "
+        "page.md is not a program: text of StableHLO begins with a module or a func.func, text of "
         "HLO with HloModule; it begins with '# A page'",
     ),
     (["junk.bin"], 2, "it begins with 00 01 02"),
@@ -152,7 +152,7 @@ WRONG: list[tuple[list[str], int, str]] = [
     (
         ["text.mlir", "--platform", "nosuch", "--input", "x.npy"],
         2,
-        "--platform nosuch asks for",
+        "--platform nosuch requests",
     ),
 ]
 """Arguments, the exit code, and words of the message."""

@@ -60,7 +60,7 @@ def is_closed(connection: socket.socket) -> bool:
 def test_each_index_has_one_process(address: str) -> None:
     first, service = claim(member(address, 0))
     assert service == f"127.0.0.1:{SERVICE}"
-    with first, pytest.raises(DistributedError, match="process_id=0 is taken: program 0 has it"):
+    with first, pytest.raises(DistributedError, match="process_id=0 is in use: program 0 has it"):
         claim(member(address, 0))
 
 
@@ -70,7 +70,7 @@ def test_an_index_is_free_again_when_its_process_ends_before_all_have_come(addre
     again = until_granted(member(address, 0))
     second, _ = claim(member(address, 1))
     again.close()
-    with second, pytest.raises(DistributedError, match="process_id=0 is taken"):
+    with second, pytest.raises(DistributedError, match="process_id=0 is in use"):
         claim(member(address, 0))
 
 
@@ -166,7 +166,7 @@ def test_a_coordinator_whose_text_cannot_be_encoded_is_named(answer: bytes) -> N
 
         server = threading.Thread(target=serve)
         server.start()
-        with pytest.raises(DistributedError, match="no coordinator"):
+        with pytest.raises(DistributedError, match="not a coordinator"):
             claim(member(address, 0, secret="s"))
         server.join()
 
@@ -259,7 +259,7 @@ def test_the_secret_is_not_sent_and_what_was_sent_counts_once() -> None:
 
 def test_a_name_controls_no_terminal(address: str) -> None:
     with claim(member(address, 0, name="x\x1b]0;owned\x07"))[0]:
-        with pytest.raises(DistributedError, match="is taken") as caught:
+        with pytest.raises(DistributedError, match="is in use") as caught:
             claim(member(address, 0))
         assert "\x1b" not in str(caught.value)
         assert r"x\x1b]0;owned\x07 has it" in str(caught.value)
@@ -284,6 +284,8 @@ def test_what_is_no_coordinator_is_named() -> None:
 
         thread = threading.Thread(target=answer)
         thread.start()
-        with pytest.raises(DistributedError, match=f"{address} is no coordinator .*HTTP/1.1 400"):
+        with pytest.raises(
+            DistributedError, match=f"{address} is not a coordinator .*HTTP/1.1 400"
+        ):
             claim(member(address, 0))
         thread.join()

@@ -64,7 +64,7 @@ def test_the_variable_is_set_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
            jax="the first exchange fails")  # fmt: skip
 def test_several_devices() -> None:
     said = refused(InvalidArgument, num_devices=3)
-    assert "one device a process, and this one has 3: set JAX_NUM_CPU_DEVICES=1" in said
+    assert "one device per process, and this one has 3: set JAX_NUM_CPU_DEVICES=1" in said
 
 
 @behaviour(
@@ -97,7 +97,7 @@ def test_a_library_that_is_none(tmp_path: Path, call: str) -> None:
     assert done.returncode == 0, done.stderr
     absent, alien, empty, count = done.stdout.splitlines()
     assert f"MPITRAMPOLINE_LIB='{missing}' cannot be loaded ({missing}: cannot open" in absent
-    assert f"MPITRAMPOLINE_LIB='{other}' is no MPIwrapper" in alien
+    assert f"MPITRAMPOLINE_LIB='{other}' is not an MPIwrapper" in alien
     assert "MPITRAMPOLINE_LIB='' cannot be loaded" in empty
     assert count == "8"
 

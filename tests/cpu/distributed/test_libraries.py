@@ -52,7 +52,7 @@ def test_an_exported_backend_finds_the_other_process(tmp_path: Path) -> None:
     ("library", "words"),
     [
         ("alone", "is one of 2 processes, and the exported plugin is made for one: its factory"),
-        ("xla_cpu", "takes itself for process 0 of 1, where plugrt.distributed.initialize made"),
+        ("xla_cpu", "reports itself as process 0 of 1, where plugrt.distributed.initialize made"),
     ],
 )
 def test_libraries_that_heed_none_of_it_are_refused(

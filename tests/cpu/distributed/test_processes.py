@@ -40,13 +40,13 @@ def test_processes_know_each_other(tmp_path: Path) -> None:
         assert one["local of"] == [True, False]
         assert one["counts"] == [4, 2]
         assert "PluginBroken" in one["alone"]
-        assert "takes itself for process 0 of 1" in one["alone"]
+        assert "reports itself as process 0 of 1" in one["alone"]
         assert f"made this process {index} of 2" in one["alone"]
         assert (
             "shutdown() and initialize() in all of them, at another address"
             in one["after clearing"]
         )
-        assert "comes too late: alone started, with the devices" in one["late"]
+        assert "is too late: alone started, with the devices" in one["late"]
 
 
 @behaviour(
@@ -68,10 +68,10 @@ def test_a_second_process_of_an_index_is_refused_and_the_first_goes_on(tmp_path:
     )  # fmt: skip
     *first, taken, other_count, again = all_results(ended)
     assert first == ["none, 6.0", "none, 6.0"]
-    assert "refuses: process_id=1 is taken: -c, process" in taken
+    assert "refuses: process_id=1 is in use: -c, process" in taken
     assert "Each of the 2 processes needs an index of its own" in taken
     assert "process 2 has num_processes=3, and the coordinator has 2: all " in other_count
-    assert "DistributedError: process_id=0 is taken: -c, process" in again
+    assert "DistributedError: process_id=0 is in use: -c, process" in again
     assert " has it, and started the coordinator at 127.0.0.1:" in again
 
 
@@ -144,7 +144,10 @@ def test_a_process_that_does_not_know_the_secret_is_refused(tmp_path: Path) -> N
 )
 def test_a_coordinator_that_is_lost_is_named_by_all(tmp_path: Path) -> None:
     each = [{"WAITS": "in Python"}, {"WAITS": "for the other"}]
-    for how, words in (("SIGKILL", "is gone: it was killed"), ("SIGSTOP", "has not answered for")):
+    for how, words in (
+        ("SIGKILL", "does not answer: it was killed"),
+        ("SIGSTOP", "has not answered for"),
+    ):
         ended = run_together(process_programs.lose_the_coordinator, 2, tmp_path, each=each, HOW=how)
         for index, one in enumerate(ended):
             assert one.returncode == 1, one.errors

@@ -238,7 +238,7 @@ def test_layouts_that_the_compiler_chooses() -> None:
 def test_mismatches_are_named() -> None:
     y, plain = device_put(X, turned()), device_put(X, devices()[0])
     takes_turned = jit(lambda a: a * 2, in_shardings=turned())
-    with pytest.raises(InvalidArgument, match=r"argument a lies in memory as Layout.*\(0, 1\)"):
+    with pytest.raises(InvalidArgument, match=r"argument a has the layout Layout.*\(0, 1\)"):
         takes_turned(plain)
     with pytest.raises(ValueError, match="does not match the layout"):
         jax.jit(lambda a: a * 2, in_shardings=jax_format((1, 0)))(
@@ -247,7 +247,9 @@ def test_mismatches_are_named() -> None:
     with pytest.raises(InvalidArgument, match=r"argument a .*Layout\.AUTO.*ShapeDtypeStruct"):
         jit(lambda a: a * 2, in_shardings=AUTO)(y)
     compiled = jit(lambda a: a * 2).lower(X).compile()
-    with pytest.raises(ArgumentMismatch, match=r"argument a: takes .* default.*lies as \{0,1\}"):
+    with pytest.raises(
+        ArgumentMismatch, match=r"argument a: takes .* default.*in the layout \{0,1\}"
+    ):
         compiled(y)
     with pytest.raises(ValueError, match="disagree with the layouts"):
         jax.jit(lambda a: a * 2).lower(X).compile()(jax.device_put(X, jax_format((1, 0))))

@@ -346,11 +346,11 @@ def test_layouts_are_where_jax_has_them(case: str) -> None:
 REFUSED_AS_JAX: dict[str, tuple[Callable[[Any], Any], str]] = {
     "another layout than in_shardings": (
         lambda lib: lib.jit(lambda a: a, in_shardings=both(lib))(lib.device_put(X, plain(lib))),
-        r"argument a lies in memory as Layout\(major_to_minor=\(0, 1\)",
+        r"argument a has the layout Layout\(major_to_minor=\(0, 1\)",
     ),
     "another layout in a struct": (
         lambda lib: with_layout_of_struct(lib, in_shardings=lib.format(Layout((0, 1)), "x", "y")),
-        r"argument a lies in memory as Layout\(major_to_minor=\(1, 0\)",
+        r"argument a has the layout Layout\(major_to_minor=\(1, 0\)",
     ),
     "an array for AUTO": (
         lambda lib: lib.jit(lambda a: a, in_shardings=lib.format(Layout.AUTO))(put(lib)),
@@ -374,13 +374,13 @@ REFUSED_AS_JAX: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda lib: lib.jit(lambda a: a * 2)
         .lower(lib.device_put(X, plain(lib)))
         .compile()(put(lib)),
-        r"argument a: takes .* as the default, called with one that lies as \{0,1\}",
+        r"argument a: takes .* as the default, called with one in the layout \{0,1\}",
     ),
     "the default layout for a compiled program": (
         lambda lib: lib.jit(lambda a: a * 2)
         .lower(put(lib))
         .compile()(lib.device_put(X, plain(lib))),
-        r"argument a: takes .* as \{0,1\}, called with one that lies as the default",
+        r"argument a: takes .* as \{0,1\}, called with one in the layout the default",
     ),
     "three dimensions, in_shardings": (
         lambda lib: lib.jit(lambda a: a, in_shardings=lib.format(Layout((0, 2, 1)), "x"))(X),
@@ -416,7 +416,7 @@ REFUSED_AS_JAX: dict[str, tuple[Callable[[Any], Any], str]] = {
     ),
     "another sharding": (
         lambda lib: lib.jit(lambda a: a, in_shardings=lib.format(TURNED, "x"))(put(lib)),
-        "in_shardings asks for",
+        "in_shardings requests",
     ),
     "an argument that is donated to AUTO": (
         lambda lib: lib.jit(
@@ -602,7 +602,7 @@ def test_an_argument_over_other_devices_is_moved_to_the_layout() -> None:
     assert text.count('mhlo.layout_mode = "{0,1}"') == 2
     for there in (turned("x", "y", order=1), turned("x", "y")):
         check(f(device_put(X, there)), X * 2, turned("x", "y"))
-    with pytest.raises(InvalidArgument, match=r"argument a lies in memory as Layout.*\(0, 1\)"):
+    with pytest.raises(InvalidArgument, match=r"argument a has the layout Layout.*\(0, 1\)"):
         f(device_put(X, named("x", "y", order=1)))
     plain = jit(lambda a: a * 2, in_shardings=named("x", "y"))
     np.testing.assert_array_equal(plain(device_put(X, turned("x", "y", order=1))), X * 2)

@@ -70,10 +70,12 @@ def test_a_python_scalar_from_the_body_takes_the_dtype_carried() -> None:
 
 def test_a_carry_that_changes_is_refused_with_its_path_and_both_types() -> None:
     init = {"w": float32(3), "n": np.int32(0)}
-    with pytest.raises(ShapeError, match=r"carry\['w'\]: it goes in as float32\[3\] and comes out"):
+    with pytest.raises(
+        ShapeError, match=r"carry\['w'\]: it is passed in as float32\[3\] and returned "
+    ):
         lax.while_loop(lambda _: True, lambda s: {**s, "w": float32(4)}, init)
     with pytest.raises(
-        DtypeError, match=r"carry\['n'\]: it goes in as int32\[\] and comes out as f"
+        DtypeError, match=r"carry\['n'\]: it is passed in as int32\[\] and returned as f"
     ):
         lax.while_loop(lambda _: True, lambda s: {**s, "n": np.float32(1)}, init)
     with pytest.raises(StructureError, match=r"expected .*, found"):

@@ -49,7 +49,7 @@ def test_pad_matches_jax(config: Any) -> None:
         (lambda: lax.split(X, (1, 1), 1), ShapeError, "add up to 3"),
         (lambda: lax.pad(X, 0, ((0, 0, 0),)), ArgumentError, "each of 2 dimensions"),
         (lambda: lax.pad(X, X, ((0, 0, 0),) * 2), ShapeError, "must be a scalar"),
-        (lambda: lax.iota(bool, 3), DtypeError, "counts in numbers"),
+        (lambda: lax.iota(bool, 3), DtypeError, "makes numbers"),
         (lambda: lax.rev(X, (2,)), ShapeError, "is 2, which is out of range for 2 dimensions"),
         (lambda: lax.full((2,), X), ShapeError, "must be a scalar"),
     ],

@@ -634,7 +634,7 @@ def test_a_sharded_export_of_an_older_jax_runs() -> None:
     [rows, _] = program._program.launch.in_shardings
     assert rows.shard_shape((4, 8)) == (2, 8)
     wrong = dataclasses.replace(stated, in_shardings=(b"\x08\x03", None))
-    with pytest.raises(ProgramError, match="damaged, or cannot lie on these devices"):
+    with pytest.raises(ProgramError, match="damaged, or cannot be placed on these devices"):
         plugrt.compile(wrong)
 
 

@@ -189,7 +189,7 @@ def test_products_over_divided_dimensions_are_terms() -> None:
     assert 'unreduced={"y"}' in text.lower(left, right).as_text()
     assert "all-reduce" not in text.lower(left, right).compile().as_text()
     for wrong in (P(unreduced={"x"}), P(unreduced={"x", "y"})):
-        with pytest.raises(ShardingTypeError, match="is asked for"):
+        with pytest.raises(ShardingTypeError, match="is requested"):
             xp.matmul(left, right, out_sharding=wrong)
     with pytest.raises(ShardingTypeError, match="divided differently"):
         xp.matmul(left, put(A.T), out_sharding=P("x", unreduced={"y"}))

@@ -71,7 +71,7 @@ def test_donation() -> None:
         np.testing.assert_array_equal(both(x, y), 2 * A)
     assert (x.is_deleted(), y.is_deleted(), len(said)) == (True, False, 1)
     refused = plugrt.device_put(A, over("y"))
-    with pytest.raises(ArgumentMismatch, match="lies on the devices as"):
+    with pytest.raises(ArgumentMismatch, match="is sharded as"):
         f(refused)
     assert not refused.is_deleted()
 

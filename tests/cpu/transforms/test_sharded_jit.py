@@ -465,7 +465,7 @@ def test_wrong_uses() -> None:
             with pytest.raises(ArgumentError, match=r"jit takes \w+, or in_shardings"):
                 plugrt.jit(lambda a: a, **where, **shardings)
     f = plugrt.jit(lambda a, b=0: a + b, in_shardings=over("x"))
-    with pytest.raises(ArgumentMismatch, match="argument a lies on the devices as"):
+    with pytest.raises(ArgumentMismatch, match="argument a is sharded as"):
         f(plugrt.device_put(A, over("y")))
     with pytest.raises(ShapeError, match=r"argument a: .*size 3 cannot be divided by 2"):
         f(A[:3])
@@ -632,7 +632,7 @@ def test_arguments_that_contradict_in_shardings_are_refused_though_unused() -> N
     there = plugrt.device_put(A, devices()[3])
     first = plugrt.jit(lambda a, b: a + 1, in_shardings=(None, over("x")))
     for a in (A, there):
-        with pytest.raises(ArgumentMismatch, match="argument b lies on the devices"):
+        with pytest.raises(ArgumentMismatch, match="argument b is sharded as"):
             first(a, there)
     np.testing.assert_array_equal(first(A, A), A + 1)
     np.testing.assert_array_equal(first(A, plugrt.device_put(A, over("x"))), A + 1)
@@ -645,7 +645,7 @@ def test_a_memory_that_contradicts_in_shardings_is_refused_on_one_device_as_on_e
         pytest.skip("no other memory here")
     for sharding in (SingleDeviceSharding(devices()[3]), over("x")):
         x, elsewhere = plugrt.device_put(A, sharding), sharding.with_memory_kind(others[0])
-        with pytest.raises(ArgumentMismatch, match="argument a lies on the devices"):
+        with pytest.raises(ArgumentMismatch, match="argument a is sharded as"):
             plugrt.jit(lambda a: a, in_shardings=elsewhere)(x)
         plugrt.jit(lambda a: a, in_shardings=elsewhere)(plugrt.device_put(A, elsewhere))
 

@@ -66,7 +66,7 @@ def test_library_that_hangs(tmp_path: Path) -> None:
         if "PJRT_Client_Create" in result.reason:
             break
     assert result.state == "broken"
-    assert f"did not come back within {seconds:g} s in PJRT_Client_Create" in result.reason
+    assert f"did not return within {seconds:g} s in PJRT_Client_Create" in result.reason
     assert result.cure
 
 

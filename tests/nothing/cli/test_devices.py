@@ -41,7 +41,7 @@ def test_platform_picks_one(tmp_path: Path) -> None:
     assert [row["platform"] for row in json.loads(done.stdout)] == ["b", "b"]
     done = run_cli("devices", "--platform", "nosuch", **options)
     assert done.returncode == 2
-    assert "--platform nosuch asks for 'nosuch'" in done.stderr
+    assert "--platform nosuch requests 'nosuch'" in done.stderr
 
 
 def test_twice_the_same_error(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_all_well(tmp_path: Path) -> None:
     found = doctor(tmp_path, code=0, JAX_PLATFORMS="a")
     assert found["chosen"] == ["a"]
     assert found["devices"] == {"a": 1}
-    assert found["why"] == "JAX_PLATFORMS=a asks for a"
+    assert found["why"] == "JAX_PLATFORMS=a requests a"
     a, bomb = row(found, "a"), row(found, "bomb")
     assert (a["state"], a["distribution"], a["version"]) == ("initialised", "a-dist", "1.5")
     assert a["elapsed_ms"] > 0
@@ -84,8 +84,8 @@ def test_a_setting_that_cannot_be_read(tmp_path: Path) -> None:
 def test_an_unknown_platform(tmp_path: Path) -> None:
     install_plugin(tmp_path, "a")
     found = doctor(tmp_path, code=1, JAX_PLATFORMS="b")
-    assert "asks for 'b'" in found["problems"][0]
-    assert "problem: JAX_PLATFORMS=b asks for 'b'" in show(found)
+    assert "requests 'b'" in found["problems"][0]
+    assert "problem: JAX_PLATFORMS=b requests 'b'" in show(found)
     assert row(found, "a")["state"] == "not selected"
     assert row(found, "a")["reason"] == "JAX_PLATFORMS=b does not name it"
 
@@ -94,7 +94,7 @@ def test_those_after_one_that_does_not_work_are_not_selected(tmp_path: Path) -> 
     install_plugin(tmp_path, "a", "raise OSError('no driver')")
     install_plugin(tmp_path, "b")
     found = doctor(tmp_path, code=1, JAX_PLATFORMS="a,b")
-    assert row(found, "b")["reason"] == "another one, which was asked for, does not work"
+    assert row(found, "b")["reason"] == "another one, which was requested, does not work"
     assert row(found, "b")["cure"] == "JAX_PLATFORMS=b selects it"
 
 

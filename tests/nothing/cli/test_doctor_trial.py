@@ -54,7 +54,7 @@ def test_a_backend_that_does_not_work_is_a_problem(told: dict[str, Any], name: s
     assert row["state"] == "broken"
     assert row["reason"].startswith(f"it started, but does not work ({step}): ")
     assert words in row["reason"]
-    assert row["cure"] == f"PLUGRT_PLUGINS_BLOCK={name} leaves it out"
+    assert row["cure"] == f"PLUGRT_PLUGINS_BLOCK={name} excludes it"
     (problem,) = [p for p in told["problems"] if f"'{name}' ({name}-dist 1.0)" in p]
     assert words in problem
     assert problem.endswith(f"; {row['cure']}")

@@ -43,7 +43,7 @@ def test_an_error_is_one_message_and_a_traceback_only_with_debug(tmp_path: Path)
     done = run_cli("devices", folders=(tmp_path,), JAX_PLATFORMS="b")
     assert done.returncode == 1
     assert done.stdout == ""
-    assert done.stderr.startswith("error: JAX_PLATFORMS=b asks for 'b'")
+    assert done.stderr.startswith("error: JAX_PLATFORMS=b requests 'b'")
     assert "Traceback" not in done.stderr
     done = run_cli("--debug", "devices", folders=(tmp_path,), JAX_PLATFORMS="b")
     assert done.returncode == 1

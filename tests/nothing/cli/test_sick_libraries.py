@@ -86,7 +86,7 @@ def test_a_sick_library_is_one_problem_that_says_why(told: Told, name: str) -> N
     for word in words:
         assert word in found["reason"]
         assert word in problem
-    if "did not come back" in found["reason"]:
+    if "did not return" in found["reason"]:
         assert "PLUGRT_PROBE_SECONDS" in found["cure"]
 
 
@@ -118,7 +118,7 @@ def test_the_terminal_shows_each_fault_once(told: Told) -> None:
         rows = [line for line in shown if line.split()[:1] == [name]]
         (line,) = [line for line in rows if f"{found['reason']}; {found['cure']}" in line]
         assert found["state"] in line
-    assert shown[-1].startswith("something asked for does not work")
+    assert shown[-1].startswith("something requested does not work")
 
 
 AT_START = ("load_abort", "load_stop", "init_exit0", "closes_stdout", "client_hang")
@@ -153,7 +153,7 @@ def test_asked_for_by_name_it_is_an_error(libraries: dict[str, Path]) -> None:
     done = run_cli("devices", timeout=120, JAX_PLATFORMS="end_abort", PLUGRT_PROBE_SECONDS="10",
                    PJRT_NAMES_AND_LIBRARY_PATHS=variable(libraries, "end_abort"))  # fmt: skip
     assert done.returncode == 1
-    assert done.stderr.startswith("error: JAX_PLATFORMS=end_abort asks for 'end_abort'")
+    assert done.stderr.startswith("error: JAX_PLATFORMS=end_abort requests 'end_abort'")
     assert "SIGABRT when the process ended, after all had worked" in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -72,7 +72,7 @@ def test_a_later_name_that_is_unknown_fails_each_time_and_starts_nothing() -> No
     a = FakePlugin("a")
     made = registry(a, JAX_PLATFORMS="a,nosuch")
     message = raises_twice(lambda: plugrt.devices(of=made), UnknownPlatform)
-    assert "JAX_PLATFORMS=a,nosuch asks for 'nosuch'" in message
+    assert "JAX_PLATFORMS=a,nosuch requests 'nosuch'" in message
     assert a.clients == []
 
 
@@ -222,12 +222,12 @@ def test_a_platform_asked_for_by_name_needs_no_default() -> None:
     assert [d.client for d in plugrt.devices("mychip", made)] == mine.clients
     assert plugrt.get_backend("mychip", made) is mine.clients[0]
     assert (len(mine.clients), other.clients, made.started_names) == (1, [], ("mychip",))
-    with pytest.raises(RegistrationError, match=r"comes too late.*\(mychip\)"):
+    with pytest.raises(RegistrationError, match=r"is too late.*\(mychip\)"):
         made.register(FakePlugin("late"))
     with pytest.raises(RuntimeError, match="mychip started"):
         made.config.update("num_cpu_devices", 3)
     message = raises_twice(lambda: plugrt.devices(of=made), PluginUnavailable)
-    for fact in ("'mychip'", "its priority (-1) is negative: it is used only if asked for; JAX_P"):
+    for fact in ("'mychip'", "its priority (-1) is negative: it is used only if requested; JAX_P"):
         assert fact in message
     plugrt.clear_backends(made)
     made.register(FakePlugin("cpu", priority=0))
@@ -307,7 +307,7 @@ def test_a_malformed_variable_fails_where_it_may_matter_and_warns_where_not(
 def test_an_unknown_name_shows_the_item_that_may_have_meant_it() -> None:
     made = registry(FakePlugin("a"), JAX_PLATFORMS="mine", PJRT_NAMES_AND_LIBRARY_PATHS="mine")
     message = raises_twice(lambda: plugrt.devices(of=made), UnknownPlatform)
-    assert "asks for 'mine'" in message
+    assert "requests 'mine'" in message
     assert "item 1, 'mine', is not of the form name:path" in message
 
 
@@ -432,7 +432,7 @@ def test_a_plugin_that_asks_for_devices_while_starting_is_told() -> None:
 
     made = registry(Recursive("r"), JAX_PLATFORMS="r")
     message = raises_twice(lambda: plugrt.devices(of=made), PluginBroken)
-    assert message.count("asks for devices while it is imported or started") == 1
+    assert message.count("requests devices while it is imported or started") == 1
 
 
 def test_a_plugin_that_asks_for_devices_when_it_is_imported_is_told(tmp_path: Path) -> None:
@@ -450,7 +450,7 @@ def test_a_plugin_that_asks_for_devices_when_it_is_imported_is_told(tmp_path: Pa
                 patch.setitem(sys.modules, "asked_of", made)
                 patch.syspath_prepend(str(tmp_path))
                 message = raises_twice(lambda call=call, made=made: call(made), PluginBroken)
-            assert message.count("asks for devices while it is imported or started") == 1
+            assert message.count("requests devices while it is imported or started") == 1
             assert "'asking' (asking-dist 1.0)" in message
 
 
@@ -629,7 +629,7 @@ def test_host_id_is_the_old_name() -> None:
 @pytest.mark.parametrize("wrong", [3, 1.5, ["a"], ("a",), {}, object(), b"a"])
 def test_a_backend_is_asked_for_by_name_or_client(wrong: Any) -> None:
     for call in (plugrt.get_backend, plugrt.devices, plugrt.device_count):
-        with pytest.raises(TypeError, match="asked for by name, or by a client"):
+        with pytest.raises(TypeError, match="requested by name, or by a client"):
             call(wrong, of=registry(FakePlugin("a")))
 
 
@@ -668,7 +668,7 @@ def test_a_default_that_jax_platforms_leaves_out() -> None:
     a, b = FakePlugin("a"), FakePlugin("b")
     made = registry(a, b, JAX_PLATFORMS="a", JAX_PLATFORM_NAME="b")
     message = raises_twice(lambda: plugrt.devices(of=made), UnknownPlatform)
-    assert "JAX_PLATFORM_NAME=b asks for a default that JAX_PLATFORMS=a leaves out" in message
+    assert "JAX_PLATFORM_NAME=b requests a default that JAX_PLATFORMS=a leaves out" in message
     assert a.clients == []
 
 

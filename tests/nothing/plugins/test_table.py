@@ -98,7 +98,7 @@ def test_misuse_says_what_is_wrong_and_how_to_mend_it(wrong: Any, facts: list[st
 
 def test_the_same_name_twice() -> None:
     made = registry(FakePlugin("x"))
-    with pytest.raises(RegistrationError, match="'x' is taken"):
+    with pytest.raises(RegistrationError, match="'x' is already used"):
         made.register(FakePlugin("x"))
 
 
@@ -173,4 +173,4 @@ def test_a_cure_is_that_of_the_last_failure(tmp_path: Path) -> None:
         with pytest.raises(PluginError):
             made.get(name)
         assert "selects it" not in rows[name].cure
-        assert f"PLUGRT_PLUGINS_BLOCK={name} leaves it out" in rows[name].cure
+        assert f"PLUGRT_PLUGINS_BLOCK={name} excludes it" in rows[name].cure

@@ -132,7 +132,7 @@ def test_an_installed_plugin_made_for_jax_is_known_to_be_for_the_card(
         pci(site, card[0], code=card[-1] if len(card) > 1 else "0x030000")
     (sentence,) = sentences(site, show_hardware, FakePlugin("cpu"), path=site)
     assert f"JAX_PLATFORMS={entry}" in sentence
-    assert f"{entry}, made for another program, is used when it is asked for" in sentence
+    assert f"{entry}, made for another program, is used when it is requested" in sentence
     assert ('"plugrt[cuda12]"' in sentence) == (card is NVIDIA)
     assert "pip install jax" not in sentence, "it is installed, or is the wrong version"
 

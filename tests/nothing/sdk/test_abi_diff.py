@@ -309,10 +309,10 @@ def test_the_command_prints_and_says_by_its_code_what_breaks(tmp_path: Path) -> 
 
 
 BAD = {
-    "empty": (b"", "this is no pjrt_c_api.h"),
-    "another header": (b"int main(void) { return 0; }", "this is no pjrt_c_api.h"),
-    "binary": (b"\x7fELF\0\0", "this is no C header"),
-    "not UTF-8": (b"// \xff\xfe\n", "this is no C header"),
+    "empty": (b"", "this is not pjrt_c_api.h"),
+    "another header": (b"int main(void) { return 0; }", "this is not pjrt_c_api.h"),
+    "binary": (b"\x7fELF\0\0", "this is not a C header"),
+    "not UTF-8": (b"// \xff\xfe\n", "this is not a C header"),
     "cut short": (TEXT[: len(TEXT) // 2].encode(), "PJRT_Api|cut short"),
     "cut in the table": (TEXT[: TEXT.index(AWAIT) + 20].encode(), "cut short"),
     "no table": (

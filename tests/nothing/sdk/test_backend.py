@@ -88,7 +88,7 @@ def test_a_client_closes_its_backend_when_the_last_buffer_is_gone(client: Backen
     [
         (lambda x, far: [(x,)], "takes 2 arguments; 1"),
         (lambda x, far: [(x,), (x, x)], "argument 1 .* 2 buffers for 1 devices"),
-        (lambda x, far: [(x,), (far,)], "argument 1 .* must lie on reference:0"),
+        (lambda x, far: [(x,), (far,)], "argument 1 .* must be on reference:0"),
     ],
 )
 def test_wrong_arguments_are_refused(client: BackendClient, arguments: Any, says: str) -> None:

@@ -276,7 +276,7 @@ close()
         (["--fail", "Error_Destroy"], "PJRT_Error_Destroy returns nothing, so it cannot fail"),
         (["--fail", "a b"], "FUNCTION[:N][=CODE] was expected"),
         (["--hide-extension", "Layout"], "no extension Layout; did you mean Layouts?"),
-        (["--delay-events", "nan"], "'nan' is no length of time"),
+        (["--delay-events", "nan"], "'nan' is not a duration"),
         (["--delay-events", "inf"], "inf is not in the range"),
         (["--delay-events", "1e300"], "1e+300 is not in the range"),
         (["--delay-events", "-1"], "-1.0 is not in the range"),

@@ -55,7 +55,9 @@ def test_who_does_not_come_is_named_with_what_the_cause_may_be(
     comparison = Comparison(Stored(index, {}, 0.1), (0, 1), 1, "equal", warn_after=0.01)
     with caplog.at_level(logging.WARNING), pytest.raises(DeadlineExceeded) as caught:
         comparison.make("compiling 'f'", "tensor<8xf32>", perhaps="Its arguments differ")
-    waited = f"process {1 - index} has not come to what process {index} does: compiling 'f' tensor"
+    waited = (
+        f"process {1 - index} has not reached the step of process {index}: compiling 'f' tensor"
+    )
     assert waited in str(caught.value)
     assert str(caught.value).endswith("in the same order. Its arguments differ")
     assert "0.1 s (initialization_timeout)" in str(caught.value)

@@ -91,7 +91,9 @@ def test_another_interpreter_is_not_told_to_install_what_it_cannot_have(
     monkeypatch.setattr(native_core, "is_main_interpreter", lambda: False)
     core, reason = choose_core(None, load)
     assert core is None
-    assert reason == "the core serves the first interpreter of a process alone, and this is another"
+    assert (
+        reason == "the core works only in the first interpreter of a process, and this is another"
+    )
 
 
 STALE = "built from other sources .* Install plugrt again.*pip install -e runtime"

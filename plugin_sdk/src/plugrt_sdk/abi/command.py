@@ -121,6 +121,6 @@ def _print(old: Api, new: Api, changes: list[Change], unfilled: dict[str, str]) 
     breaks = sum(change.breaks for change in changes)
     print_line(f"\n{len(changes)} changes, {breaks} of them break programs built for the other.")
     if unfilled:
-        print_line(f"\nplugrt's export leaves out {len(unfilled)} of the newer table's functions:")
+        print_line(f"\nplugrt's export lacks {len(unfilled)} of the newer table's functions:")
         for name, reason in unfilled.items():
             print_line(f"  {name}: {reason}")

@@ -56,11 +56,13 @@ def read_header(path: Path) -> Api:
     except OSError as error:
         raise InvalidArgument(f"{path}: cannot be read: {error.strerror}") from error
     if len(content) > LARGEST or b"\0" in content:
-        raise InvalidArgument(f"{path}: this is no C header ({len(content)} bytes of binary data)")
+        raise InvalidArgument(
+            f"{path}: this is not a C header ({len(content)} bytes of binary data)"
+        )
     try:
         return parse_header(content.decode("utf-8").replace("\r\n", "\n"), str(path))
     except UnicodeDecodeError as error:
-        raise InvalidArgument(f"{path}: this is no C header: {error}") from error
+        raise InvalidArgument(f"{path}: this is not a C header: {error}") from error
 
 
 def parse_header(text: str, source: str, extension: str = "") -> Api:
@@ -92,7 +94,7 @@ def _identify(text: str, bare: str, source: str) -> Api:
     version, table = _EXTENSION_VERSION.search(text), _EXTENSION.search(" ".join(bare.split()))
     if version is None or table is None:
         raise InvalidArgument(
-            f"{source}: this is no pjrt_c_api.h: it lacks PJRT_API_MAJOR, _MINOR or PJRT_Api; and "
+            f"{source}: this is not pjrt_c_api.h: it lacks PJRT_API_MAJOR, _MINOR or PJRT_Api; and "
             "no header of an extension, which has a PJRT_API_…_EXTENSION_VERSION and a struct that "
             "begins with a PJRT_Extension_Base"
         )

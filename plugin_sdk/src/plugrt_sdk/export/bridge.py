@@ -168,7 +168,7 @@ class Bridge:
         copied, order = self._copy(buffer, device, memory), major_to_minor(buffer)
         if major_to_minor(copied) != order:
             raise Unimplemented(
-                f"a copy of an array that lies as {order}: the backend's lies as "
+                f"a copy of an array with the dimension order {order}: the backend's copy has "
                 f"{major_to_minor(copied)}"
             )
         return copied

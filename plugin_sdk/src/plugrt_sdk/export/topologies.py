@@ -62,6 +62,6 @@ def read_topology(
         name, options = stated["topology"], stated["options"]
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidArgument(
-            f"{serialized[:60]!r} is no topology that a plugin exported by plugrt_sdk serialised"
+            f"{serialized[:60]!r} is not a topology that a plugin exported by plugrt_sdk serialised"
         ) from error
     return make_topology(factory, name, options, platform)

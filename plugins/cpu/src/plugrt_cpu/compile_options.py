@@ -61,7 +61,7 @@ def parse(encoded: bytes) -> Any:
         return adapter.parse_compile_options(encoded)
     except (ValueError, RuntimeError) as error:
         raise InvalidArgument(
-            f"CompileOptions.encoded ({len(encoded)} bytes) is no CompileOptionsProto: {error}"
+            f"CompileOptions.encoded ({len(encoded)} bytes) is not a CompileOptionsProto: {error}"
         ) from error
 
 

@@ -142,7 +142,7 @@ class ClientBase(Client):
         if self._raw is None:
             raise FailedPrecondition(
                 "this cpu client is closed (plugrt.clear_backends() closes clients): arrays and "
-                "programs of it that are not in host memory are gone; create them again"
+                "programs of it that are not in host memory are lost; create them again"
             )
         return self._raw
 

@@ -148,7 +148,9 @@ def describe(capsule: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
     try:
         tensor = _DLTensor.from_address(_get_pointer(capsule, b"dltensor"))
     except ValueError as error:
-        raise InvalidArgument(f"not a DLPack capsule that is still to be taken: {error}") from error
+        raise InvalidArgument(
+            f"not a DLPack capsule, or one that was consumed before: {error}"
+        ) from error
     if tensor.device_type != CPU:
         raise InvalidArgument(
             f"the DLPack capsule is memory of device type {tensor.device_type}, not of a CPU"

@@ -91,6 +91,6 @@ def require_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def to_plain_array(array: Any) -> npt.NDArray[Any]:
     """Returns the source as a plain array of a dtype and byte order that a device has."""
     if isinstance(array, np.ma.MaskedArray):
-        raise NotAnArray("a masked array cannot be put on a device, which knows no masks")
+        raise NotAnArray("a masked array cannot be put on a device, which has no masks")
     plain = np.asarray(array)
     return plain.astype(require_dtype(plain.dtype), copy=False)

@@ -42,7 +42,7 @@ def library_options(name: str, options: Mapping[str, OptionValue]) -> dict[str, 
     missing = [field for field in NEEDED if not re.search(rf"\b{field}\s*:", config)]
     if missing:
         raise InvalidArgument(
-            f"the option target_config leaves out {', '.join(missing)}, without which the compiler "
+            f"the option target_config lacks {', '.join(missing)}, without which the compiler "
             "ends the process"
         )
     shape = ready.setdefault("topology", found["shape"] or "1")

@@ -77,7 +77,7 @@ def _connect_here(path: str, address: str) -> Link:
         sock.connect(path)
         if peer_user(sock) not in (os.geteuid(), 0):
             raise PermissionDenied(
-                f"the device server at {address} belongs to the user {peer_user(sock)}, and this "
+                f"the device server at {address} is run by the user {peer_user(sock)}, and this "
                 f"process to {os.geteuid()}"
             )
     except BaseException:

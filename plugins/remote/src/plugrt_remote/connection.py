@@ -288,7 +288,7 @@ class Connection:
         """Notes that the connection has ended: who waits gets `Unavailable`, as later calls do."""
         if self.lost is None:
             if self.explain is None or self._closed:
-                why = f"the device server at {self.address} is gone ({error})"
+                why = f"the device server at {self.address} has closed the connection ({error})"
                 cure = "Start it again, and call plugrt.clear_backends()"
             else:
                 why, cure = self.explain(), "plugrt.clear_backends() starts it again"

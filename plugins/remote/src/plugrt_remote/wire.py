@@ -154,7 +154,7 @@ class FrameReader:
             try:
                 payload = np.empty(size, np.uint8)
             except MemoryError:
-                raise ProtocolError(f"there is no memory for a message of {size} bytes") from None
+                raise ProtocolError(f"not enough memory for a message of {size} bytes") from None
         self._head, self._start = (op, body, payload, size), begin + length
 
     def _fill(self, need: int) -> None:

@@ -169,7 +169,8 @@ def _cast_checked(obj: object, target: Dtype) -> npt.NDArray[np.generic]:
         return cast(obj, target)
     except OverflowError as error:
         raise IntegerOverflow(
-            f"asarray was asked for {target.name}, which cannot hold all of {obj!r:.60}: {error}"
+            f"asarray was called with the dtype {target.name}, which cannot hold all of "
+            f"{obj!r:.60}: {error}"
         ) from error
 
 

@@ -128,7 +128,7 @@ def _get_namespace(namespace: ModuleType, version: str) -> Callable[..., ModuleT
         stated = api_version is None or (isinstance(api_version, str) and api_version in known)
         if not stated:
             raise ArgumentError(
-                f"version {api_version!r} of the array API standard was asked for; "
+                f"version {api_version!r} of the array API standard was requested; "
                 f"plugrt.array_api implements {version} and what it includes"
             )
         return namespace

@@ -39,7 +39,8 @@ def require_mpi_wrapper() -> None:
         ) from error
     if not found:
         raise FailedPrecondition(
-            f"{MPI_VARIABLE}={path!r} is no MPIwrapper (it has no {_MPI_SYMBOL}), and jaxlib would "
+            f"{MPI_VARIABLE}={path!r} is not an MPIwrapper (it has no {_MPI_SYMBOL}), and jaxlib "
+            "would "
             f"end the process for it: correct it, or unset it. {MPI_CURE}"
         )
 

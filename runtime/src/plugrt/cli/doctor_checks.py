@@ -70,7 +70,7 @@ class Examination:
     @property
     def verdict(self) -> str:
         """The findings in a few words."""
-        return "something asked for does not work" if self.problems else "all well"
+        return "something requested does not work" if self.problems else "all well"
 
     @property
     def choice(self) -> str:

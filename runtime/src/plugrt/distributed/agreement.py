@@ -180,8 +180,8 @@ class Comparison:
 
     def _describe_late(self, late: Sequence[int]) -> str:
         return (
-            f"process {', '.join(map(str, late))} has not come to what process "
-            f"{self._me.process_id} does: {self._does}"
+            f"process {', '.join(map(str, late))} has not reached the step of process "
+            f"{self._me.process_id}: {self._does}"
         )
 
     def _missing(self) -> list[int]:

@@ -180,8 +180,8 @@ def _require_fresh(own: Backends) -> None:
         )
     if own.started_names:
         raise DistributedError(
-            f"distributed.initialize comes too late: {', '.join(own.started_names)} started, with "
-            "the devices of this process alone. Call it before anything that asks for devices: "
+            f"distributed.initialize is too late: {', '.join(own.started_names)} started, with "
+            "the devices of this process alone. Call it before anything that requests devices: "
             "any computation, devices(), device_put"
         )
 

@@ -126,7 +126,8 @@ class Watch:
         me = self.connection
         message = (
             f"process {me.process_id} of {me.num_processes} cannot go on: the coordinator at "
-            f"{me.membership.address} is gone: it was killed, or its host is gone ({reason})"
+            f"{me.membership.address} does not answer: it was killed, or its host has failed "
+            f"({reason})"
         )
         logger.error("%s", message)
         # Also if `explain` waits, as it calls the coordinator. It comes before the next heartbeat
@@ -147,7 +148,7 @@ class Watch:
     def _describe(self, lost: Sequence[int]) -> str:
         me = self.connection
         count, heartbeat = me.num_processes, me.membership.heartbeat_timeout
-        silent = f"has sent no heartbeat for {heartbeat:g} s: it was killed, or its host is gone"
+        silent = f"has sent no heartbeat for {heartbeat:g} s: it was killed, or its host has failed"
         reasons = []
         for index in lost:
             who = _read(me.try_get(f"plugrt/process/{index}") or b"of unknown name")

@@ -41,7 +41,7 @@ class Capabilities:
     )
     collectives: bool = _capability("devices of one launch can exchange data")
     memory_kinds: bool = _capability("a device has memories besides its default one")
-    layouts: bool = _capability("arrays can lie in memory in an order of dimensions that is named")
+    layouts: bool = _capability("arrays can have a layout that the caller chooses")
     layout_put: bool = _capability("a host array can be put in such an order at once")
     device_to_device_copy: bool = _capability("a buffer can be copied to another device directly")
     copies_between_processes: bool = _capability(

@@ -174,7 +174,7 @@ def check_assignable(num_replicas: Any, num_partitions: Any, available: int, own
         )
     if num_replicas < 1 or num_partitions < 1:
         raise InvalidArgument(
-            "a device assignment has one replica and one partition at least; asked for "
+            "a device assignment has one replica and one partition at least; requested "
             f"{num_replicas} x {num_partitions}"
         )
     need = num_replicas * num_partitions

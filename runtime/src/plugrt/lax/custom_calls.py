@@ -263,7 +263,7 @@ def rng_bit_generator(
     result_dtype = as_dtype(dtype)
     if dtype_kind(result_dtype) not in "iu" or result_dtype.kind == "V":
         raise DtypeError(
-            f"lax.rng_bit_generator makes integers; dtype {result_dtype.name} was asked for"
+            f"lax.rng_bit_generator makes integers; dtype {result_dtype.name} was requested"
         )
     short = (key.shape, key.dtype.name) == ((4,), "uint32")
     if not short and (key.shape, key.dtype.name) != ((2,), "uint64"):

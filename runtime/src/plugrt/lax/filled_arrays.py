@@ -44,7 +44,7 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> 
     """
     result_dtype = as_dtype(dtype)
     if dtype_kind(result_dtype) == "b":
-        raise DtypeError("lax.iota counts in numbers; the dtype asked for is bool")
+        raise DtypeError("lax.iota makes numbers; the requested dtype is bool")
     sizes = normalize_shape("lax.iota", shape)
     return e.iota(
         sizes, normalize_dimension("broadcasted_iota", dimension, len(sizes)), result_dtype

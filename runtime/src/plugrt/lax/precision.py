@@ -157,7 +157,7 @@ class Precision(enum.Enum):
         except (KeyError, TypeError):  # TypeError: for an object that cannot be hashed
             names = ", ".join(repr(name) for name in _NAMES if name)
             raise ArgumentError(
-                f"{value!r:.60} is no lax.Precision; it takes {names}, or 0, 1 and 2 (products "
+                f"{value!r:.60} is not a lax.Precision; it takes {names}, or 0, 1 and 2 (products "
                 f"also take a lax.DotAlgorithm or the name of a lax.DotAlgorithmPreset)"
             ) from None
 

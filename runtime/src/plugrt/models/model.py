@@ -178,7 +178,7 @@ class Parts:
             if saved.program != index or saved.backend != name:
                 continue
             content = self.contents[saved.file]
-            require(find_maker(content) is not None, f"{saved.file} is no executable")
+            require(find_maker(content) is not None, f"{saved.file} is not an executable")
             code = Program(content, EXECUTABLE, self.signature.name)
             try:
                 compiled = compile(code, device=self.device)

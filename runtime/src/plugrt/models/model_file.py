@@ -95,7 +95,7 @@ def read_model(path: Path) -> tuple[Signature, dict[str, bytes]]:
     with _open(path) as file:
         if file.read(4) != _ZIP:
             raise Incompatible(
-                f"{path} is no model: a model is a folder or a zip file with {MODEL}, as "
+                f"{path} is not a model: a model is a folder or a zip file with {MODEL}, as "
                 "`plugrt pack` writes it"
             )
         try:
@@ -127,7 +127,7 @@ def _read_listed(
     try:
         text = read(MODEL, files.MAX_BYTES)
     except (FileNotFoundError, KeyError) as error:
-        raise Incompatible(f"{path} is no model: it has no {MODEL}") from error
+        raise Incompatible(f"{path} is not a model: it has no {MODEL}") from error
     except FileRefused as error:
         raise DataLoss(str(error)) from error
     try:

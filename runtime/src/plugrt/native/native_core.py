@@ -35,7 +35,8 @@ def choose_core(
     if asked is None:
         return None, why
     raise ConfigError(
-        f"PLUGRT_CORE=c asks for the compiled core, which is not there: {why}; or unset PLUGRT_CORE"
+        f"PLUGRT_CORE=c requests the compiled core, which is not installed: {why}; or unset "
+        "PLUGRT_CORE"
     ) from refusal
 
 
@@ -48,7 +49,7 @@ def _explain(error: Exception) -> str:
         why = "plugrt was installed without it, for want of a C compiler or of a wheel for here"
         return f"{why}. {_CURE}"
     if not is_main_interpreter():
-        return "the core serves the first interpreter of a process alone, and this is another"
+        return "the core works only in the first interpreter of a process, and this is another"
     kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
     return f"it cannot be loaded ({kind}{error}). {_CURE}"
 

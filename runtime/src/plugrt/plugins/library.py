@@ -150,7 +150,7 @@ class LibraryPlugin(Plugin):
         """Returns the plugin's own create options, and the options that the settings add."""
         options: object = self.options() if callable(self.options) else self.options
         if not isinstance(options, Mapping | None):
-            raise PluginBroken(f"its options() returned {options!r:.60}, which is no mapping")
+            raise PluginBroken(f"its options() returned {options!r:.60}, which is not a mapping")
         found = dict(options or {})
         for name in self._names():
             found |= vendors.gpu_options(name, config)

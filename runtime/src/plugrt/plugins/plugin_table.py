@@ -147,7 +147,8 @@ class Table:
         if len(found) > 1:
             names = ", ".join(row.name for row in found)
             raise UnknownPlatform(
-                f"{asked_by} asks for {name!r}, which is no plugin's name, and {names} all report "
+                f"{asked_by} requests {name!r}, which is not the name of a plugin, and {names} "
+                "all report "
                 "it as their platform; ask for one of them by its name"
             )
         return found
@@ -171,7 +172,7 @@ class Table:
             for row in usable if row.source is Source.JAX and row.failure
         )  # fmt: skip
         return (
-            f"{asked_by} asks for {name!r}, but no installed plugin has that name; {cure} "
+            f"{asked_by} requests {name!r}, but no installed plugin has that name; {cure} "
             f"(installed: {', '.join(names) or 'none'}; `plugrt doctor` explains each){unread}"
         )
 
@@ -207,8 +208,8 @@ class Table:
             for row in self._registered:
                 if row.name == plugin.name:
                     raise RegistrationError(
-                        f"register: the name {plugin.name!r} is taken by the plugin registered by "
-                        f"{row.value}; give yours, registered by {by}, another name"
+                        f"register: the name {plugin.name!r} is already used by the plugin "
+                        f"registered by {row.value}; give yours, registered by {by}, another name"
                     )
             row = Record(plugin.name, Source.REGISTERED, value=by, plugin=plugin,
                          order=len(self._registered))  # fmt: skip

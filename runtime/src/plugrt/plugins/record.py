@@ -110,7 +110,7 @@ class Record:
 
     def _find_usual_cure(self, state: State) -> str:
         newer = f"pip install --upgrade {self.distribution}, or " if self.distribution else ""
-        block = f"PLUGRT_PLUGINS_BLOCK={self.name} leaves it out"
+        block = f"PLUGRT_PLUGINS_BLOCK={self.name} excludes it"
         match state:
             case State.BROKEN | State.INCOMPATIBLE:
                 return f"{newer}{block}; `plugrt doctor` shows more"

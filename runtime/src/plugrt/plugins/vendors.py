@@ -264,7 +264,7 @@ def explain_missing(hardware: Hardware, on_request: Sequence[str]) -> str:
     own = f", or: {command}" if command else ""
     return (
         f"{has} one of plugrt's own; {', '.join(on_request)}, made for another program, is used "
-        f"when it is asked for (JAX_PLATFORMS={on_request[0]}){own}"
+        f"when it is requested (JAX_PLATFORMS={on_request[0]}){own}"
     )
 
 

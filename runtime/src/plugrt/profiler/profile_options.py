@@ -55,7 +55,7 @@ def read_options(given: object) -> ProfileOptions:
         if getattr(given, name, None):
             raise ArgumentError(
                 f"profiler_options.{name} is {getattr(given, name)!r:.60}: only a profiler's "
-                "server heeds it, which plugrt has none of. Leave it as it was; start_trace and "
+                "server uses it, and plugrt has none. Leave it as it was; start_trace and "
                 "stop_trace are the trace's begin and end"
             )
     values = {
@@ -74,7 +74,7 @@ def _check(name: str, value: object) -> None:
             raise ArgumentError(f"{title}; it takes {', '.join(map(str, levels))}")
     elif name == "session_id":
         if not isinstance(value, str) or value in (".", "..") or {os.sep, "/", "\0"} & set(value):
-            raise ArgumentError(f"{title}; it takes the name of a folder, without its place")
+            raise ArgumentError(f"{title}; it takes the name of a folder, without a path")
     elif name == "advanced_configuration":
         if not isinstance(value, dict) or not all(
             isinstance(k, str) and isinstance(v, Option) for k, v in value.items()

@@ -301,7 +301,7 @@ class CompiledExport(FollowingCall, CompiledInfo, SavableCall):
             if is_static(aval) and aval.shape != shape:
                 raise InvalidReply(
                     f"{self.devices[0].client.backend_name} compiled result {i} of "
-                    f"{self.exported.fun_name!r} as {shape}; {aval.tensor_type} was asked for"
+                    f"{self.exported.fun_name!r} as {shape}; {aval.tensor_type} was requested"
                 )
 
     def __repr__(self) -> str:

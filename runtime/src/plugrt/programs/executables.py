@@ -54,7 +54,7 @@ def load_executable(program: Program, device: Device) -> LoadedExecutable:
         count = executable.num_replicas * executable.num_partitions
         if count > 1:
             raise Unimplemented(
-                f"it runs on {count} devices, and does not say how its arguments lie on them; "
+                f"it runs on {count} devices, and does not state the shardings of its arguments; "
                 "plugrt.serialize_executable saves what does"
             )
         if [*loaded.addressable_devices] != [device]:

@@ -36,7 +36,8 @@ def make_launch(
         ]
     except PlugrtError as error:
         raise ProgramError(
-            f"the export {exported.fun_name!r} is damaged, or cannot lie on these devices: {error}"
+            f"the export {exported.fun_name!r} is damaged, or cannot be placed on these devices: "
+            f"{error}"
         ) from error
     return Launch(
         1, len(devices), devices, tuple(taken), tuple(left), True, compiler_options=options

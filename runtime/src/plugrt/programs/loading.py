@@ -127,7 +127,7 @@ def _check_syntax(code: bytes, title: str) -> None:
             if code.startswith(MLIR_MAGIC) or is_like_mlir(code):
                 raise
             raise ProgramError(
-                f"{title} is no program: text of StableHLO begins with a module or a func.func, "
+                f"{title} is not a program: text of StableHLO begins with a module or a func.func, "
                 f"text of HLO with HloModule; {describe_contents(code)}", error.line, error.column,
             ) from error  # fmt: skip
 
@@ -174,7 +174,7 @@ def _read(source: Any) -> tuple[bytes, str]:
         operation.write_bytecode(stream)
         return stream.getvalue(), "<module>"
     raise ProgramError(
-        f"{source!r:.{_MAX_TEXT}} of type {type(source).__qualname__} is no program; expected a "
+        f"{source!r:.{_MAX_TEXT}} of type {type(source).__qualname__} is not a program; expected a "
         "path, text or bytes of StableHLO or HLO, an MLIR module, or a jax.export.Exported"
     )
 

@@ -57,7 +57,7 @@ def encode_sharding(sharding: Sharding, devices: tuple[Device, ...], name: str) 
         return "device", kind
     if sharding.devices != devices:
         raise Unimplemented(
-            f"{name!r} passes an array through that lies on other devices than it runs on, as "
+            f"{name!r} returns an argument on other devices than its own, as "
             f"{sharding!r}; it is not saved"
         )
     if isinstance(sharding, GSPMDSharding):

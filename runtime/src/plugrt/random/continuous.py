@@ -40,7 +40,7 @@ def bits(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Trac
     result_dtype = default_unsigned() if dtype is None else as_dtype(dtype)
     if result_dtype.kind != "u":
         raise DtypeError(
-            f"random.bits makes unsigned integers; dtype {result_dtype.name} was asked for"
+            f"random.bits makes unsigned integers; dtype {result_dtype.name} was requested"
         )
     return random_bits(key, 8 * result_dtype.itemsize, normalize_shape("random.bits", shape))
 
@@ -284,5 +284,5 @@ def float_dtype(function: str, dtype: DTypeLike | None) -> np.dtype[Any]:
     """Returns the requested floating dtype, the default one for None."""
     result_dtype = default_float() if dtype is None else as_dtype(dtype)
     if dtype_kind(result_dtype) != "f":
-        raise DtypeError(f"random.{function} makes floats; dtype {result_dtype.name} was asked for")
+        raise DtypeError(f"random.{function} makes floats; dtype {result_dtype.name} was requested")
     return result_dtype

@@ -62,7 +62,7 @@ def poisson(
 def _integer(function: str, dtype: DTypeLike | None) -> np.dtype[Any]:
     found = default_int() if dtype is None else as_dtype(dtype)
     if dtype_kind(found) not in "iu":
-        raise DtypeError(f"random.{function} makes integers; dtype {found.name} was asked for")
+        raise DtypeError(f"random.{function} makes integers; dtype {found.name} was requested")
     return found
 
 

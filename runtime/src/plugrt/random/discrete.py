@@ -53,7 +53,7 @@ def randint(
     key = read_key("randint", key)
     result_dtype = default_int() if dtype is None else as_dtype(dtype)
     if dtype_kind(result_dtype) not in "iu" or result_dtype.kind == "V":
-        raise DtypeError(f"random.randint makes integers; dtype {result_dtype.name} was asked for")
+        raise DtypeError(f"random.randint makes integers; dtype {result_dtype.name} was requested")
     wanted = normalize_shape("random.randint", shape)
     sampled = result_dtype
     if result_dtype.itemsize < 4:

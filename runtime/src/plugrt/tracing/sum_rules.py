@@ -252,7 +252,7 @@ def _ask_dot_general(of: Operation, asked: Sums) -> Sums:
         )  # fmt: skip
     if asked.unreduced != {name for entry in left for name in axes_of(entry)}:
         of.refuse(
-            f"unreduced={set(asked.unreduced)} is asked for, and what is summed over is divided "
+            f"unreduced={set(asked.unreduced)} is requested, and what is summed over is divided "
             f"over {left}", "name these axes",
         )  # fmt: skip
     return Sums(asked.unreduced)
@@ -266,7 +266,7 @@ def _ask_reduce(of: Operation, asked: Sums) -> Sums:
     summed = of.numbers("dimensions")
     axes = {name for i in summed for name in axes_of(of.specs[0][i])} | of.sums[0].unreduced
     if left := asked.unreduced - axes:
-        of.refuse(f"unreduced={set(left)} is asked for, which it does not sum over", "leave it out")
+        of.refuse(f"unreduced={set(left)} is requested, which it does not sum over", "leave it out")
     return Sums(asked.unreduced, of.sums[0].reduced)
 
 

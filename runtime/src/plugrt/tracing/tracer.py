@@ -216,7 +216,7 @@ class Tracer(Methods):
     @property
     def device(self) -> NoReturn:
         """Not known while tracing."""
-        self._refuse("its device was asked for", "ask outside of the traced function")
+        self._refuse("its device was requested", "ask outside of the traced function")
 
     def block_until_ready(self) -> Tracer:
         """Does nothing while tracing."""
@@ -237,14 +237,14 @@ class Tracer(Methods):
 
     def __bool__(self) -> bool:
         self._refuse(
-            "the truth value was asked for (if, while, and, or, assert)",
+            "the truth value was requested (if, while, and, or, assert)",
             "use lax.cond, lax.while_loop or array_api.where, or make the argument static "
             "(static_argnums, static_argnames)",
         )
 
     def _scalar(self, target: str) -> NoReturn:
         self._refuse(
-            f"a Python {target} was asked for",
+            f"a Python {target} was requested",
             "keep it an array, or make the argument static (static_argnums, static_argnames)",
         )
 
@@ -270,15 +270,15 @@ class Tracer(Methods):
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
         self._refuse(
-            "a NumPy array was asked for",
+            "a NumPy array was requested",
             "use functions of plugrt.array_api instead of NumPy's, or leave this part outside",
         )
 
     def __dlpack__(self, *_: object, **__: object) -> NoReturn:
-        self._refuse("a DLPack capsule was asked for", "leave this part outside")
+        self._refuse("a DLPack capsule was requested", "leave this part outside")
 
     def __dlpack_device__(self) -> NoReturn:
-        self._refuse("its DLPack device was asked for", "ask outside of the traced function")
+        self._refuse("its DLPack device was requested", "ask outside of the traced function")
 
     def __len__(self) -> int:
         if not self.shape:
@@ -300,7 +300,7 @@ class Tracer(Methods):
         return self.duplicate()
 
     def __reduce__(self) -> tuple[object, ...]:
-        self._refuse("a pickle was asked for", "leave this part outside")
+        self._refuse("a pickle was requested", "leave this part outside")
 
     def __repr__(self) -> str:
         weak = ", weak" if self.weak else ""

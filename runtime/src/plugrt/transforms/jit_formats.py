@@ -311,7 +311,7 @@ def _argument_layout(
             if stated_layout(leaf) is None:
                 return asked
             raise InvalidArgument(
-                f"{describe()} is an array that lies in memory already, or a struct with a layout, "
+                f"{describe()} is an array that has a layout already, or a struct with a layout, "
                 "and in_shardings leaves its layout to the compiler (Layout.AUTO): lower and "
                 "compile for a plugrt.ShapeDtypeStruct without one, and put the arrays to "
                 "compiled.input_formats"
@@ -320,7 +320,7 @@ def _argument_layout(
             default = launch.client.default_layout(part_type(aval.sharding, aval.tensor_type))
             lies = aval.layout or default
             raise InvalidArgument(
-                f"{describe()} lies in memory as {lies}; in_shardings asks for {wanted.layout}. "
+                f"{describe()} has the layout {lies}; in_shardings requests {wanted.layout}. "
                 "device_put it to that Format first, or leave its layout out of in_shardings"
             )
     return asked

@@ -98,7 +98,7 @@ def get_mesh() -> AbstractMesh:
     """
     if (trace := _current_trace()) is not None:
         raise ArgumentError(
-            f"get_mesh was called while {trace.name!r} is traced, which knows no devices; "
+            f"get_mesh was called while {trace.name!r} is traced, which has no devices; "
             "get_abstract_mesh gives the shape of the mesh"
         )
     return mesh_context.current().programs or Mesh(None, ())

@@ -79,8 +79,8 @@ class PmapFunction(StagedFunction[P, R]):
         for i, aval in enumerate(traced.avals):
             if is_placed(aval) and aval.committed and not asked.is_moved(i, aval):
                 raise ArgumentMismatch(
-                    f"{traced.staged.plan.describe(i)} of pmap of {self._rules.title!r} lies on "
-                    f"the devices as {aval.sharding!r}; its replicas have it as "
+                    f"{traced.staged.plan.describe(i)} of pmap of {self._rules.title!r} is "
+                    f"sharded as {aval.sharding!r}; its replicas have it as "
                     f"{asked.arguments[i]!r}. device_put it to that first"
                 )
         return traced
@@ -224,7 +224,7 @@ def run_by_operation(
     if mapping.size > mapping.local_size:
         raise Unimplemented(
             f"pmap of {mapping.title!r} under disable_jit on devices of several processes: "
-            "operation by operation it knows this process alone. "
+            "run operation by operation, it uses this process alone. "
             "devices=plugrt.local_devices() maps within it; or leave disable_jit out"
         )
     here = ReplicaSharding(mapping.available[: mapping.size], axis_name)

@@ -202,7 +202,8 @@ def _check_backend(backend: str | None) -> None:
     known = known_platforms()
     if backend not in known:
         raise UnknownPlatform(
-            f"xla_computation's backend {backend!r} is no platform that plugrt knows; it knows "
+            f"xla_computation's backend {backend!r} is not a platform that plugrt supports; it "
+            "supports "
             f"{', '.join(sorted(known))}"
         )
 

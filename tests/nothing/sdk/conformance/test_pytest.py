@@ -166,11 +166,11 @@ def test_a_plugin_that_does_not_exist_is_one_error(author: pytest.Pytester) -> N
     result = author.runpytest_subprocess(file)
     result.assert_outcomes(errors=4)
     result.stdout.fnmatch_lines([
-        "Misspelt: Misspelt.plugin asks for *did you mean 'numpy'*", "NoFile: *does not exist*",
+        "Misspelt: Misspelt.plugin requests *did you mean 'numpy'*", "NoFile: *does not exist*",
         "NoModule: *there is no module 'nowhere'*", "Nothing *set plugin = *",
     ])  # fmt: skip
     for name, said in (
-        ("nunpy", "pytest asks for 'nunpy', *did you mean 'numpy'*"),
+        ("nunpy", "pytest requests 'nunpy', *did you mean 'numpy'*"),
         ("./no.so", "*./no.so does not exist*"),
         ("nowhere.plugin:plugin", "*there is no module 'nowhere'*"),
     ):

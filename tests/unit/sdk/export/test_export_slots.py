@@ -513,7 +513,7 @@ def test_a_topology_is_made_written_and_read(late: Exported) -> None:
         _ = program.output_memory_kinds
     with pytest.raises(InvalidArgument, match="'many' is no number of devices"):
         create_topology(library, "many", {})
-    with pytest.raises(InvalidArgument, match="is no topology that a plugin exported"):
+    with pytest.raises(InvalidArgument, match="is not a topology that a plugin exported"):
         topology_from_bytes(library, b"something")
     with pytest.raises(Unimplemented, match="fingerprint is not implemented by the backend"):
         made.fingerprint()

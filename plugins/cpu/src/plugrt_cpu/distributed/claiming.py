@@ -140,6 +140,6 @@ def _no_coordinator(
     address: str, answer: str, kind: type[DistributedError] | None = None
 ) -> DistributedError:
     return (kind or DistributedError)(
-        f"what listens at {address} is no coordinator of plugrt: it answered {answer}; choose "
+        f"what listens at {address} is not a coordinator of plugrt: it answered {answer}; choose "
         "another coordinator_address, the same for all processes"
     )

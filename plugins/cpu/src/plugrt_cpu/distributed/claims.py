@@ -174,7 +174,7 @@ class Claims:
             return Answer(f"there is no process {index} of {count}")
         if index in self._holders:
             return Answer(
-                f"process_id={index} is taken: {self._holders[index]} has it. Each of the "
+                f"process_id={index} is in use: {self._holders[index]} has it. Each of the "
                 f"{count} processes needs an index of its own"
             )
         self._holders[index] = asked.name[:LONGEST_NAME]

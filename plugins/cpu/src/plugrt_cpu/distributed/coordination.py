@@ -110,7 +110,7 @@ class ChildCoordinator(Coordinator):
             self.kill()
             if (holder := find_holder(membership)) is not None:
                 raise DistributedError(
-                    f"process_id={membership.process_id} is taken: "
+                    f"process_id={membership.process_id} is in use: "
                     f"{holder or 'another process'} has it, and started the coordinator at "
                     f"{membership.address}. Each of the {membership.num_processes} processes needs "
                     "an index of its own; if that is another run, choose another "

@@ -24,7 +24,8 @@ def require_mpi(num_devices: int) -> None:
     """
     if num_devices != 1:
         raise InvalidArgument(
-            f"{_SETTING}: jaxlib's collectives over MPI serve one device a process, and this one "
+            f"{_SETTING}: jaxlib's collectives over MPI support one device per process, and this "
+            "one "
             f"has {num_devices}: set JAX_NUM_CPU_DEVICES=1 and start more processes"
         )
     # Workaround for jaxlib-mpi

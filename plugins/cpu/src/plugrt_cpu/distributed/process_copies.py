@@ -62,7 +62,7 @@ class ProcessCopies:
         if is_sub_byte(tensor_type.dtype):
             raise Unimplemented(
                 f"copies of {tensor_type} between processes: jaxlib's transfer server hangs with "
-                "dtypes of less than a byte; convert it to int8 for the way"
+                "dtypes of less than a byte; convert it to int8 for the copy"
             )
         for process in {d.process_index for pair in copies for d in pair} - self._listening:
             self._require_listening(process)

@@ -127,10 +127,10 @@ class Session:
         [request] = wire.NUMBER.unpack_from(body)
         magic, version = wire.HELLO.unpack_from(body, wire.NUMBER.size)
         if magic != wire.MAGIC:
-            raise ProtocolError("the other side is no client of plugrt-remote")
+            raise ProtocolError("the peer is not a client of plugrt-remote")
         if version != wire.VERSION:
             raise ProtocolError(
-                f"the client speaks version {version} of the protocol, and this server "
+                f"the client uses version {version} of the protocol, and this server "
                 f"{wire.VERSION}: install the same version of plugrt-remote on both sides"
             )
         token = body[wire.NUMBER.size + wire.HELLO.size :]

@@ -116,14 +116,15 @@ def _normalize_element(k: Any) -> Any:
         except TypeError as error:
             if not is_registered(k) and not hasattr(type(k), "__array__"):
                 raise InvalidIndex(
-                    f"{k!r:.60} of type {type(k).__qualname__} is no index; an index is an "
+                    f"{k!r:.60} of type {type(k).__qualname__} is not an index; an index is an "
                     "integer, a slice, an ellipsis, None, or an array of integers or booleans"
                 ) from error
         found = represent(k, "an index") if is_registered(k) else k
         k = found if type(found) in (Array, Tracer) else np.asarray(found)
     if dtype_kind(k.dtype) not in "biu":
         raise InvalidIndex(
-            f"an array of dtype {k.dtype.name} is no index; arrays in an index hold integers or "
+            f"an array of dtype {k.dtype.name} is not an index; arrays in an index hold integers "
+            "or "
             "booleans (astype converts)"
         )
     return k
@@ -165,7 +166,7 @@ def _parse_slice(k: slice, size: int) -> Slice:
             "when the program is made; take a part of known size with lax.dynamic_slice"
         ) from error
     except (TypeError, ValueError) as error:
-        raise InvalidIndex(f"{k} is no index: {error}") from error
+        raise InvalidIndex(f"{k} is not an index: {error}") from error
     count = len(range(start, stop, step))
     return Slice(start, count, step) if count else Slice(0, 0, 1)
 
@@ -185,7 +186,7 @@ def _convert_list(k: list[object] | tuple[object, ...]) -> object:
     try:
         return np.asarray(k) if k else np.zeros(0, np.int32)
     except ValueError as error:
-        raise InvalidIndex(f"the list {k!r:.60} is no index: {error}") from error
+        raise InvalidIndex(f"the list {k!r:.60} is not an index: {error}") from error
 
 
 def _add_mask(mask: Any, shape: Shape, axis: int, items: list[Item], operands: list[object]) -> int:

@@ -85,7 +85,7 @@ class Context:
         if found[0] != type_id:
             raise InvalidArgument(
                 f"the state of the stage {_name(stage)} of {self.target!r} has the type "
-                f"{type_name(found[0])}; the stage {_name(self.stage)} asks for "
+                f"{type_name(found[0])}; the stage {_name(self.stage)} requests "
                 f"{type_name(type_id)}"
             )
         return found[1]
@@ -97,7 +97,7 @@ class Context:
 def context_at(pointer: CData) -> Context:
     """Returns the context that a handler hands back."""
     if pointer == ffi.NULL:
-        raise InvalidArgument("a handler asks for its state without the context of its call (ctx)")
+        raise InvalidArgument("a handler requests its state without the context of its call (ctx)")
     found: Context = ffi.from_handle(pointer)
     return found
 

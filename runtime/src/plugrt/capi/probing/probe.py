@@ -68,7 +68,7 @@ def _explain_end(outcome: Outcome, where: str) -> ProbeResult:
         return ProbeResult("broken", f"the process that tried it {outcome.ending}", cure)
     reason, cure = f"its process {outcome.ending} {where}", ""
     if outcome.how == "deadline":
-        reason = f"it did not come back within {outcome.seconds:.3g} s {where}"
+        reason = f"it did not return within {outcome.seconds:.3g} s {where}"
         cure = (
             "PLUGRT_PROBE_SECONDS, in doctor PLUGRT_DOCTOR_SECONDS too, gives it more time, if it "
             "waits for hardware or a network"

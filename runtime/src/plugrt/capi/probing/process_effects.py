@@ -96,7 +96,7 @@ def _alarm_time() -> float:
 def _folder() -> str:
     with contextlib.suppress(OSError):
         return os.getcwd()
-    return "one that is gone"
+    return "one that has ended"
 
 
 def _file(number: int) -> tuple[int, int] | None:

@@ -88,8 +88,8 @@ class LaunchChecks:
             lies = t.layout or default_layout(self._handle, t)
             if not lies.is_met_by(layout):
                 return InvalidArgument(
-                    f"argument {i} of {executable.name!r} must lie in memory as {layout.text}; the "
-                    f"{TensorType(t.shape, t.dtype)} that was given lies as {lies.text}"
+                    f"argument {i} of {executable.name!r} must be in memory as {layout.text}; the "
+                    f"{TensorType(t.shape, t.dtype)} that was given is {lies.text}"
                 )
         return None
 

@@ -31,7 +31,10 @@ INSTEAD: Mapping[str, str] = {
     "ptp": "write x.max() - x.min()",
     "searchsorted": "it is plugrt.array_api.searchsorted(x, values)",
     "trace": "write plugrt.array_api.sum(plugrt.array_api.linalg.diagonal(x))",
-    "traceback": "no array knows where it was made; plugrt.config.debug_nans finds NaNs' origins",
+    "traceback": (
+        "arrays do not record which operation made them; plugrt.config.debug_nans finds "
+        "NaNs' origins"
+    ),
     **dict.fromkeys(("argpartition", "choose", "compress"), _ON_THE_HOST),
     "byteswap": "arrays have the byte order of the machine",
 }

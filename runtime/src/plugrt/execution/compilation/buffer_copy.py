@@ -51,7 +51,7 @@ def require_layouts(device: Device, what: str) -> None:
     client = device.client
     if not client.capabilities.layouts:
         raise Unimplemented(
-            f"{what} cannot be had on {device!r}: {client.backend_name} does not declare that "
+            f"{what} is not possible on {device!r}: {client.backend_name} does not declare that "
             "arrays can lie in memory in an order that is named (capability layouts)"
         )
 

@@ -252,7 +252,7 @@ class CompiledCall(CompiledBase, CallObject):
         launch = self._program.launch
         wrong = [
             f"  {self._name(i)}: takes {aval.tensor_type} as {_order(launch.in_layout(i))}, called "
-            f"with one that lies as {_order(aval.layout)}"
+            f"with one in the layout {_order(aval.layout)}"
             for i in sorted(self._program.plan.needed)
             if is_placed(aval := avals[i]) and aval.committed and aval.layout != launch.in_layout(i)
         ]

@@ -164,7 +164,7 @@ class _Settling:
         if isinstance(asked, Layout) and not asked.is_met_by(found):
             raise InvalidReply(
                 f"{self._client.backend_name} compiled {describe()} of {self._name!r} as "
-                f"{found.text}; {asked.text} was asked for"
+                f"{found.text}; {asked.text} was requested"
             )
         default = self._client.default_layout(tensor_type)
         return None if default.is_met_by(found) else found

@@ -110,7 +110,7 @@ class AskedShardings:
 def refuse_placed(lies: Sharding, asked: Sharding, describe: Callable[[], str]) -> ArgumentMismatch:
     """Returns the error for a committed argument that contradicts in_shardings."""
     return ArgumentMismatch(
-        f"{describe()} lies on the devices as {lies!r}; in_shardings asks for {asked!r}. "
+        f"{describe()} is sharded as {lies!r}; in_shardings requests {asked!r}. "
         "device_put it to that first, or leave it out of in_shardings"
     )
 

@@ -41,8 +41,8 @@ class AUTO(TiledSharding):
 
     def _make_tiling(self, ndim: int) -> NoReturn:
         raise InvalidArgument(
-            f"{self!r} says not how an array is divided: the compiler chooses that, for arguments "
-            "and results of jit. NamedSharding says it"
+            f"{self!r} states no division of an array: the compiler chooses one, for arguments "
+            "and results of jit. NamedSharding states one"
         )
 
     def __eq__(self, other: object) -> bool:

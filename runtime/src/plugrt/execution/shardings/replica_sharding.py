@@ -83,7 +83,7 @@ class ReplicaSharding(Sharding):
         first, *others = (shard.to_host() for shard in shards[:: self._copies])
         if any(other.tobytes() != first.tobytes() for other in others):
             raise ConcretizationError(
-                f"one value was asked for (if, float(), np.asarray) of {first.dtype.name}"
+                f"one value was requested (if, float(), np.asarray) of {first.dtype.name}"
                 f"{list(first.shape)}, which differs between the {self.size} replicas of "
                 f"{self._describe()}: keep it an array (array_api.where and lax.cond choose for "
                 "each replica), or print it, which shows all"

@@ -158,7 +158,7 @@ class Sharding:
     def __reduce__(self) -> tuple[object, ...]:
         raise ArgumentTypeError(
             "a sharding names devices of this process and cannot be pickled; pickle the array "
-            "instead: it comes back on the default device"
+            "instead: it is unpickled to the default device"
         )
 
 

@@ -75,7 +75,7 @@ def make_array_from_callback(
             found[box] = np.asarray(part._words()) if of_keys else part
     if wanted is None:
         raise ArgumentError(
-            f"{sharding!r} has no device of this process, so that no part says the dtype; give it"
+            f"{sharding!r} has no device of this process, so that no part has the dtype; give it"
         )
     parts = [found[box] for box in boxes.values()]
     if is_key_dtype(wanted):

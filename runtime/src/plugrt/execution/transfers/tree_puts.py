@@ -86,7 +86,8 @@ def put_tree(
     for one, other in zip(donated, aliasing, strict=True):
         if one and other:
             raise InvalidArgument(
-                "device_put takes donate=True or may_alias=True, not both: what is donated is gone"
+                "device_put takes donate=True or may_alias=True, not both: a donated array is "
+                "deleted"
             )
     results: list[object] = [None] * count
     heard = bool(listening)

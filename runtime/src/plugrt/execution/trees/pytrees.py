@@ -72,8 +72,8 @@ class _AtExit:
             if threading.current_thread().daemon:
                 raise SystemExit  # which ends a daemon thread without a traceback
             raise FailedPrecondition(
-                "the interpreter is ending: optree, by which plugrt opens containers of arguments "
-                "and results, is gone; call plugrt earlier, as in an exit handler that is "
+                "the interpreter is ending: optree, with which plugrt flattens its arguments "
+                "and results, is unloaded; call plugrt earlier, as in an exit handler that is "
                 "registered after plugrt was imported (atexit.register)"
             )
 

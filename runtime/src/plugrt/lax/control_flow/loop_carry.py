@@ -87,8 +87,8 @@ class Carry:
     def _type_change_message(self, i: int, found: Tracer) -> str:
         went_in, came_out = map(_describe_type, (self.leaves[i], found))
         return (
-            f"the body of {self.title} changes the type of {self.paths[i]}: it goes in as "
-            f"{went_in} and comes out as {came_out}; convert one (lax.convert_element_type, "
+            f"the body of {self.title} changes the type of {self.paths[i]}: it is passed in as "
+            f"{went_in} and returned as {came_out}; convert one (lax.convert_element_type, "
             f"reshape, reshard{self._pcast(i, found)}) so that both are equal"
         )
 

@@ -154,7 +154,7 @@ class Backends:
             return name
         if name is not None and not isinstance(name, str):
             raise WrongType(
-                f"a backend is asked for by name, or by a client such as device.client; got "
+                f"a backend is requested by name, or by a client such as device.client; got "
                 f"{name!r:.80}, a {type(name).__name__}"
             )
         if not name:
@@ -288,8 +288,8 @@ class Backends:
             if self.started_names or self._work.is_under_way:
                 started = ", ".join(self.started_names) or "one is starting"
                 raise RegistrationError(
-                    f"register: {plugin!r} of {by} comes too late, as backends are initialised "
-                    f"({started}); register it before devices are first asked for, or call "
+                    f"register: {plugin!r} of {by} is too late, as backends are initialised "
+                    f"({started}); register it before devices are first used, or call "
                     "plugrt.clear_backends() first"
                 )
             row = self.table.register(plugin, by)

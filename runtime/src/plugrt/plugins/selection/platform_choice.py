@@ -74,7 +74,7 @@ def choose(request: Request, table: Table, find: Find, load: Load, start: Start)
         else:
             choice = choose_automatically(request, table, load, start)
     except PluginError:
-        why = "another one, which was asked for, does not work"
+        why = "another one, which was requested, does not work"
         table.explain_unused(request.names, str(request), why)
         raise
     table.log.step(f"chose {', '.join(choice.names)}: {choice.why}")
@@ -96,7 +96,7 @@ def choose_named(request: Request, table: Table, find: Find, start: Start) -> Ch
     try:
         for name, group in zip(request.names, groups, strict=True):
             cure = f"take {name!r} out of {setting} to go on without it"
-            fold = fold_errors(f"{request} asks for {name!r}", cure)
+            fold = fold_errors(f"{request} requests {name!r}", cure)
             started.append(start_first_working(group, start, fold)[0])
         first = next((row for row in defaults if row in started), None)
         if first is None:
@@ -108,7 +108,7 @@ def choose_named(request: Request, table: Table, find: Find, start: Start) -> Ch
     names = tuple(dict.fromkeys(table.label(row) for row in (first, *started)))
     by = f"JAX_PLATFORM_NAME={request.default}" if request.default else str(request)
     assert first.client is not None
-    return Choice(request, names, first.client, f"{by} asks for {names[0]}")
+    return Choice(request, names, first.client, f"{by} requests {names[0]}")
 
 
 def _find_default(request: Request, groups: list[list[Record]], find: Find) -> list[Record]:
@@ -124,7 +124,7 @@ def _find_default(request: Request, groups: list[list[Record]], find: Find) -> l
 
 def _left_out(request: Request) -> UnknownPlatform:
     return UnknownPlatform(
-        f"JAX_PLATFORM_NAME={request.default} asks for a default that {request} leaves out; take "
+        f"JAX_PLATFORM_NAME={request.default} requests a default that {request} leaves out; take "
         "one of the two away"
     )
 
@@ -163,7 +163,7 @@ def choose_automatically(request: Request, table: Table, load: Load, start: Star
                 loaded.append(row)
     for row in loaded:
         if (row.priority or 0) < 0 and row.state in (State.FOUND, State.LOADED):
-            reason = f"its priority ({row.priority}) is negative: it is used only if asked for"
+            reason = f"its priority ({row.priority}) is negative: it is used only if requested"
             row.set_state(State.NOT_SELECTED, reason)
     loaded = [row for row in loaded if (row.priority or 0) >= 0]
     loaded.sort(key=lambda r: -(r.priority or 0))  # equal ones stay in the table's order

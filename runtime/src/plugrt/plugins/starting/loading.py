@@ -71,7 +71,7 @@ def _load(row: Record, table: Table) -> Plugin:
             row.cure = "correct the path"
             raise PluginBroken(f"{row}: {fault}; {row.cure}")
         return LibraryPlugin(row.name, row.library, row.options)
-    hint = f"PLUGRT_PLUGINS_BLOCK={row.name} leaves it out"
+    hint = f"PLUGRT_PLUGINS_BLOCK={row.name} excludes it"
     with warn_if_slow(f"importing the plugin {row}", table.config.load_warn_seconds, hint):
         if row.source in (Source.JAX, Source.XLA):
             return _load_registered(row, table)

@@ -52,7 +52,7 @@ class PluginWork:
         """Raises `PluginBroken` if a plugin's code is running."""
         if self._at_work is not None:
             raise PluginBroken(
-                f"{self._at_work} asks for devices while it is imported or started, which are not "
+                f"{self._at_work} requests devices while it is imported or started, which are not "
                 "there before it has; a plugin must not"
             )
 

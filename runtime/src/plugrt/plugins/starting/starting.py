@@ -209,7 +209,7 @@ def _find_fault(client: Client, distributed: Connection | None) -> str:
         me, count = distributed.process_id, distributed.num_processes
         if (client.process_index, client.process_count) != (me, count):
             return (
-                f"that takes itself for process {client.process_index} of {client.process_count}, "
+                f"that reports itself as process {client.process_index} of {client.process_count}, "
                 f"where plugrt.distributed.initialize made this process {me} of {count}: it does "
                 "not find the others, and each would compute by itself. Without initialize it "
                 "works in this process alone"
