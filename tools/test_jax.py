@@ -9,7 +9,7 @@ fail is an error too.
 
 With ``--in-place`` the files import plugrt in place of JAX (`jax_suite/in_jax_place.py`). Rules in
 ``tools/jax_absences.toml`` state which tests do not apply, such as tests of derivatives. They are
-counted separately.
+counted separately. ``tools/jax_in_place.toml`` has the reasons of tests that apply and fail.
 
 A FILE is a test file of JAX without its ending, such as ``pmap_test``. The sources are read from
 the repository that JAX_SOURCE names, a checkout or a copy of its ``tests`` and ``pyproject.toml``,
@@ -48,6 +48,7 @@ ARCHIVE = f"https://github.com/jax-ml/jax/archive/refs/tags/{RELEASE}.tar.gz"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "plugrt/jax-tests"
 OUTPUT = ROOT / "build/test-jax"
 REASONS = ROOT / "tools/jax_failures.toml"
+IN_PLACE_REASONS = ROOT / "tools/jax_in_place.toml"
 ABSENCES = ROOT / "tools/jax_absences.toml"
 FILES = (
     *("pmap_test", "random_test", "lax_control_flow_test", "api_test", "lax_test"),
@@ -163,8 +164,11 @@ def describe(name: str, found: Comparison) -> str:
 
 
 def run_in_place(names: Sequence[str]) -> int:
-    """Runs files with plugrt in place of JAX, and prints how many of the applicable tests pass."""
-    sources = find_sources()
+    """Runs files with plugrt in place of JAX, and prints how many of the applicable tests pass.
+
+    Returns 1 if a test fails without a known reason, or passes though there is one.
+    """
+    sources, reasons, good = find_sources(), read_reasons(IN_PLACE_REASONS), True
     for name in names or IN_PLACE:
         ours = run_file(name, "plugrt", sources)
         expected = {test for test, end in ours.items() if end != "skipped"}
@@ -179,8 +183,12 @@ def run_in_place(names: Sequence[str]) -> int:
             flush=True,
         )
         for test in sorted(applicable - passed):
-            print(f"  FAILED: {test}", flush=True)
-    return 0
+            good &= test in reasons
+            print(f"  FAILED: {test}: {reasons.get(test, 'no reason is known')}", flush=True)
+        for test in sorted(reasons.keys() & passed):
+            good = False
+            print(f"  does not fail any more, strike it out: {test}", flush=True)
+    return 0 if good else 1
 
 
 def main(names: list[str]) -> int:

@@ -3,7 +3,8 @@
 A paragraph of a test's docstring (or of its module's, where all its tests show it) that begins with
 ``Same as JAX:`` is a row of what is the same, ``Differs from JAX: what | JAX | plugrt`` one of what
 differs. Tests are read, not imported. The differences that random calls find come from
-``docs/data/jax_deviations.toml``; those with a topic are rows of what differs, too.
+``docs/data/jax_deviations.toml``; those with a topic are rows of what differs, too. Those that
+JAX's tests find come from ``tools/jax_in_place.toml``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 PATH = ROOT / "docs/jax-users.md"
 DEVIATIONS = ROOT / "docs/data/jax_deviations.toml"
+REASONS = ROOT / "tools/jax_in_place.toml"
 CALLS = "tests/cpu/differential/test_calls_as_jax.py"
 SAME, DIFFERS = "Same as JAX:", "Differs from JAX:"
 
@@ -82,6 +84,15 @@ Faults, which are to be mended:
 | JAX | plugrt | cause |
 | --- | --- | --- |
 {faults}
+
+## Found by JAX's tests
+
+`python tools/test_jax.py --in-place` runs JAX's test files with plugrt in JAX's place. These tests
+apply, and fail:
+
+| why | tests |
+| --- | --- |
+{failures}
 """
 
 
@@ -170,6 +181,17 @@ def listed() -> list[dict[str, Any]]:
     return found
 
 
+def found_by_tests() -> str:
+    """Returns a row for each reason why tests of JAX's fail here."""
+    entries = tomllib.loads(REASONS.read_text(encoding="utf-8"))["failures"]
+    rows = []
+    for entry in entries:
+        names = (name.split(".") for name in entry["tests"])
+        tests = ", ".join(f"`{file}`: `{test}`" for file, _, test in names)
+        rows.append(f"| {entry['reason']} | {tests} |")
+    return "\n".join(rows)
+
+
 def page() -> str:
     """Returns the page."""
     found = statements()
@@ -179,6 +201,7 @@ def page() -> str:
         different=rows([s for s in (*found, *met_by_users()) if s.differs]),
         deviations=found_by_calls("deviation"),
         faults=found_by_calls("fault"),
+        failures=found_by_tests(),
     )
 
 

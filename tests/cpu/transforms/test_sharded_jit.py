@@ -139,7 +139,13 @@ def test_what_the_compiler_chose() -> None:
 
 
 def test_no_array_gets_a_spec_of_more_dimensions() -> None:
-    """Same as JAX: a spec that is too long is refused, though nothing is divided by its end."""
+    """No function accepts a spec of more dimensions than the array has.
+
+    Same as JAX: a spec that is too long is refused, though nothing is divided by its end.
+
+    Differs from JAX: such a spec in `make_array_from_callback`, `lax.full` and `zeros(device=)` |
+    accepted | refused, as by `device_put`.
+    """
     long, x = over("x", None, None), plugrt.device_put(A, over("x"))
     for function in (
         lambda: plugrt.device_put(A, long),
