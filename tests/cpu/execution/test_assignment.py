@@ -672,8 +672,9 @@ def test_read_only_arrays() -> None:
     assert x.tolist() == [1, 0, 0]
 
 
-def test_threads_see_whole_assignments_and_lose_none() -> None:
-    x = xp.zeros(65536)
+@pytest.mark.parametrize("size", [64, 65536])  # copied, and in place
+def test_threads_see_whole_assignments_and_lose_none(size: int) -> None:
+    x = xp.zeros(size)
     f = plugrt.jit(lambda v: v + 0)
     wrong: list[object] = []
     done = threading.Event()
@@ -693,6 +694,8 @@ def test_threads_see_whole_assignments_and_lose_none() -> None:
         for n in range(20):
             x[i] = n
             x[32:] = n
+            if x[i] != n:
+                wrong.append((i, n))
 
     readers = [threading.Thread(target=read) for _ in range(2)]
     writers = [threading.Thread(target=assign, args=(i,)) for i in range(4)]
