@@ -284,7 +284,7 @@ def _blame(found: Examination, outcome: Outcome, faults: dict[str, dict[str, obj
         found.problems.append(problem)
         return ""
     name: str = step["of"][1]
-    cure = f"PLUGRT_PLUGINS_BLOCK={name} leaves it out"
+    cure = f"PLUGRT_PLUGINS_BLOCK={name} excludes it"
     found.problems.append(f"{problem}; {cure}")
     faults[str(step["of"])] = {"state": str(State.BROKEN), "reason": problem, "cure": cure}
     return name

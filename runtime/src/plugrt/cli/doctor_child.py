@@ -81,7 +81,7 @@ def _try(record: Record, say: Say) -> int:
     except BaseException as error:  # noqa: BLE001 a plugin may raise anything
         words = read_message(error) if isinstance(error, PlugrtError) else describe(error)
         reason = f"it started, but does not work ({step}): {words}"
-        cure = f"PLUGRT_PLUGINS_BLOCK={record.name} leaves it out"
+        cure = f"PLUGRT_PLUGINS_BLOCK={record.name} excludes it"
         record.set_state(State.BROKEN, reason, cure)
         say(problem=f"{record}: {reason}; {cure}")
     return _count(client)
