@@ -102,7 +102,7 @@ def test_a_crash_at_the_start_is_that_plugins_error(tmp_path: Path) -> None:
         assert words in shown.stderr
     for names, words in {"sikc": "did you mean 'sick'", "sick,other": "'other'"}.items():
         shown = run_warm(code, site, **{**ENVIRON, "PLUGRT_ISOLATE": names})
-        assert f"PLUGRT_ISOLATE asks for {names.rpartition(',')[2]!r}" in shown.stderr
+        assert f"PLUGRT_ISOLATE requests {names.rpartition(',')[2]!r}" in shown.stderr
         assert words in shown.stderr
 
 
