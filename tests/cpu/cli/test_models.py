@@ -82,7 +82,7 @@ def test_inspect_shows_the_signature(folder: Path, capsys: pytest.CaptureFixture
     text = call(capsys, "inspect", folder / "sum.zip")
     for words in ("t: float32[3], feeds total", "any call for any platform", "weights     1,"):
         assert words in text
-    assert "no model" in call(capsys, "inspect", folder / "sum.mlir", code=1)
+    assert "not a model" in call(capsys, "inspect", folder / "sum.mlir", code=1)
 
 
 @pytest.mark.parametrize(

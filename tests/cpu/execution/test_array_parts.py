@@ -86,7 +86,7 @@ def test_of_the_data_of_one_of_two_processes() -> None:
     elsewhere = SingleDeviceSharding(client.devices()[1])
     with pytest.raises(ArgumentError, match="no device of this process"):
         plugrt.make_array_from_process_local_data(elsewhere, A)
-    with pytest.raises(ArgumentError, match="no part says the dtype"):
+    with pytest.raises(ArgumentError, match="no part has the dtype"):
         plugrt.make_array_from_callback((2,), elsewhere, lambda index: A[0])
     empty = plugrt.make_array_from_callback((2,), elsewhere, lambda index: A[0], np.float32)
     assert (empty.shape, empty.addressable_shards) == ((2,), [])

@@ -98,7 +98,7 @@ def test_wrong_algorithms() -> None:
     x = np.ones((2, 2), np.float32)
     with pytest.raises(DtypeError, match="ANY_F8_ANY_F8_F32 takes operands of float8 dtypes"):
         lax.dot(x, x, precision="ANY_F8_ANY_F8_F32")
-    with pytest.raises(ArgumentError, match=r"no lax.Precision; .*DotAlgorithmPreset"):
+    with pytest.raises(ArgumentError, match=r"not a lax.Precision; .*DotAlgorithmPreset"):
         lax.dot(x, x, precision="F32_F32_F16")
     with pytest.raises(DtypeError, match=r"preferred_element_type .* int8, of fewer bits"):
         lax.dot(np.ones(2, np.int32), np.ones(2, np.int32), preferred_element_type=np.int8)

@@ -57,7 +57,7 @@ def test_precisions_are_found_by_the_names_that_jax_has(name: Any) -> None:
 
 @pytest.mark.parametrize("name", ["nope", "HIGH", 3, 0.5, object(), [1]])
 def test_what_names_no_precision_is_refused_with_those_that_do(name: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"no lax\.Precision; it takes 'default'.*'float32'"):
+    with pytest.raises(ArgumentError, match=r"not a lax\.Precision; it takes 'default'.*'float32'"):
         lax.Precision(name)
 
 
@@ -66,7 +66,7 @@ def test_products_that_do_not_fit_are_refused() -> None:
         lax.dot_general(A, B, (((1,), (1,)), ((), ())))
     with pytest.raises(ArgumentError, match="vectors and matrices"):
         lax.dot(A, B)
-    with pytest.raises(ArgumentError, match=r"'finest' is no lax\.Precision"):
+    with pytest.raises(ArgumentError, match=r"'finest' is not a lax\.Precision"):
         lax.dot(A[0], B[0], precision="finest")
 
 

@@ -220,7 +220,7 @@ def test_files_that_are_no_model_of_this_device(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for name, words in (
         ("arrays.npz.zip", "model.json"),
-        ("text", "no model"),
+        ("text", "not a model"),
         ("folder", "model.json"),
     ):
         path = tmp_path / name

@@ -159,8 +159,8 @@ def test_a_parsers_complaint_has_line_and_column(tmp_path: Path) -> None:
         (b"ML\xefR garbage that is no bytecode", "bytecode|deserialize|version"),
         (b"\x00\x01\x02\xff\xfe", "neither StableHLO text nor MLIR bytecode"),
         ("module {\n}", "no function 'main'"),
-        (3.5, "of type float is no program"),
-        (None, "of type NoneType is no program"),
+        (3.5, "of type float is not a program"),
+        (None, "of type NoneType is not a program"),
         (
             "func.func public @main(%x: tensor<?xf32>) -> tensor<?xf32> "
             "{ return %x : tensor<?xf32> }",

@@ -121,7 +121,7 @@ def test_wrong_uses_of_auto() -> None:
     mesh = Mesh(devices()[:8], "x")
     for call, error, said in (
         (lambda: AUTO(P("x")), TypeError, "AUTO takes a Mesh"),  # type: ignore[arg-type]
-        (lambda: plugrt.device_put(A, AUTO(mesh)), ValueError, "the compiler chooses that"),
+        (lambda: plugrt.device_put(A, AUTO(mesh)), ValueError, "the compiler chooses one"),
         (
             lambda: plugrt.with_sharding_constraint(A, AUTO(mesh)),
             ValueError, "UNCONSTRAINED leaves",

@@ -292,7 +292,7 @@ def test_keywords_and_jitted_functions() -> None:
         ({"axis_env": [("i", 2.5)]}, ArgumentTypeError, "pairs"),
         ({"axis_env": [("i", 0)]}, ArgumentError, "axis 'i' of size 0"),
         ({"axis_env": [("i", 2), ("i", 3)]}, ArgumentError, "axis 'i' twice"),
-        ({"backend": "tpuu"}, UnknownPlatform, "'tpuu' is no platform .* tpu"),
+        ({"backend": "tpuu"}, UnknownPlatform, "'tpuu' is not a platform .* tpu"),
         ({"backend": 3}, ArgumentTypeError, "name of a platform; got 3"),
         ({"tuple_args": "yes"}, ArgumentTypeError, "tuple_args .* True, False or None"),
         ({"return_shape": None}, ArgumentTypeError, "return_shape .* True or False"),

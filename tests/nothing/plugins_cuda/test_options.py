@@ -85,7 +85,7 @@ def test_options_win_over_the_name() -> None:
         (
             "",
             {"target_config": "gpu_device_info { core_count: 1 }"},
-            "leaves out threads_per_block",
+            "lacks threads_per_block",
         ),
         ("", {"target_config": 3}, "is a text"),
     ],

@@ -70,7 +70,7 @@ def still_serves(other: RemoteClient) -> None:
     ("messages", "expected"),
     [
         ([PUT], "is not allowed"),
-        ([frame(Op.HELLO, wire.NUMBER.pack(1) + wire.HELLO.pack(b"GET / HT", 1))], "no client"),
+        ([frame(Op.HELLO, wire.NUMBER.pack(1) + wire.HELLO.pack(b"GET / HT", 1))], "not a client"),
         ([HELLO.replace(wire.HELLO.pack(wire.MAGIC, wire.VERSION),
                         wire.HELLO.pack(wire.MAGIC, 99))], "version 99"),
         ([HELLO, HEAD.pack(Op.EXECUTE, 2**32 - 1, 0)], "not allowed"),
