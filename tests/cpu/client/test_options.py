@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plugrt.errors import InvalidArgument
+from plugrt.errors import InvalidArgument, Unimplemented
 from plugrt.interface import Client, CompileOptions, DeviceAssignment
 from plugrt_cpu import plugin
 from support.cpu_programs import add
@@ -37,6 +37,12 @@ def test_encoded_options(client: Client) -> None:
     encoded = bytes([0x1A, 4, 0x20, 1, 0x28, 1])
     loaded = client.compile(add(), CompileOptions(encoded=encoded))
     assert list(loaded.addressable_devices) == [client.devices()[0]]
+
+
+def test_a_program_for_any_device_is_refused_by_name(client: Client) -> None:
+    portable = bytes([0x1A, 4, 0x20, 1, 0x28, 1, 0x20, 1])
+    with pytest.raises(Unimplemented, match="compile_portable_executable"):
+        client.compile(add(), CompileOptions(encoded=portable))
 
 
 def test_encoded_device_assignment(client: Client) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.capi.abi.proto_wire import assignment_in
-from plugrt.errors import InvalidArgument
+from plugrt.errors import InvalidArgument, Unimplemented
 from plugrt.interface import CompileOptions, DeviceAssignment
 from plugrt.interface.checks import EFFORTS, require_auto_partitioning
 from plugrt.wire.protobuf import fields
@@ -39,8 +39,14 @@ def to_jaxlib(options: CompileOptions, assignment: DeviceAssignment) -> Any:
 def place(raw: Any, assignment: DeviceAssignment) -> Any:
     """Writes the devices into jaxlib's options and returns them.
 
-    Raises `Unimplemented` for options that leave shardings to the compiler.
+    Raises `Unimplemented` for options that leave shardings to the compiler, and for a program that
+    is compiled for no device.
     """
+    if raw.compile_portable_executable:
+        raise Unimplemented(
+            "the cpu plugin compiles for devices, not for any device (compile_portable_executable); "
+            "compile the program for each"
+        )
     build = raw.executable_build_options
     require_auto_partitioning(build.use_auto_spmd_partitioning, False, "the cpu plugin")
     ids = np.array(assignment.device_ids, dtype=np.int32)

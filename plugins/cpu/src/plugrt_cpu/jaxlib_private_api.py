@@ -26,6 +26,7 @@ PRIVATE_NAMES = (
     "_jax.Client.serialize_executable",
     "_jax.CompileOptions.ParseFromString",
     "_jax.CompileOptions.SerializeAsString",
+    "_jax.CompileOptions.compile_portable_executable",
     "_jax.CompileOptions.device_assignment",
     "_jax.CompileOptions.env_option_overrides",
     "_jax.CompileOptions.executable_build_options",
