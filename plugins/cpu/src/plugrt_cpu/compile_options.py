@@ -44,8 +44,8 @@ def place(raw: Any, assignment: DeviceAssignment) -> Any:
     """
     if raw.compile_portable_executable:
         raise Unimplemented(
-            "the cpu plugin compiles for devices, not for any device (compile_portable_executable); "
-            "compile the program for each"
+            "the cpu plugin compiles for devices that are named, and not for any device "
+            "(compile_portable_executable); compile the program for each"
         )
     build = raw.executable_build_options
     require_auto_partitioning(build.use_auto_spmd_partitioning, False, "the cpu plugin")
