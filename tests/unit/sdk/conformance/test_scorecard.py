@@ -12,6 +12,7 @@ import click
 import pytest
 
 from plugrt_sdk.conformance import provenance
+from plugrt_sdk.conformance.check import Demand, Level
 from plugrt_sdk.conformance.reports.badge import badge
 from plugrt_sdk.conformance.reports.findings import group_alike
 from plugrt_sdk.conformance.reports.markdown import markdown
@@ -82,6 +83,21 @@ def test_a_level_that_was_not_seen_is_not_granted(verdict: Verdict) -> None:
     for shown in (terminal, scorecard(report), markdown(report).replace("\\", ""), slot):
         assert said in shown
     assert make({**seen, FAILED: Verdict.FAIL})["not_shown"] == "", "more is missing than that"
+
+
+def test_advice_and_the_raw_table_are_no_part_of_the_levels() -> None:
+    advice = [c for c, found in kit.checks().items() if found.demand is Demand.PLUGRT]
+    of_plugins = {c for c in advice if kit.checks()[c].level is not Level.INSTALLS}
+    assert 10 < len(of_plugins) < len(advice)
+    fails = dict.fromkeys(of_plugins, Verdict.FAIL)
+    assert make(fails)["level"] == 4
+    installs = next(c for c in advice if c not in of_plugins)
+    assert make({installs: Verdict.FAIL})["level"] is None
+    in_table = next(
+        c for c, found in kit.checks().items() if found.needs.has_table and found.level == 2
+    )
+    report = make({in_table: Verdict.FAIL})
+    assert (report["level"], report["level_without_table"]) == (1, 4)
 
 
 def test_what_many_checks_found_is_said_once() -> None:
