@@ -28,7 +28,8 @@ class RemotePlugin(Plugin):
         if os.environ.get(VARIABLE):
             return Availability.yes(f"{VARIABLE}={os.environ[VARIABLE]}")
         return Availability.no(
-            f"{VARIABLE} is not set", f"set {VARIABLE}=unix:PATH to use a device server"
+            f"{VARIABLE} is not set",
+            f"set {VARIABLE}=unix:PATH or tls://HOST:PORT to use a device server",
         )
 
     def client_options(self, config: Config) -> dict[str, OptionValue]:
