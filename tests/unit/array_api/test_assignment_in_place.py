@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, TimeoutError
+from threading import Event, Lock
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -145,6 +148,62 @@ def test_the_next_use_ends_an_assignment_that_an_interrupt_left(
         assert use(x)[:4].tolist() == [5, 9 if is_made else 1, 2, 3]
     x[2] = 7
     assert x[:3].tolist() == [5, 9 if is_made else 1, 7]
+
+
+def test_a_generator_yields_while_another_thread_looks_for_its_caller() -> None:
+    x = xp.arange(65536)
+    x[0] = 5
+    lent, yielded, looked, lock = Event(), Event(), Event(), Lock()
+    lock.acquire()
+
+    def wait() -> Iterator[None]:
+        lent.set()
+        lock.acquire()  # in C: this frame is the thread's last
+        yield
+
+    def assign() -> None:
+        made: list[Any] = []
+        taker = array_holding(x._shards, x._aval)
+        assert x._lend_to(taker, made)
+        for _ in wait():
+            yielded.set()
+            assert looked.wait(60)
+        made.append(taker.at[1].set(9))
+        x._end_loan(taker, made)
+
+    def trace(frame: FrameType, event: str, argument: object) -> Any:
+        if frame.f_code.co_name != "is_under_way":
+            return None
+        if event == "line" and "frame" in frame.f_locals and lock.locked():
+            lock.release()
+            assert yielded.wait(60)
+        return trace
+
+    before = sys.gettrace()
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(assign)
+        assert lent.wait(60)
+        sys.settrace(trace)
+        try:
+            assert not x.is_deleted()
+        finally:
+            sys.settrace(before)
+            looked.set()
+        done.result()
+    assert yielded.is_set()
+    assert x[:3].tolist() == [5, 9, 2]
+
+
+def test_an_assignment_ends_no_other() -> None:
+    x = xp.arange(65536)
+    x[0] = 5
+    taker = array_holding(x._shards, x._aval)
+    made: list[Any] = []
+    assert x._lend_to(taker, made)
+    x._end_loan(xp.zeros(65536, dtype=x.dtype), [])  # of a thread that was found at its end
+    made.append(taker.at[1].set(9))
+    x._end_loan(taker, made)
+    assert x[:3].tolist() == [5, 9, 2]
 
 
 def test_parts_may_be_of_the_value_before_an_assignment() -> None:

@@ -6,6 +6,7 @@ import sys
 import weakref
 from _thread import get_ident
 from collections.abc import Sequence
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from math import prod
 from sys import getrefcount
 from types import CodeType, FrameType
@@ -29,6 +30,7 @@ from plugrt.native.native_core import core
 
 _LARGE = 1 << 17  # a copy of fewer bytes is quicker than a look at who else has the buffers
 _LOOK_SECONDS = 0.1  # after which a waiting thread looks whether the assignment goes on
+_YIELDS = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 _LENT = 3  # references to buffers: an array's, a variable's, and `getrefcount`'s own
 
 
@@ -206,7 +208,7 @@ class Deletable(Contents):
         lives: Lives = ()
         with sharers.lock:
             assignment = getattr(self, "_assignment", None)
-            if assignment is None:
+            if assignment is None or assignment.taker is not taker:
                 return  # ended by another thread, which found this frame at its end
             if self._shards is None:
                 fits = bool(made) and made[0]._aval.sharding is self._aval.sharding
@@ -246,10 +248,17 @@ class Assignment:
         self.is_awaited = False
 
     def is_under_way(self) -> bool:
-        """Whether the frame is on the stack of its thread; a forked child has no other threads."""
+        """Whether the frame is on the stack of its thread; a forked child has no other threads.
+
+        True also where that is not known, since a generator has yielded while this looked: its
+        frame has no ``f_back`` then.
+        """
         frame = sys._current_frames().get(self.thread)
         while frame is not None and frame is not self._frame:
-            frame = frame.f_back
+            behind = frame.f_back
+            if behind is None and frame.f_code.co_flags & _YIELDS:
+                return True
+            frame = behind
         return frame is not None
 
 
