@@ -74,9 +74,7 @@ class Methods(Operators):
         keepdims: bool = False,
         initial: Operand | None = None,
         where: Operand | None = None,
-    ) -> Self:
-        raise NotImplementedError
-
+    ) -> Self: ...
     def prod(
         self,
         axis: Axes = None,
@@ -85,9 +83,7 @@ class Methods(Operators):
         keepdims: bool = False,
         initial: Operand | None = None,
         where: Operand | None = None,
-    ) -> Self:
-        raise NotImplementedError
-
+    ) -> Self: ...
     def mean(
         self,
         axis: Axes = None,
@@ -96,9 +92,7 @@ class Methods(Operators):
         keepdims: bool = False,
         *,
         where: Operand | None = None,
-    ) -> Self:
-        raise NotImplementedError
-
+    ) -> Self: ...
     def max(
         self,
         axis: Axes = None,
@@ -106,9 +100,7 @@ class Methods(Operators):
         keepdims: bool = False,
         initial: Operand | None = None,
         where: Operand | None = None,
-    ) -> Self:
-        raise NotImplementedError
-
+    ) -> Self: ...
     def min(
         self,
         axis: Axes = None,
@@ -116,9 +108,7 @@ class Methods(Operators):
         keepdims: bool = False,
         initial: Operand | None = None,
         where: Operand | None = None,
-    ) -> Self:
-        raise NotImplementedError
-
+    ) -> Self: ...
     def any(
         self,
         axis: Axes = None,
@@ -126,9 +116,7 @@ class Methods(Operators):
         keepdims: bool = False,
         *,
         where: Operand | None = None,
-    ) -> Self:
-        raise NotImplementedError
-
+    ) -> Self: ...
     def all(
         self,
         axis: Axes = None,
@@ -136,9 +124,7 @@ class Methods(Operators):
         keepdims: bool = False,
         *,
         where: Operand | None = None,
-    ) -> Self:
-        raise NotImplementedError
-
+    ) -> Self: ...
     def std(
         self,
         axis: Axes = None,
@@ -149,87 +135,41 @@ class Methods(Operators):
         *,
         where: Operand | None = None,
         correction: float | None = None,
-    ) -> Self:
-        raise NotImplementedError
+    ) -> Self: ...
 
     var = std
 
-    def argmax(self, axis: int | None = None, out: None = None, keepdims: bool = False) -> Self:
-        raise NotImplementedError
-
-    def argmin(self, axis: int | None = None, out: None = None, keepdims: bool = False) -> Self:
-        raise NotImplementedError
-
-    def argsort(self, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Self:
-        raise NotImplementedError
-
-    def sort(self, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Self:
-        raise NotImplementedError
-
+    def argmax(self, axis: int | None = None, out: None = None, keepdims: bool = False) -> Self: ...
+    def argmin(self, axis: int | None = None, out: None = None, keepdims: bool = False) -> Self: ...
+    def argsort(self, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Self: ...
+    def sort(self, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Self: ...
     def cumsum(
         self, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: None = None
-    ) -> Self:
-        raise NotImplementedError
-
+    ) -> Self: ...
     def cumprod(
         self, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: None = None
-    ) -> Self:
-        raise NotImplementedError
-
-    def astype(self, dtype: npt.DTypeLike, *, copy: bool = True) -> Self:
-        raise NotImplementedError
-
+    ) -> Self: ...
+    def astype(self, dtype: npt.DTypeLike, *, copy: bool = True) -> Self: ...
     def reshape(
         self, *shape: int | Sequence[int], order: str = "C", out_sharding: Any = None
-    ) -> Self:
-        raise NotImplementedError
-
-    def transpose(self, *axes: int | Sequence[int]) -> Self:
-        raise NotImplementedError
-
-    def view(self, dtype: npt.DTypeLike) -> Self:
-        raise NotImplementedError
-
-    def flatten(self) -> Self:
-        raise NotImplementedError
-
-    def ravel(self) -> Self:
-        raise NotImplementedError
-
-    def squeeze(self, axis: Axes = None) -> Self:
-        raise NotImplementedError
-
-    def swapaxes(self, axis1: int, axis2: int) -> Self:
-        raise NotImplementedError
-
-    def take(self, indices: Operand | Sequence[int], axis: int | None = None) -> Self:
-        raise NotImplementedError
-
-    def repeat(self, repeats: Operand | Sequence[int], axis: int | None = None) -> Self:
-        raise NotImplementedError
-
-    def nonzero(self) -> tuple[Self, ...]:
-        raise NotImplementedError
-
-    def conj(self) -> Self:
-        raise NotImplementedError
-
-    def round(self, decimals: int = 0, out: None = None) -> Self:
-        raise NotImplementedError
-
+    ) -> Self: ...
+    def transpose(self, *axes: int | Sequence[int]) -> Self: ...
+    def view(self, dtype: npt.DTypeLike) -> Self: ...
+    def flatten(self) -> Self: ...
+    def ravel(self) -> Self: ...
+    def squeeze(self, axis: Axes = None) -> Self: ...
+    def swapaxes(self, axis1: int, axis2: int) -> Self: ...
+    def take(self, indices: Operand | Sequence[int], axis: int | None = None) -> Self: ...
+    def repeat(self, repeats: Operand | Sequence[int], axis: int | None = None) -> Self: ...
+    def nonzero(self) -> tuple[Self, ...]: ...
+    def conj(self) -> Self: ...
+    def round(self, decimals: int = 0, out: None = None) -> Self: ...
     def clip(
         self, min: Operand | None = None, max: Operand | None = None, out: None = None
-    ) -> Self:
-        raise NotImplementedError
-
-    def dot(self, other: Operand) -> Self:
-        raise NotImplementedError
-
-    def copy(self) -> Self:
-        raise NotImplementedError
-
-    def to_device(self, device: Device | Sharding, /, *, stream: None = None) -> Self:
-        raise NotImplementedError
+    ) -> Self: ...
+    def dot(self, other: Operand) -> Self: ...
+    def copy(self) -> Self: ...
+    def to_device(self, device: Device | Sharding, /, *, stream: None = None) -> Self: ...
 
 
 def install(methods: Mapping[str, object]) -> None:

@@ -62,7 +62,6 @@ class Update(Protocol[X]):
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
     ) -> X: ...
-
     def get(
         self,
         *,
@@ -85,142 +84,55 @@ class Operators:
 
     __slots__ = ()
 
-    def __add__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __radd__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __sub__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __rsub__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __mul__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __rmul__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __truediv__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __rtruediv__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __floordiv__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __rfloordiv__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __mod__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __rmod__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __pow__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __rpow__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __matmul__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __rmatmul__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __and__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __rand__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __or__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __ror__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __xor__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __rxor__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __lshift__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __rlshift__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __rshift__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __rrshift__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __divmod__(self, other: Operand, /) -> tuple[Self, Self]:
-        raise NotImplementedError
-
-    def __rdivmod__(self, other: Operand, /) -> tuple[Self, Self]:
-        raise NotImplementedError
-
-    def __eq__(self, other: object, /) -> Self:  # type: ignore[override]
-        raise NotImplementedError
-
-    def __ne__(self, other: object, /) -> Self:  # type: ignore[override]
-        raise NotImplementedError
+    def __add__(self, other: Operand, /) -> Self: ...
+    def __radd__(self, other: Operand, /) -> Self: ...
+    def __sub__(self, other: Operand, /) -> Self: ...
+    def __rsub__(self, other: Operand, /) -> Self: ...
+    def __mul__(self, other: Operand, /) -> Self: ...
+    def __rmul__(self, other: Operand, /) -> Self: ...
+    def __truediv__(self, other: Operand, /) -> Self: ...
+    def __rtruediv__(self, other: Operand, /) -> Self: ...
+    def __floordiv__(self, other: Operand, /) -> Self: ...
+    def __rfloordiv__(self, other: Operand, /) -> Self: ...
+    def __mod__(self, other: Operand, /) -> Self: ...
+    def __rmod__(self, other: Operand, /) -> Self: ...
+    def __pow__(self, other: Operand, /) -> Self: ...
+    def __rpow__(self, other: Operand, /) -> Self: ...
+    def __matmul__(self, other: Operand, /) -> Self: ...
+    def __rmatmul__(self, other: Operand, /) -> Self: ...
+    def __and__(self, other: Operand, /) -> Self: ...
+    def __rand__(self, other: Operand, /) -> Self: ...
+    def __or__(self, other: Operand, /) -> Self: ...
+    def __ror__(self, other: Operand, /) -> Self: ...
+    def __xor__(self, other: Operand, /) -> Self: ...
+    def __rxor__(self, other: Operand, /) -> Self: ...
+    def __lshift__(self, other: Operand, /) -> Self: ...
+    def __rlshift__(self, other: Operand, /) -> Self: ...
+    def __rshift__(self, other: Operand, /) -> Self: ...
+    def __rrshift__(self, other: Operand, /) -> Self: ...
+    def __divmod__(self, other: Operand, /) -> tuple[Self, Self]: ...
+    def __rdivmod__(self, other: Operand, /) -> tuple[Self, Self]: ...
+    def __eq__(self, other: object, /) -> Self: ...  # type: ignore[override]
+    def __ne__(self, other: object, /) -> Self: ...  # type: ignore[override]
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __lt__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __le__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __gt__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __ge__(self, other: Operand, /) -> Self:
-        raise NotImplementedError
-
-    def __neg__(self) -> Self:
-        raise NotImplementedError
-
-    def __pos__(self) -> Self:
-        raise NotImplementedError
-
-    def __abs__(self) -> Self:
-        raise NotImplementedError
-
-    def __invert__(self) -> Self:
-        raise NotImplementedError
-
-    def __round__(self, ndigits: int | None = None, /) -> Self:
-        raise NotImplementedError
-
-    def __iter__(self) -> Iterator[Self]:
-        raise NotImplementedError
-
-    def __getitem__(self, key: Key, /) -> Self:
-        raise NotImplementedError
-
-    def __setitem__(self, key: Key, value: Values, /) -> None:
-        raise NotImplementedError
-
-    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
-        raise NotImplementedError
-
+    def __lt__(self, other: Operand, /) -> Self: ...
+    def __le__(self, other: Operand, /) -> Self: ...
+    def __gt__(self, other: Operand, /) -> Self: ...
+    def __ge__(self, other: Operand, /) -> Self: ...
+    def __neg__(self) -> Self: ...
+    def __pos__(self) -> Self: ...
+    def __abs__(self) -> Self: ...
+    def __invert__(self) -> Self: ...
+    def __round__(self, ndigits: int | None = None, /) -> Self: ...
+    def __iter__(self) -> Iterator[Self]: ...
+    def __getitem__(self, key: Key, /) -> Self: ...
+    def __setitem__(self, key: Key, value: Values, /) -> None: ...
+    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType: ...
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, /, *inputs: object, **options: object
-    ) -> Any:
-        raise NotImplementedError
-
+    ) -> Any: ...
     def __array_function__(
         self,
         func: Callable[..., object],
@@ -228,28 +140,17 @@ class Operators:
         args: Sequence[object],
         kwargs: Mapping[str, object],
         /,
-    ) -> Any:
-        raise NotImplementedError
-
+    ) -> Any: ...
     @property
-    def T(self) -> Self:
-        raise NotImplementedError
-
+    def T(self) -> Self: ...
     @property
-    def mT(self) -> Self:
-        raise NotImplementedError
-
+    def mT(self) -> Self: ...
     @property
-    def real(self) -> Self:
-        raise NotImplementedError
-
+    def real(self) -> Self: ...
     @property
-    def imag(self) -> Self:
-        raise NotImplementedError
-
+    def imag(self) -> Self: ...
     @property
-    def at(self) -> Updates[Self]:
-        raise NotImplementedError
+    def at(self) -> Updates[Self]: ...
 
 
 Operand: TypeAlias = (
