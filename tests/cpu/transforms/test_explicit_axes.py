@@ -103,27 +103,29 @@ RULES: list[tuple[Callable[..., Any], list[tuple[Any, tuple[Any, ...]]], tuple[A
 ]
 
 
-@pytest.mark.parametrize("jitted", [True, False])
-@pytest.mark.parametrize("case", range(len(RULES)))
-def test_results_have_the_type_of_their_operands(case: int, jitted: bool) -> None:
-    call, given, expected = RULES[case]
-    plain = plugrt.jit(call)(*[x for x, _ in given])
+@plugrt.jit
+def call_all(given: list[list[Any]]) -> list[Any]:
+    """Calls each function of `RULES`, in one program; within a mesh, checks the results' types."""
+    results = []
+    for case, ((call, _, expected), arrays) in enumerate(zip(RULES, given, strict=True)):
+        results.append(call(*arrays))
+        if not get_abstract_mesh().empty:
+            assert spec_of(results[-1]) == expected, case
+            assert results[-1].aval.sharding.mesh == MESH.abstract_mesh
+    return results
+
+
+def test_results_have_the_type_of_their_operands() -> None:
+    plain = call_all([[x for x, _ in given] for _, given, _ in RULES])
     with use_mesh(MESH):
-        arrays = [put(x, *spec) for x, spec in given]
-        if jitted:
-
-            def checked(*tracers: Any) -> Any:
-                result = call(*tracers)
-                assert spec_of(result) == expected
-                assert result.aval.sharding.mesh == MESH.abstract_mesh
-                return result
-
-            result = plugrt.jit(checked)(*arrays)
-        else:
-            result = call(*arrays)
-    assert result.sharding == NamedSharding(MESH, P(*expected))
-    assert spec_of(result) == expected
-    np.testing.assert_allclose(result, plain, rtol=1e-4, atol=1e-5)
+        arrays = [[put(x, *spec) for x, spec in given] for _, given, _ in RULES]
+        eager = [call(*each) for (call, _, _), each in zip(RULES, arrays, strict=True)]
+        jitted = call_all(arrays)
+    for case, (_, _, expected) in enumerate(RULES):
+        for result in (eager[case], jitted[case]):
+            assert result.sharding == NamedSharding(MESH, P(*expected)), case
+            assert spec_of(result) == expected, case
+            np.testing.assert_allclose(result, plain[case], 1e-4, 1e-5, err_msg=f"case {case}")
 
 
 OPEN: list[tuple[Callable[..., Any], list[tuple[Any, tuple[Any, ...]]]]] = [

@@ -501,10 +501,8 @@ STATES: dict[str, tuple[Callable[[Any, Any], Any], set[str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", STATES)
-def test_types_say_along_which_axes_a_value_differs(name: str) -> None:
+def test_types_say_along_which_axes_a_value_differs() -> None:
     """As in JAX: `typeof(x).mat` within `shard_map`."""
-    f, expected = STATES[name]
     theirs = jax.make_mesh((2, 4), BOTH, axis_types=(jax.sharding.AxisType.Auto,) * 2)
     ours = SimpleNamespace(
         lax=lax, xp=xp, jit=plugrt.jit, random=plugrt.random, typeof=plugrt.typeof,
@@ -514,24 +512,22 @@ def test_types_say_along_which_axes_a_value_differs(name: str) -> None:
         lax=jax.lax, xp=jax.numpy, jit=jax.jit, random=jax.random, typeof=jax.typeof,
         shard_map=jax.shard_map, mesh=theirs, P=jax.P,
     )  # fmt: skip
-    for m in (ours, others):
-        found = []
+    found: dict[str, Any] = {}
+    for m, checked in ((ours, True), (others, True), (ours, False)):
 
-        def keep(v: Any, m: Any = m, found: Any = found) -> Any:
-            found.append(m.typeof(f(m, v)).mat)
+        def keep(v: Any, m: Any = m) -> Any:
+            found.update((name, m.typeof(f(m, v)).mat) for name, (f, _) in STATES.items())
             return v
 
-        x = np.arange(8, dtype=np.float32)
-        m.jit(m.shard_map(keep, mesh=m.mesh, in_specs=m.P("x"), out_specs=m.P("x")))(x)
-        assert found[-1].varying == expected
-        assert found[-1].unreduced == found[-1].reduced == set()
-    plugrt.jit(
-        plugrt.shard_map(
-            lambda v: found.append(f(ours, v).aval.mat) or v,
-            mesh=MESH, in_specs=P("x"), out_specs=P("x"), check_vma=False,
-        )
-    )(x)  # fmt: skip
-    assert found[-1] == plugrt.sharding.ManualAxisType()
+        spec, x = m.P("x"), np.arange(8, dtype=np.float32)
+        m.jit(m.shard_map(keep, mesh=m.mesh, in_specs=spec, out_specs=spec, check_vma=checked))(x)
+        for name, (_, expected) in STATES.items():
+            mat = found.pop(name)
+            if checked:
+                assert mat.varying == expected, name
+                assert mat.unreduced == mat.reduced == set()
+            else:
+                assert mat == plugrt.sharding.ManualAxisType(), name
 
 
 def test_psum_over_more_axes_than_a_value_differs_along() -> None:
