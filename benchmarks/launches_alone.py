@@ -41,7 +41,7 @@ def launch_by_jaxlib(function: Any, *values: Any, wait: bool = True) -> Callable
         steps, rows = [(program._launch, program._handlers)], [[v._shards.raw for v in values]]
 
     def call() -> None:
-        with program._client.launch_lock:
+        with program.client.launch_lock:
             adapter.prepare_several_devices()
             made: list[Any] = []
             for (launch, handlers), row in zip(steps, rows, strict=True):

@@ -13,38 +13,41 @@ from plugrt_sdk.returns import require_figures, wrong_return
 class BackendMemory(Memory):
     """A memory of one device."""
 
-    __slots__ = ("_device", "_id", "_kind")
+    __slots__ = ("device", "id", "kind")
+
+    device: BackendDevice
+    """The device whose memory it is."""
+    id: int
+    kind: str
 
     def __init__(self, device: BackendDevice, index: int, kind: str) -> None:
-        self._device = device
-        self._id = index
-        self._kind = kind
-
-    @property
-    def id(self) -> int:
-        return self._id
-
-    @property
-    def kind(self) -> str:
-        return self._kind
+        self.device = device
+        self.id = index
+        self.kind = kind
 
     @property
     def client(self) -> Client:
-        return self._device.client
-
-    @property
-    def device(self) -> BackendDevice:
-        """The device whose memory it is."""
-        return self._device
+        return self.device.client
 
     def addressable_by_devices(self) -> Sequence[Device]:
-        return [self._device]
+        return [self.device]
 
 
 class BackendDevice(Device):
     """A device that a backend named."""
 
-    __slots__ = ("__weakref__", "_backend", "_client", "_description", "_memories")
+    __slots__ = (
+        "__weakref__", "_backend", "_memories", "attributes", "client", "description", "id", "kind",
+        "process_index",
+    )  # fmt: skip
+
+    attributes: Mapping[str, OptionValue]
+    client: Client
+    description: DeviceDescription
+    """The description that the backend's ``devices()`` returned."""
+    id: int
+    kind: str
+    process_index: int
 
     def __init__(
         self,
@@ -54,40 +57,17 @@ class BackendDevice(Device):
         memories: Sequence[tuple[int, str]] = (),
     ) -> None:
         """``memories`` are the id and the kind of each, the default first; else there is one."""
-        self._client = client
+        self.client = client
         self._backend = backend
-        self._description = description
+        self.description = description
+        self.id, self.kind = description.id, description.kind
+        self.process_index, self.attributes = description.process_index, description.attributes
         named = memories or [(description.id, "device")]
         self._memories = [BackendMemory(self, number, kind) for number, kind in named]
 
     @property
-    def id(self) -> int:
-        return self._description.id
-
-    @property
-    def client(self) -> Client:
-        return self._client
-
-    @property
     def backend_name(self) -> str:
-        return self._client.backend_name
-
-    @property
-    def kind(self) -> str:
-        return self._description.kind
-
-    @property
-    def process_index(self) -> int:
-        return self._description.process_index
-
-    @property
-    def attributes(self) -> Mapping[str, OptionValue]:
-        return self._description.attributes
-
-    @property
-    def description(self) -> DeviceDescription:
-        """The description that the backend's ``devices()`` returned."""
-        return self._description
+        return self.client.backend_name
 
     def memories(self) -> Sequence[BackendMemory]:
         return self._memories
@@ -103,7 +83,7 @@ class BackendDevice(Device):
     def memory_stats(self) -> Mapping[str, int]:
         finish_pending()
         backend = self._backend
-        if not self._client.capabilities.memory_stats:
+        if not self.client.capabilities.memory_stats:
             self._unimplemented("memory_stats")
         found = require_figures(backend, "memory_stats", backend.memory_stats(self.id))
         if not all(isinstance(value, int) for value in found.values()) or (

@@ -14,7 +14,6 @@ from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse_call
 from plugrt.interface import (
     Buffer,
     Client,
-    Device,
     Event,
     ExecuteOptions,
     LoadedExecutable,
@@ -43,21 +42,24 @@ class BackendLoadedExecutable(LoadedExecutable):
 
     __slots__ = (
         "_deleted",
-        "_devices",
         "_donates",
-        "_executable",
         "_launch",
         "_memories",
         "_seen",
         "_session",
+        "addressable_devices",
+        "executable",
     )
+
+    addressable_devices: tuple[BackendDevice, ...]
+    executable: BackendExecutable
 
     def __init__(
         self, session: Session, executable: BackendExecutable, devices: Sequence[BackendDevice]
     ) -> None:
         self._session = session
-        self._executable = executable
-        self._devices = tuple(devices)
+        self.executable = executable
+        self.addressable_devices = tuple(devices)
         self._launch = executable.compiled.launch
         self._donates = "donated" in session.methods
         self._memories = [
@@ -71,20 +73,12 @@ class BackendLoadedExecutable(LoadedExecutable):
     def client(self) -> Client:
         return self._session.client
 
-    @property
-    def executable(self) -> BackendExecutable:
-        return self._executable
-
-    @property
-    def addressable_devices(self) -> Sequence[Device]:
-        return self._devices
-
     def execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> Sequence[Shards]:
         finish_pending()
         if self._deleted:
-            raise FailedPrecondition(f"the program {self._executable.name!r} was deleted")
+            raise FailedPrecondition(f"the program {self.executable.name!r} was deleted")
         self._session.require_open()
         handles = self._handles_as_before(arguments)
         if handles is not None:
@@ -104,9 +98,13 @@ class BackendLoadedExecutable(LoadedExecutable):
         calls: under JAX it saves a sixth of a small launch.
         """
         seen = self._seen
-        if self._session.counts_uses or len(self._devices) != 1 or len(arguments) != len(seen):
+        if (
+            self._session.counts_uses
+            or len(self.addressable_devices) != 1
+            or len(arguments) != len(seen)
+        ):
             return None
-        [device], handles = self._devices, []
+        [device], handles = self.addressable_devices, []
         for shards, kind in zip(arguments, seen, strict=True):
             if type(shards) is not tuple or len(shards) != 1:
                 return None
@@ -124,10 +122,10 @@ class BackendLoadedExecutable(LoadedExecutable):
         try:
             results = self._launch(*arguments)
         except MemoryError as error:
-            what = f"the launch of {self._executable.name!r}"
+            what = f"the launch of {self.executable.name!r}"
             raise self._session.explain_exhaustion(what, error) from None
         self._check_results(results)
-        session, kinds, owned = self._session, self._executable.output_types, []
+        session, kinds, owned = self._session, self.executable.output_types, []
         for kind, handles, memories in zip(kinds, results, self._memories, strict=True):
             made = [
                 BackendBuffer(session, handle, kind, memory)
@@ -137,8 +135,8 @@ class BackendLoadedExecutable(LoadedExecutable):
         return owned
 
     def _check_results(self, results: Sequence[Sequence[Handle]]) -> None:
-        count, devices = len(self._memories), len(self._devices)
-        kinds = self._executable.output_types
+        count, devices = len(self._memories), len(self.addressable_devices)
+        kinds = self.executable.output_types
         try:
             fits = len(results) == count
             for kind, handles in zip(kinds, results, strict=False):
@@ -148,7 +146,7 @@ class BackendLoadedExecutable(LoadedExecutable):
         except TypeError:
             fits = False
         if not fits:
-            expected = f"a list for each of {count} results of {self._executable.name!r}, each of "
+            expected = f"a list for each of {count} results of {self.executable.name!r}, each of "
             expected += f"{devices} handles (one a device)"
             raise wrong_return(self._session.backend, "launch", expected, results)
 
@@ -156,7 +154,7 @@ class BackendLoadedExecutable(LoadedExecutable):
         self, arguments: Arguments, options: ExecuteOptions | None
     ) -> list[tuple[BackendBuffer, ...]]:
         """Launches; keeps the arguments until the launch is complete, gives donated ones away."""
-        name, donated = self._executable.name, self._executable.compiled.donated
+        name, donated = self.executable.name, self.executable.compiled.donated
         if options is not None and donated:
             donated = donated.difference(options.non_donatable_input_indices)
         handles = [[buffer.handle for buffer in shards] for shards in arguments]
@@ -219,12 +217,12 @@ class BackendLoadedExecutable(LoadedExecutable):
 
     def _check(self, arguments: Sequence[Shards]) -> list[list[BackendBuffer]]:
         """Returns the arguments, if they are buffers of the program's types on its devices."""
-        expected, name = self._executable.input_types, self._executable.name
+        expected, name = self.executable.input_types, self.executable.name
         if len(arguments) != len(expected):
             raise InvalidArgument(
                 f"the program {name!r} takes {len(expected)} arguments; {len(arguments)} were given"
             )
-        devices, seen, checked = self._devices, self._seen, []
+        devices, seen, checked = self.addressable_devices, self._seen, []
         for i, shards in enumerate(arguments):
             buffers: list[Any] = [*shards]
             if len(buffers) != len(devices):

@@ -38,23 +38,15 @@ class ConnectedClient(Client):
 class RemoteMemory(Memory):
     """A memory of the server's devices."""
 
-    __slots__ = ("_client", "_id", "_kind", "devices")
+    __slots__ = ("client", "devices", "id", "kind")
+
+    client: ConnectedClient
+    id: int
+    kind: str
 
     def __init__(self, client: ConnectedClient, id: int, kind: str) -> None:
-        self._client, self._id, self._kind = client, id, kind
+        self.client, self.id, self.kind = client, id, kind
         self.devices: list[RemoteDevice] = []
-
-    @property
-    def id(self) -> int:
-        return self._id
-
-    @property
-    def kind(self) -> str:
-        return self._kind
-
-    @property
-    def client(self) -> ConnectedClient:
-        return self._client
 
     def addressable_by_devices(self) -> Sequence[RemoteDevice]:
         return self.devices
@@ -63,12 +55,20 @@ class RemoteMemory(Memory):
 class RemoteDevice(Device):
     """A device of the server, with the facts that the server stated of it."""
 
-    __slots__ = ("_client", "_default", "_facts", "_memories")
+    __slots__ = ("_default", "_memories", "attributes", "client", "id", "kind", "local_hardware_id")
+
+    attributes: Mapping[str, OptionValue]
+    client: ConnectedClient
+    id: int
+    kind: str
+    local_hardware_id: int
 
     def __init__(
         self, client: ConnectedClient, facts: Mapping[str, Any], memories: dict[int, RemoteMemory]
     ) -> None:
-        self._client, self._facts = client, facts
+        self.client, self.id, self.kind = client, int(facts["id"]), str(facts["kind"])
+        self.local_hardware_id = int(facts["local_hardware_id"])
+        self.attributes = facts["attributes"]
         self._memories = [
             memories.setdefault(id, RemoteMemory(client, id, kind))
             for id, kind in facts["memories"]
@@ -76,27 +76,6 @@ class RemoteDevice(Device):
         for memory in self._memories:
             memory.devices.append(self)
         self._default = memories[facts["default_memory"]]
-
-    @property
-    def id(self) -> int:
-        return int(self._facts["id"])
-
-    @property
-    def client(self) -> ConnectedClient:
-        return self._client
-
-    @property
-    def kind(self) -> str:
-        return str(self._facts["kind"])
-
-    @property
-    def local_hardware_id(self) -> int:
-        return int(self._facts["local_hardware_id"])
-
-    @property
-    def attributes(self) -> Mapping[str, OptionValue]:
-        attributes: Mapping[str, OptionValue] = self._facts["attributes"]
-        return attributes
 
     def memories(self) -> Sequence[RemoteMemory]:
         return self._memories
@@ -110,8 +89,8 @@ class RemoteDevice(Device):
         return found
 
     def memory_stats(self) -> Mapping[str, int]:
-        if not self._client.capabilities.memory_stats:
+        if not self.client.capabilities.memory_stats:
             self._unimplemented("memory_stats")
         body = wire.STATS.pack(0, self.id)[wire.NUMBER.size :]
-        stats: Mapping[str, int] = self._client.connection.ask(Op.STATS, body).result
+        stats: Mapping[str, int] = self.client.connection.ask(Op.STATS, body).result
         return stats

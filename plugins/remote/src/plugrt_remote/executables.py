@@ -29,11 +29,13 @@ from plugrt_remote.wire import HEAD, Op
 class RemoteExecutable(Executable):
     """The description of a compiled program, and requests for its analyses."""
 
-    __slots__ = ("_connection", "_facts", "_number", "_types", "input_types_known")
+    __slots__ = ("_connection", "_facts", "_number", "input_types_known", "output_types")
+
+    output_types: Sequence[TensorType]
 
     def __init__(self, connection: Connection, number: int, facts: Mapping[str, Any]) -> None:
         self._connection, self._number, self._facts = connection, number, facts
-        self._types = [wire.unpack_type(t) for t in facts["output_types"]]
+        self.output_types = [wire.unpack_type(t) for t in facts["output_types"]]
         known = facts["input_types"]
         self.input_types_known = None if known is None else [wire.unpack_type(t) for t in known]
 
@@ -51,10 +53,6 @@ class RemoteExecutable(Executable):
     @property
     def num_partitions(self) -> int:
         return int(self._facts["num_partitions"])
-
-    @property
-    def output_types(self) -> Sequence[TensorType]:
-        return self._types
 
     @property
     def input_types(self) -> Sequence[TensorType]:
@@ -117,9 +115,13 @@ class RemoteLoadedExecutable(LoadedExecutable):
     """
 
     __slots__ = (
-        "_client", "_connection", "_deleted", "_devices", "_donated", "_executable", "_heads",
-        "_number", "_results",
+        "_connection", "_deleted", "_donated", "_heads", "_number", "_results",
+        "addressable_devices", "client", "executable",
     )  # fmt: skip
+
+    addressable_devices: tuple[RemoteDevice, ...]
+    client: ConnectedClient
+    executable: RemoteExecutable
 
     def __init__(
         self,
@@ -129,9 +131,9 @@ class RemoteLoadedExecutable(LoadedExecutable):
         devices: tuple[RemoteDevice, ...],
     ) -> None:
         self._deleted = False
-        self._client, self._number, self._connection = client, number, client.connection
-        self._executable = executable = RemoteExecutable(client.connection, number, facts)
-        self._devices = devices
+        self.client, self._number, self._connection = client, number, client.connection
+        self.executable = executable = RemoteExecutable(client.connection, number, facts)
+        self.addressable_devices = devices
         kinds = facts["output_memory_kinds"] or [None] * len(facts["output_types"])
         default = devices[0].default_memory().kind
         self._results = [
@@ -141,22 +143,6 @@ class RemoteLoadedExecutable(LoadedExecutable):
         self._donated = tuple(facts["donated"])
         self._heads: dict[int, struct.Struct] = {}
 
-    @property
-    def client(self) -> ConnectedClient:
-        return self._client
-
-    @property
-    def executable(self) -> RemoteExecutable:
-        return self._executable
-
-    @property
-    def addressable_devices(self) -> Sequence[RemoteDevice]:
-        return self._devices
-
-    @property
-    def launcher(self) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
-        return self._launch
-
     def execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> Sequence[Shards]:
@@ -164,7 +150,7 @@ class RemoteLoadedExecutable(LoadedExecutable):
             checked = self._check(arguments, options)
         except PYTHON_ERRORS as error:
             refuse_call(self.execute, error, arguments=arguments)
-        return self._launch(checked, options)
+        return self.launcher(checked, options)
 
     def execute_with_wait(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
@@ -189,8 +175,8 @@ class RemoteLoadedExecutable(LoadedExecutable):
     def _check(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None
     ) -> list[RemoteShards]:
-        given = [cast("RemoteShards", self._client.shards(a)) for a in arguments]
-        name, types = self._executable.name, self._executable.input_types_known
+        given = [cast("RemoteShards", self.client.shards(a)) for a in arguments]
+        name, types = self.executable.name, self.executable.input_types_known
         if types is None:
             return given
         if len(given) != len(types):
@@ -199,10 +185,10 @@ class RemoteLoadedExecutable(LoadedExecutable):
             )
         for i, (shards, type) in enumerate(zip(given, types, strict=True)):
             shards.require()
-            if shards.devices != self._devices:
+            if shards.devices != self.addressable_devices:
                 raise InvalidArgument(
                     f"argument {i} of {name!r} is on {[*shards.devices]}; the program runs on "
-                    f"{[*self._devices]}"
+                    f"{[*self.addressable_devices]}"
                 )
             found = shards.type
             if (found.shape, found.dtype) != (type.shape, type.dtype) and not type.is_token:
@@ -216,14 +202,14 @@ class RemoteLoadedExecutable(LoadedExecutable):
                 )
         return given
 
-    def _launch(
+    def launcher(
         self, arguments: Sequence[Any], options: ExecuteOptions | None = None
     ) -> Sequence[RemoteShards]:
         if self._deleted:
-            raise FailedPrecondition(f"the program {self._executable.name!r} was deleted")
-        connection, results, devices = self._connection, self._results, self._devices
+            raise FailedPrecondition(f"the program {self.executable.name!r} was deleted")
+        connection, results, devices = self._connection, self._results, self.addressable_devices
         given: list[RemoteShards] = [
-            a if type(a) is RemoteShards else cast("RemoteShards", self._client.shards(a))
+            a if type(a) is RemoteShards else cast("RemoteShards", self.client.shards(a))
             for a in arguments
         ]
         numbers = [shards.require() for shards in given]

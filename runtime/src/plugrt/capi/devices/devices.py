@@ -69,41 +69,33 @@ def _read_own_attributes(library: Library, device: object) -> dict[str, OptionVa
 class Memory(interface.Memory):
     """A ``PJRT_Memory``, owned by its client."""
 
-    __slots__ = ("_client", "_id", "_kind", "pointer")
+    __slots__ = ("client", "id", "kind", "pointer")
+
+    client: ClientBase
+    id: int
+    kind: str
 
     def __init__(self, client: ClientBase, pointer: CData) -> None:
         library = client.library
-        self._client = client
+        self.client = client
         self.pointer = pointer
         try:
-            self._id = int(library.call("Memory_Id", memory=pointer).id)
+            self.id = int(library.call("Memory_Id", memory=pointer).id)
         except Unimplemented:
-            self._id = client.count_memories()
-        self._kind = library.text(library.call("Memory_Kind", memory=pointer), "kind")
-
-    @property
-    def id(self) -> int:
-        return self._id
-
-    @property
-    def kind(self) -> str:
-        return self._kind
-
-    @property
-    def client(self) -> ClientBase:
-        return self._client
+            self.id = client.count_memories()
+        self.kind = library.text(library.call("Memory_Kind", memory=pointer), "kind")
 
     def addressable_by_devices(self) -> Sequence[Device]:
-        library = self._client.handle().library
+        library = self.client.handle().library
         args = library.call("Memory_AddressableByDevices", memory=self.pointer)
         found = library.handles(args, "devices", "num_devices")
-        return [self._client.device_at(p, args) for p in found]
+        return [self.client.device_at(p, args) for p in found]
 
     def first_device(self) -> Device:
         """Returns the first device that can address it; `FailedPrecondition` where none can."""
         devices = self.addressable_by_devices()
         if not devices:
-            raise FailedPrecondition(f"no device of {self._client!r} can address {self!r}")
+            raise FailedPrecondition(f"no device of {self.client!r} can address {self!r}")
         return devices[0]
 
 
@@ -111,30 +103,43 @@ class Device(interface.Device):
     """A ``PJRT_Device``, owned by its client."""
 
     __slots__ = (
-        "_addressable", "_attributes", "_client", "_default_memory", "_description", "_hardware_id",
-        "_memories", "pointer",
+        "_memories", "attributes", "client", "default_memory_or_none", "description", "id",
+        "is_addressable", "kind", "local_hardware_id", "pointer", "process_index",
     )  # fmt: skip
+
+    client: ClientBase
+    attributes: Mapping[str, OptionValue]
+    description: DeviceDescription
+    """The device as a topology would describe it."""
+    id: int
+    is_addressable: bool
+    kind: str
+    local_hardware_id: int
+    process_index: int
 
     def __init__(self, client: ClientBase, pointer: CData) -> None:
         library = client.library
-        self._client = client
+        self.client = client
         self.pointer = pointer
-        description = library.call("Device_GetDescription", device=pointer)
-        self._description = describe(library, description.device_description)
-        self._addressable = bool(
+        stated = library.call("Device_GetDescription", device=pointer).device_description
+        self.description = description = describe(library, stated)
+        self.id, self.kind = description.id, description.kind
+        self.process_index = description.process_index
+        self.is_addressable = bool(
             library.call("Device_IsAddressable", device=pointer).is_addressable
         )
-        self._attributes = {
-            **self._description.attributes,
+        self.attributes = {
+            **description.attributes,
             **_read_own_attributes(library, pointer),
         }
-        self._hardware_id = -1
+        self.local_hardware_id = -1
         self._memories: tuple[Memory, ...] = ()
-        self._default_memory: Memory | None = None
-        if self._addressable:
+        self.default_memory_or_none: Memory | None = None
+        """`default_memory`, None where the library names none."""
+        if self.is_addressable:
             with contextlib.suppress(Unimplemented):
                 args = library.call("Device_LocalHardwareId", device=pointer)
-                self._hardware_id = int(args.local_hardware_id)
+                self.local_hardware_id = int(args.local_hardware_id)
             self._read_memories(library)
 
     def _read_memories(self, library: Library) -> None:
@@ -143,71 +148,33 @@ class Device(interface.Device):
             pointers = library.handles(args, "memories", "num_memories")
         except Unimplemented:
             return
-        self._memories = tuple(self._client.memory_at(p) for p in pointers)
+        self._memories = tuple(self.client.memory_at(p) for p in pointers)
         try:
             default = library.call("Device_DefaultMemory", device=self.pointer).memory
         except Unimplemented:
-            self._default_memory = next(iter(self._memories), None)
+            self.default_memory_or_none = next(iter(self._memories), None)
         else:
-            self._default_memory = self._client.memory_at(default)
-
-    @property
-    def id(self) -> int:
-        return self._description.id
-
-    @property
-    def client(self) -> ClientBase:
-        return self._client
-
-    @property
-    def kind(self) -> str:
-        return self._description.kind
-
-    @property
-    def process_index(self) -> int:
-        return self._description.process_index
-
-    @property
-    def local_hardware_id(self) -> int:
-        return self._hardware_id
-
-    @property
-    def is_addressable(self) -> bool:
-        return self._addressable
-
-    @property
-    def attributes(self) -> Mapping[str, OptionValue]:
-        return self._attributes
-
-    @property
-    def description(self) -> DeviceDescription:
-        """The device as a topology would describe it."""
-        return self._description
+            self.default_memory_or_none = self.client.memory_at(default)
 
     def memories(self) -> Sequence[Memory]:
         return self._memories
 
-    @property
-    def default_memory_or_none(self) -> Memory | None:
-        """`default_memory`, None where the library names none."""
-        return self._default_memory
-
     def default_memory(self) -> Memory:
-        if self._default_memory is None:
+        if self.default_memory_or_none is None:
             self._unimplemented("default_memory")
-        return self._default_memory
+        return self.default_memory_or_none
 
     def clear_memory_stats(self) -> None:
         """Resets the peaks of `memory_stats` (PJRT 0.106 and later)."""
-        self._client.handle().library.call("Device_ClearMemoryStats", device=self.pointer)
+        self.client.handle().library.call("Device_ClearMemoryStats", device=self.pointer)
 
     def stream_for_external_ready_events(self) -> int:
-        library = self._client.handle().library
+        library = self.client.handle().library
         return stream.stream_for_external_ready_events(library, self.pointer)
 
     def memory_stats(self) -> Mapping[str, int]:
         finish_pending()
-        args = self._client.handle().library.call("Device_MemoryStats", device=self.pointer)
+        args = self.client.handle().library.call("Device_MemoryStats", device=self.pointer)
         stats = {"bytes_in_use": int(args.bytes_in_use)}
         for name in _STATS:
             if getattr(args, f"{name}_is_set"):

@@ -137,17 +137,17 @@ _GONE = re.compile("delet|donat", re.IGNORECASE)
 class LaunchErrors:
     """The facts that explain a failed launch of a program. The core calls its methods by name."""
 
-    __slots__ = ("_arity", "_deleted", "_donation", "_executable", "_faults", "_handle", "_specs")
+    __slots__ = ("_arity", "_deleted", "_donation", "_faults", "_handle", "_specs", "executable")
 
     _arity: int | None
     """The number of arguments; None before the first launch."""
     _deleted: bool
     _donation: DonatedArguments | None
-    _executable: Executable
     _faults: LaunchChecks
     _handle: ClientHandle
     _specs: list[list[BufferSpec]]
     """Of the results, on each device."""
+    executable: Executable
 
     def _end_without_results(
         self,
@@ -174,7 +174,7 @@ class LaunchErrors:
     def _missing_event(self) -> Exception:
         """Returns the exception of a launch that gave NULL for an event."""
         return InvalidReply(
-            f"{self._handle.library.owner} launched {self._executable.name!r}, but gave no "
+            f"{self._handle.library.owner} launched {self.executable.name!r}, but gave no "
             "device_complete_events (NULL)"
         )
 
@@ -187,7 +187,7 @@ class LaunchErrors:
         """
         reported = self._handle.library.error_of("LoadedExecutable_Execute", error)
         if self._deleted:
-            return FailedPrecondition(f"the executable {self._executable.name!r} was deleted")
+            return FailedPrecondition(f"the executable {self.executable.name!r} was deleted")
         is_refusal = isinstance(reported, InvalidArgument) and _GONE.search(reported.message)
         if self._donation and not is_refusal and self._donation.mark_taken(arguments):
             return reported

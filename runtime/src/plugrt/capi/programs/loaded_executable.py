@@ -51,11 +51,11 @@ class LoadedExecutable(ProgramLaunches, interface.LoadedExecutable):
     ) -> None:
         handle = client.handle()
         library = handle.library
-        self._client = client
+        self.client = client
         self._handle = handle
         self._pointer = handle.own("LoadedExecutable_Destroy", "executable", pointer)
         args = library.call("LoadedExecutable_GetExecutable", loaded_executable=pointer)
-        self._executable = Executable(
+        self.executable = Executable(
             library,
             args.executable,
             client.origin,
@@ -64,10 +64,12 @@ class LoadedExecutable(ProgramLaunches, interface.LoadedExecutable):
             handle if names_layouts else None,
             known,
         )
-        self._devices = read_addressable_devices(client, pointer)
-        self._faults = LaunchChecks(handle, self._executable, self._devices)
-        self._one_device = len(self._devices) == 1
-        self._specs = [result_specs(handle, self._executable, device) for device in self._devices]
+        self.addressable_devices = read_addressable_devices(client, pointer)
+        self._faults = LaunchChecks(handle, self.executable, self.addressable_devices)
+        self._one_device = len(self.addressable_devices) == 1
+        self._specs = [
+            result_specs(handle, self.executable, device) for device in self.addressable_devices
+        ]
         self._first_specs = self._specs[0] if self._specs else []
         self._only_spec = self._first_specs[0] if len(self._first_specs) == 1 else None
         self._checked_signature = None
@@ -75,7 +77,7 @@ class LoadedExecutable(ProgramLaunches, interface.LoadedExecutable):
         handle.launchers.keep(self, None)
         self._donation = None
         if donates:
-            self._donation = DonatedArguments(self._executable)
+            self._donation = DonatedArguments(self.executable)
             handle.donates = True
         self._deleted = False
         self._arity = None
@@ -87,14 +89,14 @@ class LoadedExecutable(ProgramLaunches, interface.LoadedExecutable):
     def _make_core(self) -> object:
         """Returns what the core launches; None where launches are Python's."""
         slots = self._handle.library.slots
-        if core is None or not self._devices:
+        if core is None or not self.addressable_devices:
             return None
         if not all(isinstance(slots[name], ffi.CData) for name in _FUNCTIONS_OF_CORE):
             return None
         address = int(ffi.cast("uintptr_t", self._pointer))
         specs = [spec for of_device in self._specs for spec in of_device]
         return core.Executable(
-            self._handle.core, address, self._pointer, len(self._devices), tuple(specs)
+            self._handle.core, address, self._pointer, len(self.addressable_devices), tuple(specs)
         )
 
     def refuse(self, stub: Slot) -> None:
@@ -102,20 +104,8 @@ class LoadedExecutable(ProgramLaunches, interface.LoadedExecutable):
         self._launch = stub
 
     @property
-    def client(self) -> ClientBase:
-        return self._client
-
-    @property
     def backend_name(self) -> str:
-        return self._client.backend_name
-
-    @property
-    def executable(self) -> Executable:
-        return self._executable
-
-    @property
-    def addressable_devices(self) -> Sequence[Device]:
-        return self._devices
+        return self.client.backend_name
 
     def execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
@@ -152,7 +142,7 @@ class LoadedExecutable(ProgramLaunches, interface.LoadedExecutable):
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> tuple[Sequence[Shards], list[Event]]:
         """As `execute`, and an event for each device that is ready when its part is done."""
-        events = ffi.new("PJRT_Event*[]", len(self._devices))
+        events = ffi.new("PJRT_Event*[]", len(self.addressable_devices))
         if self._one_device or options is not None or len(arguments) != self._arity:
             results = self._execute(arguments, options, events)
         else:

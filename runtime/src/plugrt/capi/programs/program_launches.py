@@ -38,9 +38,7 @@ class ProgramLaunches(LaunchErrors):
 
     __slots__ = (
         "_checked_signature",
-        "_client",
         "_core",
-        "_devices",
         "_first_specs",
         "_launch",
         "_launch_args",
@@ -49,14 +47,14 @@ class ProgramLaunches(LaunchErrors):
         "_only_spec",
         "_parts",
         "_pointer",
+        "addressable_devices",
+        "client",
     )  # fmt: skip
 
     _checked_signature: list[object] | None
     """The arguments' signatures at the last checked launch, on one device."""
-    _client: ClientBase
     _core: Any
     """The launcher in the core; None if Python launches."""
-    _devices: Sequence[Device]
     _first_specs: list[BufferSpec]
     _launch: Slot
     _launch_args: list[LaunchArgs]
@@ -66,6 +64,8 @@ class ProgramLaunches(LaunchErrors):
     """Of the result, where there is one on one device."""
     _parts: PartByPart | None
     _pointer: CData
+    addressable_devices: Sequence[Device]
+    client: ClientBase
 
     def _launch_unchecked(self, arguments: Sequence[Shards]) -> Sequence[Shards]:
         """Launches on one device; the caller guarantees the arguments' number, types and client."""
@@ -138,7 +138,7 @@ class ProgramLaunches(LaunchErrors):
         try:
             launch_args = self._launch_args.pop()
         except IndexError:
-            launch_args = self._make_launch_args(len(self._devices), len(arguments))
+            launch_args = self._make_launch_args(len(self.addressable_devices), len(arguments))
         everything = launch_args.all
         launch_args.restore()
         try:
@@ -186,11 +186,11 @@ class ProgramLaunches(LaunchErrors):
         self, arguments: Sequence[Shards], options: ExecuteOptions | None, events: object
     ) -> Sequence[Shards]:
         if self._deleted:
-            raise FailedPrecondition(f"the executable {self._executable.name!r} was deleted")
+            raise FailedPrecondition(f"the executable {self.executable.name!r} was deleted")
         refusal = self._faults.find(arguments, self._arity)
         if refusal is not None:
             raise refusal
-        devices = len(self._devices)
+        devices = len(self.addressable_devices)
         kept = options.non_donatable_input_indices if options else ()
         if self._donation and devices > 1:
             self._donation.refuse_repeated(arguments, kept)
@@ -199,7 +199,7 @@ class ProgramLaunches(LaunchErrors):
             # `_live`, because another thread may have deleted a buffer since it was checked.
             launch_args.fill([shards[i]._live() for shards in arguments], i)  # type: ignore[attr-defined]
         if self._arity is None:
-            self._launch_ids = launch_ids(self._client, self._executable, devices)
+            self._launch_ids = launch_ids(self.client, self.executable, devices)
         if self._launch_ids:
             launch_args.args.options.launch_id = next(self._launch_ids)
         if options is not None:
@@ -235,15 +235,15 @@ class ProgramLaunches(LaunchErrors):
             self._core.know_ids(self._launch_ids)
         if self._donation and (known := self._donation.known) is not None:
             self._core.know_donated(*known)
-        devices = self._devices
-        if self._core.arity < 0 and is_launched_one_by_one(self._client, self._executable, devices):
+        devices = self.addressable_devices
+        if self._core.arity < 0 and is_launched_one_by_one(self.client, self.executable, devices):
             addresses = [int(ffi.cast("uintptr_t", device.pointer)) for device in devices]
             self._core.launch_one_by_one(tuple(addresses))
 
     def _prepare_python(self) -> None:
         """Finds out how later launches on several devices are made where there is no core."""
-        devices = self._devices
-        if is_launched_one_by_one(self._client, self._executable, devices):
+        devices = self.addressable_devices
+        if is_launched_one_by_one(self.client, self.executable, devices):
             self._parts = PartByPart(self._handle, devices)
 
 
