@@ -182,6 +182,12 @@ def test_the_socket_is_for_one_user_and_one_server(address: str) -> None:
             RemoteClient(wrong)
 
 
+def test_the_option_platform_wins_over_jax_platforms(address: str) -> None:
+    words = ("serve", "--platform", "numpy", "--bind", address)
+    shown = run_cli(*words, JAX_PLATFORMS="remote", PLUGRT_REMOTE=address)
+    assert "another server listens" in shown.stderr, shown.stderr  # numpy has started
+
+
 def test_the_status_has_each_other_session(client: RemoteClient, address: str) -> None:
     program, x = add(client), client.buffer_from_host(X, client.devices()[0])
     [[result]] = program.execute([(x,), (x,)])

@@ -51,12 +51,15 @@ def serve(
         _print_status(bind, as_json)
         return
     os.environ.pop("PLUGRT_REMOTE", None)  # a server does not serve another one's devices
+    from plugrt import config
     from plugrt.plugins.selection.backends import get_backend
     from plugrt_remote.serving.backend import Policy
     from plugrt_remote.serving.server import Server
     from plugrt_remote.tls import read_token
 
     with usage_errors(AlreadyExists, ConfigError, UnknownPlatform):
+        if platform:  # JAX_PLATFORMS may name remote, which is for the server's clients
+            config.update("platforms", platform)
         token = read_token(token_file) if token_file else b""
         policy = Policy(token, frozenset(allow_custom_call), session_bytes)
         server = Server(get_backend(platform), policy)
