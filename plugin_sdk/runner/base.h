@@ -1,4 +1,4 @@
-/* Memory, text and files. Part of plugrt; see docs/conformance-data.md. */
+/* Memory, text and files. Part of plugrt; see docs/conformance.md. */
 #ifndef PLUGRT_RUNNER_BASE_H
 #define PLUGRT_RUNNER_BASE_H
 #include <ctype.h>

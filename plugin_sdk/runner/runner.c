@@ -4,7 +4,7 @@
    ./runner libmine.so --report report.json
 
    The checks run in child processes: one that ends or hangs is the verdict of the check that was
-   open, and another goes on with the next. docs/conformance-data.md has the formats. */
+   open, and another goes on with the next. docs/conformance.md has the formats. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>

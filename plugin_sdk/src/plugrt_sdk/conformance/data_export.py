@@ -1,6 +1,6 @@
 """`export`: the checks that are data, in a folder, with the runner in C that plays them.
 
-``docs/conformance-data.md`` describes the files.
+``docs/conformance.md`` describes the files.
 """
 
 from __future__ import annotations

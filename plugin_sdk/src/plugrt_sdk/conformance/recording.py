@@ -1,7 +1,7 @@
 """`record`: the puts, launches, reads and comparisons of a check, as steps that need no Python.
 
 The check runs on the NumPy backend. A check that does anything else than the steps of
-``docs/conformance-data.md``, or that compares what no step has read, is code and not data.
+``docs/conformance.md``, or that compares what no step has read, is code and not data.
 """
 
 from __future__ import annotations
