@@ -90,7 +90,7 @@ def test_wrong_calls_are_named() -> None:
     for value in (3, xp.asarray(0)):
         with pytest.raises(errors.ArgumentError, match="constant_values and mode 'edge'"):
             xp.pad(V, 1, "edge", value)
-    with pytest.raises(errors.ArgumentError, match="axis 1 is empty"):
+    with pytest.raises(errors.ArgumentError, match="needs elements along axis 1"):
         xp.pad(A[:, :0], 1, mode="edge")
     with pytest.raises(errors.ArgumentError, match="order of reshape is 'K'"):
         xp.reshape(V, (2, 2), order="K")

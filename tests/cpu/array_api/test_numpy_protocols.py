@@ -177,7 +177,7 @@ def test_what_has_no_meaning_is_refused(case: str) -> None:
 
 
 WRONG_VALUES: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "no identity": (lambda x: np.max(x, where=M), "max has no identity: with where it takes init"),
+    "no identity": (lambda x: np.max(x, where=M), "max has no identity: with where= pass init"),
     "not booleans": (lambda x: np.sum(x, where=x), "where of sum takes booleans; found dtype fl"),
     "kind": (
         lambda x: np.sort(x, kind="bubble"),

@@ -69,7 +69,9 @@ def test_run_says_which_inputs_a_model_takes(
     assert "no x" in call(capsys, "run", folder / "sum.zip", code=2)
     damaged = folder / "damaged.safetensors"
     damaged.write_bytes((folder / "x.safetensors").read_bytes()[:-1])
-    assert "no whole file" in call(capsys, "run", folder / "sum.zip", "--input", damaged, code=2)
+    assert "a damaged safetensors file" in call(
+        capsys, "run", folder / "sum.zip", "--input", damaged, code=2
+    )
 
 
 def test_inspect_shows_the_signature(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -118,7 +118,7 @@ def test_local_and_global_arrays(tmp_path: Path, count: int) -> None:
         assert re.match(rf"ValuesDiffer: .*'step {me}' here", found["names"])
         assert re.match(r"ArgumentError: .*different parts", found["divided"])
         assert found["uneven"].startswith("ShapeError: ")
-        scattered = "InvalidArgument: .*no contiguous part" if count == 2 else "none"
+        scattered = "InvalidArgument: .*not a contiguous part" if count == 2 else "none"
         assert re.match(scattered, found["scattered"])
 
 

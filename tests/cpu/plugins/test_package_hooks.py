@@ -161,7 +161,7 @@ def test_lowerings_of_a_plugin(tmp_path: Path) -> None:
     said = {line.split("lowerings of ")[1].split("-")[0]: line for line in done.stderr.splitlines()}
     assert "OSError: disk" in said["raises"]
     assert "'stablehlo.cosin': there is no such operation; did you mean" in said["unknown"]
-    assert "gives 3, no dict of functions by name" in said["typed"]
+    assert "returned 3; a dict of functions by name is needed" in said["typed"]
     assert "'stablehlo.cosine': 4" in said["listed"]
     done = run_warm(USE, tmp_path / "one", tmp_path / "two", **env,
                       PLUGRT_PLUGINS_BLOCK="other-dist")  # fmt: skip

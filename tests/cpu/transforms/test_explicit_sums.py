@@ -314,5 +314,5 @@ def test_constants_beside_terms_are_zero() -> None:
         lambda v: xp.where(mask, 5.0, v),
         lambda v: xp.concat([v, xp.ones(2)]),
     ):
-        with pytest.raises(ShardingTypeError, match="would count for each device"):
+        with pytest.raises(ShardingTypeError, match="would be added once for each device"):
             call(f)

@@ -217,7 +217,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "None for a spec": (lambda: _map(X, None)(A), TypeError, r"P\(\) is what each device has"),
     "an axis that is not there": (lambda: _map(P("z")), InvalidArgument, r"in_specs has .*'z'"),
     "axis_names": (lambda: _map(axis_names=["w"]), InvalidArgument, "'w'; the mesh is Mesh"),
-    "an open spec": (lambda: _map(P(P.UNCONSTRAINED)), InvalidArgument, "says no part"),
+    "an open spec": (lambda: _map(P(P.UNCONSTRAINED)), InvalidArgument, "takes no UNCONSTRAINED"),
     "a flag": (lambda: _map(check_vma="no"), TypeError, "check_vma"),
     "too many specs": (lambda: _map((X, X))(A), StructureError, "not a pytree prefix of the"),
     "specs of results": (lambda: _map(X, (X, X))(A), StructureError, "prefix of the results of"),

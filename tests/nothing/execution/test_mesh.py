@@ -86,7 +86,7 @@ def test_devices_of_other_processes() -> None:
     assert columns.is_multi_process
     assert columns.local_devices == [devices[i] for i in (0, 2, 4, 6)]
     assert columns.local_mesh == Mesh(np.array(columns.local_devices).reshape(4, 1), ("x", "y"))
-    with pytest.raises(InvalidArgument, match="no contiguous part"):
+    with pytest.raises(InvalidArgument, match="not a contiguous part"):
         _ = Mesh(devices, "x").local_mesh
     with pytest.raises(InvalidArgument, match="no device of this process"):
         _ = Mesh([devices[1], devices[3]], "x").local_mesh

@@ -115,7 +115,7 @@ def test_a_damaged_export_is_told_from_other_files() -> None:
         load_program(bytes(altered))
     with pytest.raises(ProgramError, match=r"no export of JAX: it is a pickle"):
         load_program(b"\x80\x05\x95\x00\xff")
-    with pytest.raises(ProgramError, match=r"<bytes> is no export of JAX: "):
+    with pytest.raises(ProgramError, match=r"<bytes> is not an export of JAX: "):
         deserialize(b"\x80\x05\x95\x00\xff")
     with pytest.raises(ArgumentTypeError, match="deserialize"):
         deserialize(None)  # type: ignore[arg-type]

@@ -64,14 +64,16 @@ def test_a_damaged_program_is_named(
         try:
             read(Mute(program))
         except Unimplemented as error:
-            if "'cut' is no HLO module: " not in str(error) and "holds no HLO" not in str(error):
+            if "'cut' is not an HLO module: " not in str(error) and "holds no HLO" not in str(
+                error
+            ):
                 pytest.fail(str(error))
     deep = b""
     for _ in range(5000):
         deep = message(4, deep) + integer(2, 13)
     instruction = message(1, b"x") + message(2, b"parameter") + message(3, deep)
     nested = Program(message(3, message(2, instruction)), "hlo", "cut")
-    with pytest.raises(Unimplemented, match="'cut' is no HLO module: "):
+    with pytest.raises(Unimplemented, match="'cut' is not an HLO module: "):
         read(Mute(nested))
 
 

@@ -100,7 +100,7 @@ def test_bytes_that_are_no_hlo_module_are_refused() -> None:
             code = bytes(content[: draw.randint(1, len(content))])
             read_dot(hlo_graph(Program(code, "hlo", "damaged")))
         except Unimplemented as error:
-            assert "'damaged' is no HLO module" in str(error)  # noqa: PT017 others are drawn
+            assert "'damaged' is not an HLO module" in str(error)  # noqa: PT017 others are drawn
             refused += 1
     assert refused > 100
 

@@ -68,7 +68,7 @@ def test_the_devices_of_a_mesh_in_an_order_of_its_own() -> None:
 def test_axes_that_the_mesh_lacks() -> None:
     with pytest.raises(ProgramError, match=r"over the axis 'z'; its mesh has \['x', 'y'\]"):
         groups({"x": 2, "y": 2}, "z")
-    with pytest.raises(ProgramError, match="no part of an axis of size 4"):
+    with pytest.raises(ProgramError, match="does not divide an axis of size 4"):
         groups({"x": 4}, ("x", 2, 4))
 
 

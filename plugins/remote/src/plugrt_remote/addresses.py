@@ -60,7 +60,7 @@ def connect(address: str) -> Link:
         return _connect_here(parsed.path, address) if parsed.path else _connect_there(parsed)
     except ssl.SSLCertVerificationError as error:
         raise PermissionDenied(
-            f"the device server at {address} is not the one that {AUTHORITY} vouches for: "
+            f"the certificate of the device server at {address} is not signed by {AUTHORITY}: "
             f"{error.verify_message}"
         ) from None
     except OSError as error:

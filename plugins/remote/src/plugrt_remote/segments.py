@@ -32,7 +32,9 @@ def make_segment(size: int) -> tuple[int, mmap.mmap]:
     except (OSError, OverflowError, ValueError) as error:
         if descriptor >= 0:
             os.close(descriptor)
-        raise ResourceExhausted(f"no shared memory of {size} bytes: {error}") from None
+        raise ResourceExhausted(
+            f"{size} bytes of shared memory cannot be allocated: {error}"
+        ) from None
 
 
 def map_segment(descriptor: int, size: int) -> mmap.mmap:

@@ -85,7 +85,7 @@ def triu(x: Tracer, /, k: int = 0) -> Tracer:
 
 def _triangle(function: str, x: Tracer, k: int, kept: str) -> Tracer:
     if x.ndim < 2:
-        raise ShapeError(f"{function} got x of shape {x.shape}; it takes matrices, or stacks of")
+        raise ShapeError(f"{function} got x of shape {x.shape}; it takes two dimensions or more")
     inside = compare(*_diagonals(x.shape, operator.index(k)), kept)
     return select(inside, emit.strong(x), emit.full(x.shape, 0, x.dtype))
 

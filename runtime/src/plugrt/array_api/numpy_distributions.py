@@ -266,7 +266,9 @@ def histogram(
     if weights is not None:
         weights = asarray(weights)
         if weights.shape != a.shape:
-            raise ShapeError(f"histogram got a of shape {a.shape}, weights of {weights.shape}")
+            raise ShapeError(
+                f"weights of numpy.histogram have shape {weights.shape}; a has {a.shape}"
+            )
         weights = METHODS["ravel"](weights)
     dtype = default_int() if weights is None else weights.dtype
     flat = METHODS["ravel"](a)
@@ -286,7 +288,8 @@ def histogramdd(
     ranges = [None] * len(columns) if range is None else list(range)
     if not len(each) == len(ranges) == len(columns):
         raise ArgumentError(
-            f"numpy.histogramdd got {len(columns)} columns, {len(each)} bins, {len(ranges)} ranges"
+            f"numpy.histogramdd got {len(columns)} columns, {len(each)} bins, {len(ranges)} "
+            "ranges; it takes as many of each"
         )
     edges = [histogram_bin_edges(x, n, r) for x, n, r in zip(columns, each, ranges, strict=True)]
     known = None if weights is None else asarray(weights)

@@ -305,7 +305,9 @@ def _repeat_ends(x: Tracer, widths: Any, mode: Any) -> Tracer:
         if not (before or after):
             continue
         if not x.shape[axis]:
-            raise ArgumentError(f"pad of shape {x.shape} with mode {mode!r}: axis {axis} is empty")
+            raise ArgumentError(
+                f"pad got shape {x.shape}; mode {mode!r} needs elements along axis {axis}"
+            )
         numbers = np.pad(np.arange(x.shape[axis], dtype=_INDEX), (before, after), mode)
         x = take(x, constant(numbers, _INDEX), axis=axis, mode="clip")
     return x

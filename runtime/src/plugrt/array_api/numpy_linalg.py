@@ -107,7 +107,10 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> object:
         a = moveaxis(a, tuple(axes), tuple(range(a.ndim - len(axes), a.ndim)))
     shape = a.shape[b.ndim :]
     if b.size != math.prod(shape):
-        raise ShapeError(f"numpy.linalg.tensorsolve got shape {a.shape}, which is not square")
+        raise ShapeError(
+            f"numpy.linalg.tensorsolve got a of shape {a.shape} and b of {b.size} elements; the "
+            f"sizes of a behind the first {b.ndim} must multiply to that number, too"
+        )
     return reshape(linalg.solve(reshape(a, (b.size, b.size)), ravel(b)), shape)
 
 
@@ -116,7 +119,10 @@ def tensorinv(a: Any, ind: int = 2) -> object:
     a = asarray(a)
     n, m = math.prod(a.shape[:ind]), math.prod(a.shape[ind:])
     if ind < 1 or n != m:
-        raise ShapeError(f"numpy.linalg.tensorinv got shape {a.shape} and ind {ind}: not square")
+        raise ShapeError(
+            f"numpy.linalg.tensorinv got shape {a.shape} and ind {ind}; the product of the first "
+            "ind sizes must be equal to that of the others"
+        )
     return reshape(linalg.inv(reshape(a, (n, n))), a.shape[ind:] + a.shape[:ind])
 
 

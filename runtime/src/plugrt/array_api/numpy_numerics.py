@@ -266,13 +266,16 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     modes = [mode] * len(sizes) if isinstance(mode, str) else list(mode)
     if len(parts) != len(sizes) or order not in ("C", "F"):
         raise ArgumentError(
-            f"numpy.ravel_multi_index got {len(parts)} positions for dims {dims}, order {order!r}"
+            f"numpy.ravel_multi_index got {len(parts)} arrays of indices for dims {dims}, and "
+            f"order {order!r}; it takes an array for each of dims, and 'C' or 'F'"
         )
     total: Any = asarray(0, dtype=default_int())
     triples = list(zip(parts, sizes, modes, strict=True))
     for i, n, how in triples if order == "C" else triples[::-1]:
         if how not in ("raise", "wrap", "clip"):
-            raise ArgumentError(f"mode of numpy.ravel_multi_index is {how!r}")
+            raise ArgumentError(
+                f"mode of numpy.ravel_multi_index is {how!r}; it takes 'raise', 'wrap', 'clip'"
+            )
         if how == "raise" and is_known(i) and ((i < 0) | (i >= n)).any():
             raise ArgumentError(f"multi_index of numpy.ravel_multi_index goes beyond dims {dims}")
         inside = i % n if how == "wrap" else clip(i, 0, n - 1)

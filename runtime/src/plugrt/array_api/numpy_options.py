@@ -139,9 +139,7 @@ def fill(title: str, out: object, found: object, where: object = None) -> Any:
 
 def _assign(title: str, target: Any, result: Any, mask: Any) -> None:
     if target.shape != result.shape:
-        raise ShapeError(
-            f"{title} has a result of shape {result.shape} for out of shape {target.shape}"
-        )
+        raise ShapeError(f"out of {title} has shape {target.shape}; the result has {result.shape}")
     if not np.can_cast(result.dtype, target.dtype, "same_kind"):
         raise ArgumentTypeError(
             f"{title} has a result of {result.dtype.name}, which out of {target.dtype.name} does "

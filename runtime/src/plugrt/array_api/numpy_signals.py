@@ -130,11 +130,17 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> ob
     if len(given) == 1 and np.ndim(given[0]) == 0:
         given = given * len(axes)
     if len(given) != len(axes):
-        raise ArgumentTypeError(f"numpy.gradient got {len(given)} spacings for {len(axes)} axes")
+        raise ArgumentTypeError(
+            f"numpy.gradient got {len(given)} spacings for {len(axes)} axes; it takes one for "
+            "all axes, or one for each"
+        )
     spacing = [asarray(h) for h in given]
     for i, h in zip(axes, spacing, strict=True):
         if h.ndim > 1 or (h.ndim == 1 and h.shape[0] != x.shape[i]):
-            raise ShapeError(f"numpy.gradient got a spacing of shape {h.shape} for {x.shape}")
+            raise ShapeError(
+                f"numpy.gradient got a spacing of shape {h.shape} along axis {i} of shape "
+                f"{x.shape}; it takes a number, or one for each element of the axis"
+            )
         if x.shape[i] <= edge_order:
             raise ShapeError(
                 f"numpy.gradient along axis {i} of shape {x.shape} takes {edge_order + 1} elements"

@@ -104,8 +104,8 @@ def _make_operand_error(
 ) -> NotAnArray:
     # Left to Python, ``*`` repeats the list as often as the array says.
     return NotAnArray(
-        f"{function._title} takes no {type(other).__name__} as an operand, as {other!r:.60} is: "
-        "an array of it is array_api.asarray(...)"
+        f"an operand of {function._title} is the {type(other).__name__} {other!r:.60}; make an "
+        "array of it, array_api.asarray(...)"
     )
 
 

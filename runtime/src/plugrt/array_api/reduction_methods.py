@@ -50,8 +50,8 @@ def reduce_some(name: str, x: Any, *, where: Any, initial: Any = None, **options
     function, identity, combine = _REDUCTIONS[name]
     if identity is None and initial is None:
         raise ArgumentError(
-            f"{name} has no identity: with where it takes initial, the result where no element is "
-            "chosen"
+            f"{name} has no identity: with where= pass initial=, the result where no element is "
+            "selected"
         )
     if identity is None:
         _require_fit(name, initial, x.dtype)

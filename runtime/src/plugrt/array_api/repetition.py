@@ -102,7 +102,9 @@ def repeat_by(x: Tracer, repeats: Tracer, *, total: int, axis: int | None) -> Tr
     if 0 in shape:
         return full(shape, 0, x.dtype)
     if not size:
-        raise ShapeError(f"repeat of nothing (x of shape {x.shape}) cannot fill {total} elements")
+        raise ShapeError(
+            f"repeat got x of shape {x.shape}, which has no elements to fill {total} with"
+        )
     counts = emit.broadcast_to(convert(repeats, index), (size,))
     ends = accumulate(binary_combiner(hlo.add), counts, 0, 0)
     source = bisect(ends, iota((total,), 0, index), left=False)

@@ -177,7 +177,7 @@ def _examine_names(found: Examination, backends: Backends) -> None:
     known = {row[key] for row in found.candidates for key in ("name", "platform")}
     known |= set(backends.table.aliases)
     for name in sorted(set(backends.config.client_create_options) - known):
-        found.warnings.append(f"PLUGRT_CLIENT_CREATE_OPTIONS names {name!r}, which is no plugin")
+        found.warnings.append(f"PLUGRT_CLIENT_CREATE_OPTIONS names {name!r}, which is not a plugin")
 
 
 def _examine_backends(found: Examination, records: list[Record], settings: Config) -> None:

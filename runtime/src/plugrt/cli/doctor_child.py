@@ -131,7 +131,9 @@ def tell(_: None, say: Callable[..., None]) -> None:
 
 def _read(record: Record, answer: object) -> list[dict[str, object]]:
     if not isinstance(answer, Mapping):
-        raise PluginBroken(f"plugrt_doctor_facts gives {answer!r:.60}, no dict of facts by name")
+        raise PluginBroken(
+            f"plugrt_doctor_facts returned {answer!r:.60}; a dict of facts by name is needed"
+        )
     for name, value in answer.items():
         if not isinstance(name, str) or not isinstance(value, str | int | float | bool):
             raise PluginBroken(

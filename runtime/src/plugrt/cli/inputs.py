@@ -71,7 +71,8 @@ def _read(file: IO[bytes], title: str) -> dict[str, Any]:
         return _read_safetensors(file.read(_MAX_BYTES), title)
     if not begin.startswith(_MAGIC):
         raise _make_input_error(
-            f"{title} is not a NumPy file, nor safetensors; numpy.save(path, array) writes one"
+            f"{title} is neither a NumPy file nor a safetensors file; "
+            "numpy.save(path, array) writes one"
         )
     try:
         loaded = np.load(file, allow_pickle=False)
@@ -86,7 +87,7 @@ def _read(file: IO[bytes], title: str) -> dict[str, Any]:
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         if "allow_pickle" in str(error):
             raise _make_input_error(
-                f"{title} holds Python objects, which no device takes"
+                f"{title} contains Python objects; an array of numbers or booleans is needed"
             ) from error
         raise _make_input_error(f"{title} is not a whole NumPy file: {error}") from error
 
@@ -98,7 +99,7 @@ def _read_safetensors(content: bytes, title: str) -> dict[str, Any]:
         return dict(read_arrays(content))
     except DataLoss as error:
         raise _make_input_error(
-            f"{title} is no whole file of safetensors: {error.message}"
+            f"{title} is a damaged safetensors file: {error.message}"
         ) from error
 
 

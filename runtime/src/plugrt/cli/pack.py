@@ -96,4 +96,4 @@ def _read_sizes(text: str) -> list[int]:
     try:
         return [int(number) for number in text.split(",")]
     except ValueError:
-        raise click.UsageError(f"{text!r} are no sizes such as 1,8,32") from None
+        raise click.UsageError(f"{text!r} is not a list of sizes such as 1,8,32") from None

@@ -57,7 +57,7 @@ def read_number(variable: str, launcher: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise DistributedError(f"{variable}={text!r} of {launcher} is no number") from None
+        raise DistributedError(f"{variable}={text!r} of {launcher} is not a number") from None
 
 
 def port_of_job(job: int) -> str:

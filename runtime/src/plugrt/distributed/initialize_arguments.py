@@ -163,12 +163,14 @@ OWN = (OpenMpi(), Slurm(), Mpi4py(), CloudTpu(), Kubernetes(), Ray())
 
 def _read_environments(record: Record, answer: object) -> tuple[ClusterEnvironment, ...]:
     if isinstance(answer, str) or not isinstance(answer, Sequence):
-        raise PluginBroken(f"plugrt_cluster_environments gives {answer!r:.60}, no list of them")
+        raise PluginBroken(
+            f"plugrt_cluster_environments returned {answer!r:.60}; a list of them is needed"
+        )
     for environment in answer:
         if not isinstance(environment, ClusterEnvironment) or not environment.name:
             raise PluginBroken(
-                f"plugrt_cluster_environments gives {environment!r:.60}, no instance of "
-                "plugrt.distributed.ClusterEnvironment with a name"
+                f"plugrt_cluster_environments returned {environment!r:.60}; an instance of "
+                "plugrt.distributed.ClusterEnvironment with a name is needed"
             )
     return tuple(answer)
 
@@ -208,7 +210,8 @@ def find_environment(table: Table, method: str | None) -> ClusterEnvironment | N
 def _read_coordination(record: Record, answer: object) -> Coordination:
     if not isinstance(answer, Coordination):
         raise PluginBroken(
-            f"plugrt_coordination gives {answer!r:.60}, no plugrt.plugins.coordination.Coordination"
+            f"plugrt_coordination returned {answer!r:.60}; a "
+            "plugrt.plugins.coordination.Coordination is needed"
         )
     return answer
 

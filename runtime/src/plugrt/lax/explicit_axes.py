@@ -160,7 +160,10 @@ def _retyped(
             return f(*args, **kwargs)
         names = (axes,) if isinstance(axes, str) else tuple(axes or mesh.axis_names)
         if manual := [name for name in names if name in mesh.manual_axes]:
-            raise Unimplemented(f"{what} over {manual[0]!r}, which is Manual: within shard_map")
+            raise Unimplemented(
+                f"{what} over the axis {manual[0]!r}, which is Manual within this shard_map, is "
+                "not implemented: call it outside, or over the other axes"
+            )
         if kind is AxisType.Auto and {*mesh.auto_axes} == {*names}:
             return f(*args, **kwargs)
         ins, outs = (None, sharding) if kind is AxisType.Auto else (sharding, None)

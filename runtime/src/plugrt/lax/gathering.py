@@ -211,7 +211,10 @@ def index_take(src: Tracer, idxs: Sequence[Tracer], axes: Sequence[int]) -> Trac
                 f"{[TensorType(x.shape, x.dtype) for x in found]}"
             )
     if any(not src.shape[d] for d in along):
-        raise ShapeError(f"lax.index_take of the axes {along} of shape {src.shape}: one is empty")
+        raise ShapeError(
+            f"lax.index_take got src of shape {src.shape}, which has no elements along one of the "
+            f"axes {along}"
+        )
     columns = [
         reshape(_wrap(index, src.shape[d]), (*index.shape, 1))
         for index, d in zip(found, along, strict=True)

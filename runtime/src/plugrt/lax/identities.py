@@ -89,7 +89,8 @@ def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
             )
         if to != "varying" and trace.mesh is not None and len(trace.axes) < len(trace.mesh.shape):
             raise Unimplemented(
-                f"pcast to {to!r} in a shard_map over some of the axes of {trace.mesh.brief}"
+                f"pcast to {to!r} in a shard_map over some axes of {trace.mesh.brief} alone is not "
+                "implemented: map over all of them (leave axis_names out)"
             )
         return with_manual_type(found, found.mat.moved(names_of(axis_name), to))
 

@@ -57,7 +57,9 @@ def conv_shape_tuple(
     lengths, windows = lhs_shape[2:], rhs_shape[2:]
     padded = compute_padding(function, pads, lengths, windows, steps)
     if any(n + sum(p) < 0 for n, p in zip(lengths, padded, strict=True)):
-        raise ShapeError(f"padding {padded} of {function} takes more off than {tuple(lhs_shape)}")
+        raise ShapeError(
+            f"padding {padded} of {function} removes more than lhs of shape {tuple(lhs_shape)} has"
+        )
     if batch_group_count < 1 or lhs_shape[0] % batch_group_count:
         raise ShapeError(
             f"the batch of lhs {tuple(lhs_shape)} is not a multiple of {batch_group_count} groups"

@@ -139,7 +139,10 @@ def collapse(operand: Tracer, start_dimension: int, stop_dimension: int | None =
     """
     first, last, _ = slice(start_dimension, stop_dimension).indices(operand.ndim)
     if last < first:
-        raise ShapeError(f"lax.collapse got dimensions {first} up to {last}")
+        raise ShapeError(
+            f"lax.collapse got start_dimension {first} and stop_dimension {last} for "
+            f"{operand.ndim} dimensions; the first must not be above the second"
+        )
     joined = math.prod(operand.shape[first:last])
     return e.reshape(operand, (*operand.shape[:first], joined, *operand.shape[last:]))
 
@@ -170,7 +173,9 @@ def concatenate(operands: Sequence[Tracer], dimension: int) -> Tracer:
     rests = {(*x.shape[:at], *x.shape[at + 1 :]) for x in arrays}
     if len(rests) > 1 or any(x.ndim != arrays[0].ndim for x in arrays):
         shapes = ", ".join(str(x.shape) for x in arrays)
-        raise ShapeError(f"lax.concatenate along {at} takes else equal shapes; found {shapes}")
+        raise ShapeError(
+            f"lax.concatenate takes shapes that differ along dimension {at} alone; found {shapes}"
+        )
     return e.concatenate(arrays, at)
 
 

@@ -121,7 +121,7 @@ class _Draft:
         unknown = sorted(arrays.keys() - arguments.keys() - source.unused)
         if unknown:
             raise ArgumentError(
-                f"the weights {', '.join(unknown[:5])} are no arguments of {source.name!r}, which "
+                f"the weights {', '.join(unknown[:5])} are not arguments of {source.name!r}, which "
                 f"takes {', '.join(map(str, source.arguments))!s:.500}. Fix: name= and weights= of "
                 "the argument that they are parts of"
             )
@@ -159,7 +159,9 @@ class _Draft:
             )  # fmt: skip
         except DataLoss as error:
             why = error.message.rpartition("by plugrt: ")[2]
-            raise ArgumentError(f"{self.source.name!r} makes no model so: {why}") from error
+            raise ArgumentError(
+                f"{self.source.name!r} cannot be packed as a model: {why}"
+            ) from error
 
     def add_programs(
         self, bucket: Sizes, contents: dict[str, bytes], stem: str
@@ -208,7 +210,7 @@ def _flatten(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, HostA
     elif tree is not None:
         array = np.asarray(tree)
         if array.dtype.kind == "O":
-            raise ArgumentTypeError(f"the weight {'.'.join(path)} is {tree!r:.60}, no array")
+            raise ArgumentTypeError(f"the weight {'.'.join(path)} is {tree!r:.60}, not an array")
         yield ".".join(filter(None, path)), array
 
 

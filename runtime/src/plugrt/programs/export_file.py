@@ -64,7 +64,7 @@ def read_export(code: bytes, title: str) -> Exported:
         raise
     except ValueError as error:
         damaged = "is an export of JAX that is damaged or cut short"
-        what = damaged if is_like_export(code) else "is no export of JAX"
+        what = damaged if is_like_export(code) else "is not an export of JAX"
         raise ProgramError(f"{title} {what}: {error}") from error
 
 

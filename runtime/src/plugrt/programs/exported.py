@@ -129,7 +129,7 @@ def explain_sizes(
             here = f"{name}.shape[{i}]"
             if rest:
                 wrong.append(
-                    f"  {here}: takes {stated}, and {size} is that for no whole {variable}"
+                    f"  {here}: takes {stated}, and no whole number {variable} gives {size}"
                 )
                 continue
             before, where = found.setdefault(variable, (value, here))

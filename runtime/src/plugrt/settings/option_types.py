@@ -285,19 +285,21 @@ Lowerings = tuple[tuple[str, str, Callable[..., object]], ...]
 def _check_lowerings(value: object) -> Lowerings:
     if isinstance(value, Mapping):
         if wrong := [p for p, of_platform in value.items() if not isinstance(of_platform, Mapping)]:
-            raise ValueError(f"of {wrong[0]!r:.60} there is no dict of functions")
+            raise ValueError(f"the platform {wrong[0]!r:.60} has no dict of functions")
         value = [(p, op, f) for p, of_platform in value.items() for op, f in of_platform.items()]
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise ValueError("no dict of platforms")
+        raise ValueError("it is not a dict of platforms")
     for each in value:
         match each:
             case (str(), str(), function) if callable(function):
                 hash(function)  # TypeError: it is a part of the keys of caches
             case _:
-                raise ValueError(f"{each!r:.100} is no platform, operation and function")
+                raise ValueError(
+                    f"{each!r:.100} is not a tuple of a platform, an operation and a function"
+                )
     named = [each[:2] for each in value]
     if twice := [names for names in named if named.count(names) > 1]:
-        raise ValueError(f"two are of {twice[0][1]!r} for {twice[0][0]!r}")
+        raise ValueError(f"{twice[0][1]!r} has two functions for {twice[0][0]!r}")
     return tuple(tuple(each) for each in value)
 
 
@@ -314,7 +316,7 @@ def _import_function(name: str) -> object:
     try:
         return attrgetter(attribute)(import_module(module))
     except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"{name!r} is no module:function ({error})") from error
+        raise ValueError(f"{name!r} is not a module:function ({error})") from error
 
 
 NAMES: OptionType[tuple[str, ...]] = OptionType(

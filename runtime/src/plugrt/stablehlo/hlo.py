@@ -85,7 +85,7 @@ def parse_hlo_text(text: bytes, title: str) -> bytes:
         line, column = map(int, found[0][:2]) if found else (None, None)
         said = "; ".join(dict.fromkeys(words for *_, words in found))
         words = f"{line}:{column}: {said}" if found else str(error)
-        raise ProgramError(f"{title} is no valid HLO text: {words}", line, column) from error
+        raise ProgramError(f"{title} is not valid HLO text: {words}", line, column) from error
     code: bytes = module.as_serialized_hlo_module_proto()
     return code
 
@@ -106,7 +106,7 @@ def _module(program: Program) -> Any:
 
 
 def _make_no_module_error(program: Program, error: Exception) -> Unimplemented:
-    return Unimplemented(f"the optimised program {program.name!r} is no HLO module: {error}")
+    return Unimplemented(f"the optimised program {program.name!r} is not an HLO module: {error}")
 
 
 def _hlo_bindings() -> Any:

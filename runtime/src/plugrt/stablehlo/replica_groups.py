@@ -91,7 +91,7 @@ def _read_axis(attribute: ir.Attribute, sizes: dict[str, int]) -> tuple[str, int
         return name, 1, sizes[name]
     part = hlo.SubAxisInfoAttr(axis.sub_axis_info)
     if sizes[name] % (part.pre_size * part.size):
-        raise ProgramError(f"{attribute} is no part of an axis of size {sizes[name]}")
+        raise ProgramError(f"{attribute} does not divide an axis of size {sizes[name]} evenly")
     return name, part.pre_size, part.size
 
 

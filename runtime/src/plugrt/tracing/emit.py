@@ -29,7 +29,10 @@ def active_trace() -> Trace:
     """Returns the current trace; raises `TracingError` if there is none."""
     trace = current_trace()
     if trace is None:
-        raise TracingError("this function adds to a trace, and nothing is being traced")
+        raise TracingError(
+            "this function adds an operation to a trace, and no function is being traced; call it "
+            "in one that plugrt.jit traces"
+        )
     return trace
 
 

@@ -73,8 +73,8 @@ class Lowering:
             self._replace(found)
         name = found[0][0]
         raise ProgramError(
-            f"{_who(name, self._rule_of(name))} cannot be used for {self._title!r}: what it gives "
-            f"comes back to {name}"
+            f"{_who(name, self._rule_of(name))} cannot be used for {self._title!r}: what it "
+            f"returns contains {name} again"
         )
 
     def _replace(self, found: Sequence[tuple[str, ir.Operation]]) -> None:

@@ -92,7 +92,7 @@ def _read_plugin(row: Record, plugin: Plugin) -> Rules:
     given = plugin.lowerings()
     if not isinstance(given, Mapping):
         raise PluginBroken(
-            f"lowerings() of {row} gives {given!r:.60}, no dict of functions by name"
+            f"lowerings() of {row} returned {given!r:.60}; a dict of functions by name is needed"
         )
     for name, function in given.items():
         if name not in NAMES or not callable(function):
@@ -115,7 +115,9 @@ def has_rules() -> bool:
 
 def _read(record: Record, answer: object) -> list[tuple[str, Rule]]:
     if not isinstance(answer, Mapping):
-        raise PluginBroken(f"plugrt_lowerings gives {answer!r:.60}, no dict of functions by name")
+        raise PluginBroken(
+            f"plugrt_lowerings returned {answer!r:.60}; a dict of functions by name is needed"
+        )
     for name, function in answer.items():
         if not isinstance(name, str) or not callable(function):
             raise PluginBroken(

@@ -108,7 +108,7 @@ def _elementwise(of: Operation) -> Sums:
 
 def _refuse(of: Operation) -> Sums:
     types = of.write_types()
-    raise Unimplemented(f"{of.name} of {types}: it has no rule for sums that are open; {_REDUCE}")
+    raise Unimplemented(f"{of.name} of {types}: it has no rule for unreduced operands; {_REDUCE}")
 
 
 def _keep(of: Operation) -> Sums:
@@ -140,7 +140,10 @@ def _check_constants(of: Operation, operands: Sequence[int]) -> None:
         return
     for i in operands:
         if of.free[i] and not of.sums[i].unreduced and not _is_zero(of.op.operands[i]):
-            of.refuse("a constant beside a term of a sum would count for each device", _REDUCE)
+            of.refuse(
+                "a constant beside an unreduced operand would be added once for each device",
+                _REDUCE,
+            )
 
 
 def _add(of: Operation) -> Sums:

@@ -306,7 +306,7 @@ class _Mapped:
                         f"{self._names}, of {self._mesh.brief}"
                     )
             if any(map(spec.is_unconstrained, range(len(spec)))):
-                raise InvalidArgument(f"shard_map's {what} has {spec!r}, which says no part")
+                raise InvalidArgument(f"shard_map's {what} has {spec!r}; it takes no UNCONSTRAINED")
         return pytrees.unflatten(structure, leaves)
 
     def _check_sums(self, what: str, spec: PartitionSpec, axes: Sequence[AxisName]) -> None:

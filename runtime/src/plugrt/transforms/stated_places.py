@@ -110,7 +110,7 @@ def _read_spec(spec: Any, what: str) -> PartitionSpec:
         names = entry if isinstance(entry, tuple) else (entry,)
         if not all(name is None or isinstance(name, str) for name in names):
             raise ArgumentTypeError(
-                f"{what} has the spec {spec!r:.100}: {entry!r:.60} divides no array"
+                f"{what} has the spec {spec!r:.100}: {entry!r:.60} is not the name of an axis"
             )
     return PartitionSpec(*spec)
 

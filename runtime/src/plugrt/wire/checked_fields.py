@@ -116,7 +116,7 @@ def decode_json(kind: object, text: bytes, what: str) -> Any:
     try:
         return decode(kind, parse_json(text), what)
     except ValueError as error:
-        raise DataLoss(f"{what} is no JSON: {error}") from error
+        raise DataLoss(f"{what} is not JSON: {error}") from error
 
 
 def require(holds: bool, found: str) -> None:
@@ -214,4 +214,4 @@ def _decode_bytes(value: object, what: str) -> bytes:
 
 
 def _require_type(value: object, kind: type, what: str) -> None:
-    require(type(value) is kind, f"{what} is {value!r:.60}, no {kind.__name__}")
+    require(type(value) is kind, f"{what} is {value!r:.60}, not of the type {kind.__name__}")

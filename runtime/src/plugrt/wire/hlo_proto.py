@@ -80,7 +80,7 @@ def one_message(content: Content, number: int, what: str) -> memoryview:
     """Returns the message of a field that is there once; `ValueError` otherwise."""
     found = messages(content, number)
     if len(found) != 1:
-        raise ValueError(f"it has {len(found)} of what it has once: {what} (field {number})")
+        raise ValueError(f"it has {what} (field {number}) {len(found)} times; once was expected")
     return found[0]
 
 

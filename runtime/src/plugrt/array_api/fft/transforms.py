@@ -308,7 +308,7 @@ def _read_lengths(
 def _length(function: str, n: Any) -> int:
     size = operator.index(n)
     if size < 1:
-        raise ArgumentError(f"{function} over {size} places; a transform has at least 1")
+        raise ArgumentError(f"{function} got {size} points for an axis; a transform has at least 1")
     return size
 
 

@@ -153,7 +153,7 @@ def _is_empty(function: str, shape: Shape, axis: int, result: Shape) -> bool:
         return True
     if shape[axis] == 0:
         raise InvalidIndex(
-            f"{function} from axis {axis} of x of shape {shape}, which is empty there"
+            f"{function} got x of shape {shape}, which has no elements along axis {axis}"
         )
     return False
 

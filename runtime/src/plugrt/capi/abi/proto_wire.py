@@ -160,7 +160,7 @@ def read_compile_options(encoded: bytes) -> CompileOptions:
         lists = {name: tuple(integers(build, number)) for number, name in _LISTS.items()}
     except (ValueError, struct.error) as error:
         raise InvalidArgument(
-            f"the compile options ({len(encoded)} bytes) are no CompileOptionsProto: {error}"
+            f"the compile options ({len(encoded)} bytes) are not a CompileOptionsProto: {error}"
         ) from error
     return CompileOptions(
         num_replicas=assignment.num_replicas if assignment else max(1, stated.get(4, 1)),

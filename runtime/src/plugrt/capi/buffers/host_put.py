@@ -175,7 +175,10 @@ class Transfers:
                 "MUTABLE_ZERO_COPY lets the backend write to the array, but it is read-only"
             )
         if handle.library.version[1] < _MUTABLE_MINOR and semantics == _MUTABLE:
-            raise Unimplemented(f"{handle.library.owner} is too old for MUTABLE_ZERO_COPY")
+            raise Unimplemented(
+                f"{handle.library.owner} lacks MUTABLE_ZERO_COPY, which came with version "
+                f"0.{_MUTABLE_MINOR} of the PJRT C API"
+            )
         _prepared, args = put.new_args()
         args.host_buffer_semantics = int(semantics)
         args.data = ffi.cast("void*", array.__array_interface__["data"][0])
@@ -236,7 +239,8 @@ class Transfers:
             raise InvalidArgument(f"{memory!r} is not a memory of {self._client!r}")
         if layout is not None and layout.tiling:
             raise Unimplemented(
-                f"{self._handle.library.owner}: plugrt puts no arrays in tiles, as {layout} asks"
+                f"{self._handle.library.owner}: plugrt cannot put an array in tiles; got the "
+                f"layout {layout}"
             )
         put = _PutArgs(BufferSpec(self._handle, array.shape, array.dtype, device, memory, layout))
         self._puts.keep((array.shape, array.dtype, device, memory, layout), put)

@@ -330,7 +330,7 @@ def _check_type(handle: ClientHandle, pointer: CData, spec: BufferSpec) -> None:
         raise library.invalid(
             dims,
             f"the buffer has the shape {shape} and the element type {element_type}; "
-            f"{spec.tensor_type} (element type {spec.element_type}) had been announced",
+            f"{spec.tensor_type} (element type {spec.element_type}) was expected",
         )
 
 

@@ -73,7 +73,7 @@ class AsyncTransfer:
     def __len__(self) -> int:
         args = self._call("BufferCount")
         if args.buffer_count != len(self.types):
-            what = f"it counts {args.buffer_count} buffers of the {len(self.types)} requested"
+            what = f"it has {args.buffer_count} buffers; {len(self.types)} were requested"
             raise self._handle.library.invalid(args, what)
         return len(self.types)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def _require_same_length(**lists: Sequence[object]) -> int:
     lengths = {name: len(items) for name, items in lists.items()}
     if len(set(lengths.values())) != 1:
-        raise InvalidArgument(f"a cross-host transfer needs as many of each; found {lengths}")
+        raise InvalidArgument(f"the lists of a cross-host transfer have one length; got {lengths}")
     return next(iter(lengths.values()))
 
 

@@ -113,7 +113,9 @@ def _id_of(args: CData) -> int:
 
 def _register_type(args: CData) -> None:
     if args.type_id == ffi.NULL:
-        raise InvalidArgument("XLA_FFI_Type_Register got no place for the id (type_id)")
+        raise InvalidArgument(
+            "XLA_FFI_Type_Register got NULL as type_id, to which it writes the id"
+        )
     info = int(ffi.cast("uintptr_t", args.type_info))
     name = c_values.text(args.name.ptr, args.name.len)
     register_type_at(name, int(ffi.cast("uintptr_t", args.type_id)), info)

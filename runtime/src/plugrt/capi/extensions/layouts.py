@@ -30,7 +30,7 @@ def _read(table: Table, layout: CData, *, owned: bool) -> Layout:
     try:
         return Layout.from_text(text)
     except InvalidArgument as error:
-        raise table.invalid(args, f"it wrote a layout: {error}") from None
+        raise table.invalid(args, f"it wrote a layout that cannot be read: {error}") from None
 
 
 def buffer_layout(library: Library, pointer: CData) -> Layout:

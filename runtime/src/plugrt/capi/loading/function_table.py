@@ -359,7 +359,9 @@ class Table(Replies):
             error = ffi.cast("PJRT_Error*", error)
         address = int(ffi.cast("uintptr_t", error))
         if not is_memory(address, 1):
-            return Unknown(f"{self.owner} reported an error at {address:#x}, which is no memory")
+            return Unknown(
+                f"{self.owner} reported an error at {address:#x}, not memory of this process"
+            )
         try:
             return error_from_code(self._error_code(error), self._error_message(error))
         finally:

@@ -106,7 +106,7 @@ def _describe_missing(path: str, missing: list[tuple[str, str]], hints: Mapping[
     count = "a shared library" if len(missing) == 1 else f"{len(missing)} shared libraries"
     note = ""
     if not read_elf(path).exports_api:
-        note = "; besides, it has no function GetPjrtApi, so that it is no PJRT plugin"
+        note = "; besides, it has no function GetPjrtApi, so that it is not a PJRT plugin"
     return (
         f"{path} needs {count} that this system does not have: {'; '.join(lines)}{note}. "
         "Install what brings them, or name their folders in LD_LIBRARY_PATH"

@@ -114,7 +114,9 @@ class Replies:
         """Returns a copy of bytes that the library owns, and calls its deleter once."""
         free, holder = self.function(args, deleter), getattr(args, owner)
         if holder and not is_memory(int(ffi.cast("uintptr_t", holder)), 1):
-            raise self.invalid(args, f"its {owner} is {holder}, which is no memory")
+            raise self.invalid(
+                args, f"its {owner} is {holder}, which is not memory of this process"
+            )
         try:
             return self.data(args, field)
         finally:

@@ -52,9 +52,11 @@ if TYPE_CHECKING:
 
 def _read_rewriters(record: Record, answer: object) -> tuple[ProgramRewriter, ...]:
     if isinstance(answer, str) or not isinstance(answer, Sequence):
-        raise PluginBroken(f"plugrt_program_rewriters gives {answer!r:.60}, no list of functions")
+        raise PluginBroken(
+            f"plugrt_program_rewriters returned {answer!r:.60}; a list of functions is needed"
+        )
     if wrong := [rewriter for rewriter in answer if not callable(rewriter)]:
-        raise PluginBroken(f"plugrt_program_rewriters gives {wrong[0]!r:.60}, no function")
+        raise PluginBroken(f"plugrt_program_rewriters returned {wrong[0]!r:.60}, not a function")
     return tuple(answer)
 
 

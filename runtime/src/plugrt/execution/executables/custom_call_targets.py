@@ -87,8 +87,8 @@ class WatchedHandler(WatchedFunction):
                 raise as_failure(self.title, error) from error
             if returned is not None:
                 raise InvalidArgument(
-                    f"{self.title} returned {returned!r:.60}, which goes "
-                    "nowhere: it is a function of (arguments, results, attributes) that fills the "
+                    f"{self.title} returned {returned!r:.60}, which is discarded: "
+                    "it is a function of (arguments, results, attributes) that fills the "
                     "results in, as in results[0][...] = value"
                 )
 
@@ -159,8 +159,8 @@ def _read_offer(record: Record, answer: object) -> tuple[Record, Functions, Func
             if all(map(callable, (*rules.values(), *handlers.values()))):
                 return record, rules, handlers
     raise PluginBroken(
-        f"plugrt_linear_algebra gives {answer!r:.60}, no two dicts of functions: lowerings by "
-        "operation, and handlers by target"
+        f"plugrt_linear_algebra returned {answer!r:.60}; two dicts of functions are needed: "
+        "lowerings by operation, and handlers by target"
     )
 
 

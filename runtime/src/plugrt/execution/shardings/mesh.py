@@ -134,7 +134,7 @@ class Mesh(AbstractMesh, Scope):
         box = tuple(slice(int(at.min()), int(at.max()) + 1) for at in np.nonzero(local))
         if not local[box].all():
             raise InvalidArgument(
-                f"the devices of this process in {self!r} are no contiguous part of it: "
+                f"the devices of this process in {self!r} are not a contiguous part of it: "
                 f"{self.local_devices}"
             )
         return Mesh(self._devices[box], self._names, self._types)

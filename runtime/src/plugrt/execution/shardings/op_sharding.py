@@ -40,20 +40,22 @@ def read_op_sharding(content: Content, ndim: int, devices: int) -> Tiling:
         shape, order = integers(content, IOTA_SHAPE), integers(content, IOTA_ORDER)
         last = integers(content, LAST_DIMENSIONS)
     except ValueError as error:
-        raise InvalidReply(f"a sharding is no xla.OpSharding: {error}") from error
+        raise InvalidReply(f"a sharding is not an xla.OpSharding: {error}") from error
     if kind == REPLICATED:
         return whole(ndim, devices)
     if kind == UNREDUCED:
         return with_terms((1,) * ndim, (0,) * devices, range(devices))
     if kind != OTHER or {*last} - {REPLICATED, UNREDUCED}:
         name = _KINDS.get(kind, f"of the kind {kind}") if kind != OTHER else "in part manual"
-        raise Unimplemented(f"a sharding that is {name} is not read; only equal parts are")
+        raise Unimplemented(
+            f"shardings that are {name} are not supported; those into equal parts are"
+        )
     order = order or [*range(len(shape))]
     rank = len(sizes) - (1 if values.get(COPIES_LAST) else len(last))
     if rank != ndim:
-        raise ShapeError(f"a sharding of {rank} dimensions divides no array of {ndim}")
+        raise ShapeError(f"a sharding of {rank} dimensions cannot divide an array of {ndim}")
     if math.prod(sizes) != devices or sorted(order) != [*range(len(shape))]:
-        raise InvalidReply(f"a sharding into {sizes} parts is for other than {devices} devices")
+        raise InvalidReply(f"a sharding into {sizes} parts does not fit {devices} devices")
     if not listed and math.prod(shape) == devices:
         listed = np.arange(devices).reshape(shape).transpose(order).ravel().tolist()
     if sorted(listed) != [*range(devices)]:
@@ -76,7 +78,7 @@ def is_stated_whole(content: Content) -> bool:
         values = {number: value for number, value in fields(content) if isinstance(value, int)}
         sizes, last = integers(content, DIMENSIONS), integers(content, LAST_DIMENSIONS)
     except ValueError as error:
-        raise InvalidReply(f"a sharding is no xla.OpSharding: {error}") from error
+        raise InvalidReply(f"a sharding is not an xla.OpSharding: {error}") from error
     kind = values.get(TYPE, REPLICATED)
     rank = len(sizes) - (1 if values.get(COPIES_LAST) else len(last))
     return kind == REPLICATED or (

@@ -120,7 +120,7 @@ def make_array_from_single_device_arrays(
     wanted = _read_dtype(dtype)
     for i, x in enumerate(arrays):
         if type(x) is not Array:
-            raise NotAnArray(f"arrays[{i}] is no array on a device: {x!r:.80}; device_put it first")
+            raise NotAnArray(f"arrays[{i}] is not on a device: {x!r:.80}; device_put it first")
         if x.sharding.num_devices != 1:
             raise ArgumentError(f"arrays[{i}] is on several devices: {x.sharding!r}")
         wanted = wanted or x.dtype
@@ -263,7 +263,9 @@ def _read_layout(where: Sharding | Format, what: str) -> tuple[Sharding, Layout 
 
 def _require_sharding(sharding: object) -> None:
     if not isinstance(sharding, Sharding):
-        raise ArgumentTypeError(f"the sharding is {sharding!r:.100}, which is none")
+        raise ArgumentTypeError(
+            f"sharding is {sharding!r:.100}; it takes a sharding of plugrt.sharding"
+        )
 
 
 def _read_shape(shape: Sequence[int], sharding: Sharding) -> tuple[int, ...]:

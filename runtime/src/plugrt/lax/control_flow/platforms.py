@@ -43,7 +43,7 @@ def platform_dependent(
     """
     branches, functions = _join(per_platform, default)
     if not functions:
-        raise Unimplemented(f"{_TITLE} has no function, for no platform: give it a default")
+        raise Unimplemented(f"{_TITLE} got no function: give it default=, or one for a platform")
     if current_trace() is None:
         return functions[choose_branch(branches, _platforms(args), _TITLE)](*args)
 

@@ -81,7 +81,7 @@ def _length(xs: object, length: int | None) -> int:
     for name, shape in found:
         if not shape:
             what = "is a scalar" if shape == () else "has no shape"
-            raise ShapeError(f"scan goes along the leading axis of xs, and {name} {what}")
+            raise ShapeError(f"scan takes xs with a leading axis, and {name} {what}")
     lengths = {shape[0] for _, shape in found if shape}
     if length is not None:
         lengths.add(int(length))

@@ -70,7 +70,10 @@ def all_gather(
             f"to of all_gather is 'varying', 'invarying' or 'reduced'; got {to!r:.60}"
         )
     if to != "varying" and axis_index_groups is not None:
-        raise Unimplemented(f"all_gather in axis_index_groups to {to!r}: each group has its own")
+        raise Unimplemented(
+            f"all_gather with axis_index_groups and to={to!r}: groups get different arrays; "
+            "leave one out"
+        )
     size = group_size(axis_name, axis_index_groups)
 
     def leaf(v: Tracer) -> Tracer:

@@ -164,7 +164,8 @@ def is_term(function: str, x: Tracer, axis_name: AxisName, groups: Groups) -> bo
     state_along(function, x, axis_name)
     if groups is not None:
         raise Unimplemented(
-            f"{function} in axis_index_groups of a value that is a term of a sum, of type {x.mat}"
+            f"{function} with axis_index_groups of an unreduced value, of type {x.mat}, is not "
+            "implemented: leave axis_index_groups out"
         )
     return True
 

@@ -33,7 +33,7 @@ def start_isolated(
     asked = f"PLUGRT_ISOLATE names {row.name}"
     if row.source is Source.REGISTERED:
         raise ConfigError(
-            f"{asked}, which {row.value} registered in this process: others would not find it. "
+            f"{asked}, which {row.value} registered in this process: another process has it not. "
             "Install the plugin with an entry point, or take the name out"
         )
     if distributed is not None:
