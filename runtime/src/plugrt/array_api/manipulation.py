@@ -39,7 +39,10 @@ def broadcast_arrays(*arrays: Tracer) -> list[Tracer]:
 
 @operation(static=("shape",), shards=True, keys="each")
 def broadcast_to(x: Tracer, /, shape: Sequence[int]) -> Tracer:
-    """Returns ``x`` broadcast to ``shape``; `ShapeError` where it does not broadcast to it.
+    """Returns ``x`` broadcast to ``shape``, by NumPy's rules. Any dtype.
+
+    ``out_sharding`` says how the result is divided over Explicit axes of a mesh. Raises
+    `ShapeError` where ``x`` does not broadcast to ``shape``.
 
     >>> xp.broadcast_to(xp.asarray([1, 2]), (2, 2))
     Array([[1, 2],

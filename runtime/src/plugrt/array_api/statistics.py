@@ -62,9 +62,11 @@ def sum(
 def prod(
     x: Tracer, /, axis: Axes = None, dtype: DTypeLike | None = None, *, keepdims: bool = False
 ) -> Tracer:
-    """Returns the product over ``axis``, 1 where there are no elements. Dtypes as `sum`.
+    """Returns the product over ``axis`` (None: over all elements); 1 for no elements.
 
-    Raises `DtypeError` and `AxisError` as `sum`.
+    Dtypes, ``keepdims`` and errors as `sum`: the result lacks the axes unless ``keepdims``, and
+    booleans and narrow integers are multiplied in the default integer dtype. Raises `DtypeError`
+    for a ``dtype`` of bool, `AxisError`.
     """
     return _reduce_sum("prod", hlo.multiply, 1, x, axis, dtype, keepdims)
 

@@ -49,9 +49,10 @@ def fft(x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: Norm = "bac
 
 @with_argument_errors
 def ifft(x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Returns the inverse discrete Fourier transform along ``axis``; see `fft`.
+    """Returns the inverse discrete Fourier transform along ``axis``; arguments as of `fft`.
 
-    Floats, real and complex. Raises `AxisError`, `ArgumentError`.
+    The result is complex, of length ``n`` along the axis (None: as ``x``). Floats, real and
+    complex. Raises `AxisError`, `ArgumentError` for a length below 1 or another norm.
     """
     return _transform_one("ifft", x, n, axis, norm)
 
@@ -113,9 +114,9 @@ def fftn(
 def ifftn(
     x: ArrayLike, /, s: Sequence[int] | None = None, axes: Axes = None, norm: Norm = "backward"
 ) -> Array:
-    """Returns the inverse Fourier transform over several ``axes``; see `fftn`.
+    """Returns the inverse Fourier transform over several ``axes``; arguments as of `fftn`.
 
-    Floats. Raises `AxisError`, `ArgumentError`.
+    The result is complex. Floats, real and complex. Raises `AxisError`, `ArgumentError`.
     """
     return _transform_several("ifftn", x, s, axes, norm)
 

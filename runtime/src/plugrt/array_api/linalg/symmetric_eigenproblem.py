@@ -80,7 +80,8 @@ def _eigh(x: Tracer) -> tuple[Tracer, Tracer]:
 def eigvalsh(x: Tracer, /) -> Tracer:
     """Returns the eigenvalues (..., n), real and ascending, of Hermitian matrices (..., n, n).
 
-    As the first result of `eigh`, up to rounding. `ShapeError` for matrices that are not square.
+    As the first result of `eigh`, up to rounding; only the lower triangle is read. Floats; integers
+    become the default float. Raises `ShapeError` for matrices that are not square.
     """
     x = read_matrices("eigvalsh", x, square=True)
     return convert(_diagonalize(widen(x), vectors=False)[0], real_dtype(x.dtype))

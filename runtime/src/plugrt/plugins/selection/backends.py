@@ -69,7 +69,9 @@ def get_backend(name: str | Client | None = None, of: Backends | None = None) ->
 def default_backend(of: Backends | None = None) -> str:
     """Returns the name of the default backend's platform, such as ``cpu``.
 
-    Raises as `get_backend`.
+    The first call starts the backend. ``of`` is a table of backends other than this process's.
+    Raises `UnknownPlatform` for a name in JAX_PLATFORMS that no plugin has, and the error of a
+    backend that does not start.
 
     >>> plugrt.default_backend()
     'cpu'
