@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,30 +24,20 @@ from support.clib import compile_c, needs_cc, tiny_library
 pytestmark = needs_cc
 
 
-def test_null_table(tmp_path: Path) -> None:
-    path = compile_c(tmp_path, "void* GetPjrtApi(void) { return 0; }")
-    with pytest.raises(PluginBroken, match="returned NULL"):
-        load_library(path)
-
-
-def test_table_at_an_address_that_is_not_there(tmp_path: Path) -> None:
-    path = compile_c(tmp_path, "void* GetPjrtApi(void) { return (void*)0x10000; }")
-    with pytest.raises(PluginBroken, match="0x10000, which cannot be read"):
-        load_library(path)
-
-
-def test_no_entry_point(tmp_path: Path) -> None:
-    path = compile_c(tmp_path, "int something(void) { return 1; }")
-    with pytest.raises(PluginBroken, match="no function GetPjrtApi"):
-        load_library(path)
-
-
 @pytest.mark.parametrize(
-    "symbol", ["int GetPjrtApi = 5;", 'const char GetPjrtApi[8192] = "no";', "char GetPjrtApi[64];"]
+    ("source", "message"),
+    [
+        ("void* GetPjrtApi(void) { return 0; }", "returned NULL"),
+        ("void* GetPjrtApi(void) { return (void*)0x10000; }", "0x10000, which cannot be read"),
+        ("int something(void) { return 1; }", "no function GetPjrtApi"),
+        ("int GetPjrtApi = 5;", r"its GetPjrtApi is at 0x.*no code to run"),
+        ('const char GetPjrtApi[8192] = "no";', r"its GetPjrtApi is at 0x.*no code to run"),
+        ("char GetPjrtApi[64];", r"its GetPjrtApi is at 0x.*no code to run"),
+    ],
 )
-def test_an_entry_point_that_is_no_function(tmp_path: Path, symbol: str) -> None:
-    path = compile_c(tmp_path, symbol)
-    with pytest.raises(PluginBroken, match=r"its GetPjrtApi is at 0x.*no code to run"):
+def test_libraries_without_a_table(tmp_path: Path, source: str, message: str) -> None:
+    path = compile_c(tmp_path, source)
+    with pytest.raises(PluginBroken, match=message):
         load_library(path)
 
 
@@ -221,32 +212,24 @@ def test_args_struct_too_small_for_the_library(tmp_path: Path) -> None:
 
 
 def test_errors_are_freed_once(tmp_path: Path) -> None:
-    function = """
-    int open_errors(void) { return live_errors; }
-    static PJRT_Error* refuse(struct PJRT_Client_Create_Args* a) { return fail(14, "busy"); }"""
-    path = tiny_library(tmp_path, "api.Client_Create=refuse;", function)
-    import ctypes
-
+    refuse = 'static PJRT_Error* refuse(void* a) { return fail(14, "busy"); }'
+    read = "int open_errors(void) { return live_errors; }"
+    path = tiny_library(tmp_path, "api.Client_Create=(void*)refuse;", refuse + read)
     for _ in range(5):
-        with pytest.raises(Exception, match="UNAVAILABLE: busy"):
+        with pytest.raises(Unavailable, match="UNAVAILABLE: busy"):
             create_client(path, {}, name="tiny")
     assert ctypes.CDLL(str(path)).open_errors() == 0
 
 
 def test_failed_initialisation_is_not_retried(tmp_path: Path) -> None:
-    function = """
-    static int calls = 0;
-    int initialisations(void) { return calls; }
-    static PJRT_Error* once(struct PJRT_Plugin_Initialize_Args* a) {
-      calls++; return fail(10, "locked");
-    }"""
-    path = tiny_library(tmp_path, "api.Plugin_Initialize=once;", function)
-    import ctypes
-
+    once = """
+    int calls = 0;
+    static PJRT_Error* once(void* a) { calls++; return fail(10, "locked"); }"""
+    path = tiny_library(tmp_path, "api.Plugin_Initialize=(void*)once;", once)
     for _ in range(2):
-        with pytest.raises(Exception, match="ABORTED: locked"):
+        with pytest.raises(PjrtError, match="ABORTED: locked"):
             create_client(path, {}, name="tiny")
-    assert ctypes.CDLL(str(path)).initialisations() == 1
+    assert ctypes.c_int.in_dll(ctypes.CDLL(str(path)), "calls").value == 1
 
 
 def test_attributes_unimplemented_or_null(tmp_path: Path) -> None:

@@ -23,11 +23,11 @@ import pytest
 
 from plugrt.capi import Library, create_client, load_library
 from plugrt.capi.abi.declarations import functions
-from plugrt.capi.buffers import host_read
 from plugrt.capi.loading.negotiation import QUERIES, WAYS, Ways
 from plugrt.errors import Unimplemented
 from support import broken_steps
 from support.apart import runs_apart
+from support.broken_steps import transferred
 from support.clib import needs_cc
 from support.effort import EFFORT
 from support.installed import download_wheel
@@ -104,22 +104,19 @@ def test_a_function_may_be_missing_for_later_arguments(libraries: StubbedLibrari
 
 
 @pytest.mark.parametrize("how", ["unimplemented", "null"])
-def test_memory_that_is_not_transferred_is_read_raw(
-    libraries: StubbedLibraries, how: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(host_read, "VIEW_HOST_MEMORY", False)
+def test_memory_that_is_not_transferred_is_read_raw(libraries: StubbedLibraries, how: str) -> None:
     path = libraries.library("Buffer_ToHostBuffer", how)
     client = create_client(path, {"cpu_device_count": 1}, name="raw")
     device = client.devices()[0]
     for dtype in (np.bool_, np.int8, np.float16, np.int32, np.complex128):
         for x in (np.arange(6).reshape(2, 3).astype(dtype), np.zeros((0, 2), dtype)):
-            found = client.buffer_from_host(x, device).to_host()
+            found = transferred(client.buffer_from_host(x, device))
             assert found.dtype == dtype
             np.testing.assert_array_equal(found, x)
     narrow = client.buffer_from_host(np.arange(6).astype(ml_dtypes.int4), device)
     for _ in range(2):
         with pytest.raises(Unimplemented, match="PJRT_Buffer_ToHostBuffer"):
-            narrow.to_host()
+            transferred(narrow)
     client.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,11 @@ import numpy as np
 import pytest
 
 from plugrt.capi import create_client, load_library
-from plugrt.capi.buffers import host_read
 from plugrt.capi.library import events
 from plugrt.errors import InvalidReply, PjrtError
 from plugrt.interface import Client, HostBufferSemantics
 from support.broken_library import REFUSE, SILENT, ZERO, BrokenLibrary, Case, Control, misbehaviours
+from support.broken_steps import transferred
 from support.clib import needs_cc
 from support.xla_cpu import library_path, needs_library
 
@@ -55,18 +56,16 @@ def case_of(function: str, mode: int, field: str = "") -> Case:
     return found
 
 
-def transfer(client: Client, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
-    monkeypatch.setattr(host_read, "VIEW_HOST_MEMORY", False)
-    buffer = client.buffer_from_host(HOST, client.devices()[0])
-    return buffer.to_host
+def transfer(client: Client) -> Callable[[], Any]:
+    return partial(transferred, client.buffer_from_host(HOST, client.devices()[0]))
 
 
-def copy_raw(client: Client, _: pytest.MonkeyPatch) -> Callable[[], Any]:
+def copy_raw(client: Client) -> Callable[[], Any]:
     buffer = client.buffer_from_host(HOST, client.devices()[0])
     return lambda: buffer.copy_raw_to_host(0, HOST.nbytes)
 
 
-def put(client: Client, _: pytest.MonkeyPatch) -> Callable[[], Any]:
+def put(client: Client) -> Callable[[], Any]:
     semantics = HostBufferSemantics.IMMUTABLE_UNTIL_TRANSFER_COMPLETES
     return lambda: client.buffer_from_host(HOST, client.devices()[0], None, semantics)
 
@@ -80,10 +79,10 @@ def put(client: Client, _: pytest.MonkeyPatch) -> Callable[[], Any]:
     ],
 )
 def test_memory_without_an_event_is_kept(
-    client: Client, library: Path, kept: list[Any], monkeypatch: pytest.MonkeyPatch,
-    use: Callable[..., Callable[[], Any]], function: str, field: str,
+    client: Client, library: Path, kept: list[Any],
+    use: Callable[[Client], Callable[[], Any]], function: str, field: str,
 ) -> None:  # fmt: skip
-    call, control = use(client, monkeypatch), Control(library)
+    call, control = use(client), Control(library)
     control.misbehave(case_of(function, ZERO, field))
     try:
         with pytest.raises(InvalidReply, match=function):
@@ -99,7 +98,7 @@ def test_memory_is_kept_where_waiting_ended_before_the_event(
     client: Client, library: Path, kept: list[Any], monkeypatch: pytest.MonkeyPatch,
     use: Callable[..., Callable[[], Any]], mode: int,
 ) -> None:  # fmt: skip
-    call, control = use(client, monkeypatch), Control(library)
+    call, control = use(client), Control(library)
     monkeypatch.setattr(type(client.handle()), "is_event_ready", lambda *_: False)
     monkeypatch.setattr(type(client.handle()), "has_ended", lambda *_: False)
     control.misbehave(case_of("Event_Await", mode), 1)  # after the wait for the buffer
@@ -113,9 +112,8 @@ def test_memory_is_kept_where_waiting_ended_before_the_event(
 
 @pytest.mark.parametrize("use", [transfer, copy_raw])
 def test_memory_of_a_transfer_that_ended_is_not_kept(
-    client: Client, kept: list[Any], monkeypatch: pytest.MonkeyPatch,
-    use: Callable[..., Callable[[], Any]],
-) -> None:  # fmt: skip
-    found = use(client, monkeypatch)()
+    client: Client, kept: list[Any], use: Callable[[Client], Callable[[], Any]]
+) -> None:
+    found = use(client)()
     assert np.array_equal(np.frombuffer(found, np.float32), HOST)
     assert kept == []
