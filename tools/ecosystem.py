@@ -4,11 +4,11 @@ The libraries of ``LIBRARIES`` go to build/ecosystem, which the child processes 
 A library that is already installed, such as PyTorch, is tried too. A missing one is not tried and
 keeps its lines of the page.
 
-    python tools/ecosystem.py --scipy [--backend=jax.numpy] [FILE ...]
+    python tools/ecosystem.py --scipy|--sklearn [--backend=jax.numpy] [--no-install] [FILE ...]
 
-runs SciPy's own tests of array APIs for plugrt, or for JAX: each FILE, such as ``fft/tests``, or
-`SCIPY`, in half an hour; with ``SAMPLE=20`` in the environment one in 20 of the tests.
-docs/generate/ecosystem.py has the figures, entered by hand.
+runs SciPy's or scikit-learn's own tests of array APIs for plugrt, or for JAX: each FILE, such as
+``fft/tests``, or all in `SUITES`, in half an hour; with ``SAMPLE=20`` in the environment one in
+20 of the tests. docs/generate/ecosystem.py has the figures, entered by hand.
 """
 
 from __future__ import annotations
@@ -24,52 +24,77 @@ LIBRARIES = (
     "array-api-compat", "array-api-extra", "dask", "einops", "keras", "opt-einsum", "pandas",
     "safetensors", "xarray",
 )  # fmt: skip
-SCIPY = (
-    "fft/tests", "signal/tests/test_bsplines.py",
-    "signal/tests/test_fir_filter_design.py", "signal/tests/test_max_len_seq.py",
-    "signal/tests/test_savitzky_golay.py", "signal/tests/test_upfirdn.py",
-    "signal/tests/test_waveforms.py", "signal/tests/test_windows.py",
-    "stats/tests/test_quantile.py", "stats/tests/test_rank.py", "stats/tests/test_stats.py",
-    "stats/tests/test_variation.py",
-)  # fmt: skip
-_KNOWN, _ADDED = "xp_known_backends = {", "if SCIPY_ARRAY_API:\n"
+SUITES = {
+    "scipy": (
+        "fft/tests", "signal/tests/test_bsplines.py",
+        "signal/tests/test_fir_filter_design.py", "signal/tests/test_max_len_seq.py",
+        "signal/tests/test_savitzky_golay.py", "signal/tests/test_upfirdn.py",
+        "signal/tests/test_waveforms.py", "signal/tests/test_windows.py",
+        "stats/tests/test_quantile.py", "stats/tests/test_rank.py", "stats/tests/test_stats.py",
+        "stats/tests/test_variation.py",
+    ),
+    "sklearn": (
+        "_loss", "decomposition/tests/test_pca.py", "linear_model/_glm",
+        "linear_model/tests/test_logistic.py", "linear_model/tests/test_ridge.py",
+        "metrics/cluster/tests/test_common.py", "metrics/cluster/tests/test_supervised.py",
+        "metrics/tests/test_classification.py", "metrics/tests/test_common.py",
+        "metrics/tests/test_pairwise.py", "mixture/tests/test_gaussian_mixture.py",
+        "model_selection/tests/test_search.py", "model_selection/tests/test_split.py",
+        "model_selection/tests/test_validation.py", "preprocessing/tests/test_data.py",
+        "preprocessing/tests/test_label.py", "preprocessing/tests/test_polynomial.py",
+        "tests/test_calibration.py", "tests/test_kernel_approximation.py",
+        "tests/test_naive_bayes.py", "tests/test_pipeline.py", "utils/tests",
+    ),
+}  # fmt: skip
+"""Files with tests of array APIs."""
+_BACKENDS = {
+    "scipy": ("conftest.py", (
+        ("xp_known_backends = {", "'plugrt.array_api', "),
+        ("if SCIPY_ARRAY_API:\n", "    import plugrt.array_api\n"
+         "    xp_available_backends.append(pytest.param(plugrt.array_api, id='plugrt.array_api', "
+         "marks=pytest.mark.array_api_backends))\n"),
+    )),
+    "sklearn": ("utils/_array_api.py", (
+        ("for array_namespace in [\n", "        'plugrt.array_api', 'jax.numpy',\n"),
+    )),
+}  # fmt: skip
+"""For each suite the file with its backends, and pairs of a text and an addition after it."""
 
 
-def run_scipy(arguments: list[str]) -> int:
-    """Installs SciPy, adds plugrt to the backends of its tests, and runs the tests."""
+def run_suite(name: str, arguments: list[str]) -> int:
+    """Installs SciPy or scikit-learn, adds plugrt to the backends of its tests, and runs them."""
     options = [a for a in arguments if a.startswith("--")]
-    files = [a for a in arguments if not a.startswith("--")] or [*SCIPY]
+    files = [a for a in arguments if not a.startswith("--")] or SUITES[name]
     backend = next((a.partition("=")[2] for a in options if "=" in a), "plugrt.array_api")
-    scipy = FOLDER / "scipy"
     if "--no-install" not in options:
-        command = ["-m", "pip", "install", "--quiet", "--target", str(FOLDER), "scipy", "pooch"]
+        packages = ["scipy", "pooch", "scikit-learn"]
+        command = ["-m", "pip", "install", "--quiet", "--target", str(FOLDER), *packages]
         subprocess.run([sys.executable, *command], check=True)
-    conftest = scipy / "conftest.py"
-    text = conftest.read_text()
+    file, additions = _BACKENDS[name]
+    path = FOLDER / name / file
+    text = path.read_text()
     if "plugrt" not in text:
-        if _KNOWN not in text or _ADDED not in text:
-            sys.exit(f"{conftest} is another than that of SciPy 1.17: plugrt was not added")
-        added = (
-            f"{_ADDED}    import plugrt.array_api\n    xp_available_backends.append(pytest.param("
-            "plugrt.array_api, id='plugrt.array_api', marks=pytest.mark.array_api_backends))\n"
-        )
-        text = text.replace(_KNOWN, f"{_KNOWN}'plugrt.array_api', ", 1).replace(_ADDED, added, 1)
-        conftest.write_text(text)
-    path = os.pathsep.join([str(FOLDER), str(ROOT / "tools/jax_suite")])  # for sampled_tests
+        for after, added in additions:
+            if after not in text:
+                sys.exit(f"{path} is of an unknown version: plugrt was not added to its backends")
+            text = text.replace(after, after + added, 1)
+        path.write_text(text)
+    paths = os.pathsep.join([str(FOLDER), str(ROOT / "tools/jax_suite")])  # for sampled_tests
+    enabled = f'["{backend}"]' if name == "scipy" else "1"  # scikit-learn's tests want this
     environment = os.environ | {
-        "JAX_ENABLE_X64": "1", "PYTHONPATH": path,
-        "SCIPY_ARRAY_API": f'["{backend}"]',
+        "JAX_ENABLE_X64": "1", "PYTHONPATH": paths, "SCIPY_ARRAY_API": enabled,
     }  # fmt: skip
     test = ["-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", "-c", os.devnull]
-    test += ["-p", "sampled_tests", "--rootdir", str(scipy), "-k", backend.partition(".")[0]]
-    test += [str(scipy / name) for name in files]
+    test += ["-p", "sampled_tests", "--rootdir", str(FOLDER / name), "-k", backend.split(".")[0]]
+    test += ["-rf", *(str(FOLDER / name / file) for file in files)]
     return subprocess.run([sys.executable, *test], cwd=FOLDER, env=environment).returncode
 
 
 def main(arguments: list[str]) -> int:
     """Runs the tests, then the page's generator; ``--no-install`` uses what is there."""
-    if "--scipy" in arguments:
-        return run_scipy(arguments)
+    for name in SUITES:
+        if f"--{name}" in arguments:
+            return run_suite(name, arguments)
     if "--no-install" not in arguments:
         command = ["-m", "pip", "install", "--quiet", "--target", str(FOLDER), *LIBRARIES]
         subprocess.run([sys.executable, *command], check=True)
