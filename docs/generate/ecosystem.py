@@ -54,9 +54,8 @@ where the library does not say otherwise.
   `import plugrt.array_api.einops_backend`. It has no hook for other
   packages.
 - array-api-compat's `is_writeable_array` asks only of NumPy's arrays whether they can be written
-  to, knows the classes of JAX and others, and says True of the rest: also under
-  `read_only_arrays`, where an assignment raises. The standard has no such question yet
-  ([data-apis/array-api#845](https://github.com/data-apis/array-api/issues/845)).
+  to. It says False of four classes, and True of others where `__array_namespace__` is found. With
+  `read_only_arrays` a function of that name does not find it in arrays of plugrt.
 - array-api-extra's own tests, with plugrt among its backends: 1,179 passed, 24 failed, 64 skipped.
   `at(x, ...).set(1.5)` of integers raises (12 tests, which expect a conversion); XLA's `min` and
   `max` of 10,001 numbers with NaNs are infinite, as in JAX (8 tests); NumPy's warnings that a

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from types import ModuleType
+from types import FrameType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from plugrt.execution.arrays.sharers import trace_state
 from plugrt.execution.transfers.host_values import scalar_operand
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.frames.traceback_filter import filter_traceback, with_user_frames
+from plugrt.settings.declarations import config
 from plugrt.tracing.operation import Operation
 from plugrt.tracing.tracer import Tracer
 
@@ -120,8 +121,13 @@ def _unary(function: Operation[Any, Any]) -> Callable[..., Any]:
     return method
 
 
-def _get_namespace(namespace: ModuleType, version: str) -> Callable[..., ModuleType]:
-    """Returns ``__array_namespace__``, which gives ``namespace``; ``version`` is the standard's."""
+def _get_namespace(namespace: ModuleType, version: str) -> property:
+    """Returns ``__array_namespace__``, which gives ``namespace``; ``version`` is the standard's.
+
+    array-api-compat's ``is_writeable_array`` asks an array of an unknown class for this attribute
+    alone. With ``read_only_arrays`` that function, in whichever copy of the library, does not find
+    it, and says False.
+    """
     known = ("2021.12", "2022.12", "2023.12", version)
 
     def __array_namespace__(self: object, *, api_version: str | None = None) -> ModuleType:
@@ -133,7 +139,16 @@ def _get_namespace(namespace: ModuleType, version: str) -> Callable[..., ModuleT
             )
         return namespace
 
-    return __array_namespace__
+    def find(self: object) -> Callable[..., ModuleType]:
+        if config.read_only_arrays:
+            caller: FrameType | None = sys._getframe(1)
+            while caller and caller.f_code.co_name == "first_use":  # the stub before `install`
+                caller = caller.f_back
+            if caller and caller.f_code.co_name == "is_writeable_array":
+                raise AttributeError("arrays are read-only (config.read_only_arrays)")
+        return MethodType(__array_namespace__, self)
+
+    return property(find)
 
 
 def _make_powers(forward: Any, reflected: Any) -> tuple[Any, Any]:
