@@ -91,7 +91,7 @@ def test_inspect_shows_the_signature(folder: Path, capsys: pytest.CaptureFixture
     ("options", "says"),
     [
         (["--bucket", "batch"], "not NAME=VALUE"),
-        (["--bucket", "batch=a"], "no sizes"),
+        (["--bucket", "batch=a"], "not a list of sizes"),
         (["--bucket", "batch=1"], "dimension variables"),
         (["--no-pad", "--name", "a", "--feed", "output0=a", "--feed", "output1=a"], "twice"),
     ],

@@ -162,7 +162,7 @@ def test_padding_that_changes_results_is_refused(tmp_path: Path) -> None:
 WRONG_PACKS: list[tuple[type[Exception], str, dict[str, Any]]] = [
     (ArgumentError, r"weights params\.v are no", {"weights": {"params": {"v": X}}}),
     (ArgumentError, r"params\.w is float32\[11,3\]", {"weights": {"params": {"w": X}}}),
-    (ArgumentTypeError, "no array", {"weights": {"params": {"w": object()}}}),
+    (ArgumentTypeError, "not an array", {"weights": {"params": {"w": object()}}}),
     (ArgumentError, "2 arguments", {"names": "abcd"}),
     (ArgumentError, "dimension variables", {"buckets": {}}),
     (ArgumentError, "positive integers", {"buckets": {"batch": [0]}}),
