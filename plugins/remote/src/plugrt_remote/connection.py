@@ -10,17 +10,17 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 from weakref import WeakSet
 
-from plugrt.errors import FailedPrecondition, PjrtError, PlugrtError, Unavailable
+from plugrt.errors import FailedPrecondition, PjrtError, Unavailable
 from plugrt.lifetime.forks import FORKED, call_in_child
 from plugrt.lifetime.thread_work import start_thread
 from plugrt_remote import wire
 from plugrt_remote.addresses import connect
+from plugrt_remote.pending import Call, Pending, Watched
 from plugrt_remote.segment_pool import SegmentPool
 from plugrt_remote.sender import Sender
-from plugrt_remote.values import ProtocolError, unpack
 from plugrt_remote.wire import Op, frame
 
 _MANY = 32
@@ -29,33 +29,6 @@ _WINDOW = 1024
 """Launches after which the client waits for the server once."""
 _JOINED = 64 << 10
 """A payload of at most so many bytes is sent in one piece with its header."""
-
-
-class Watched(Protocol):
-    """An event that the server sends a notice for."""
-
-    ready: bool
-
-    def set(
-        self, error: PlugrtError | None, contents: tuple[int, Any] | None = None
-    ) -> Callable[[], None] | None:
-        """Makes it ready, and returns a function that calls the callbacks, or None."""
-
-    def wait_for_notice(self) -> None:
-        """Waits while threads of the connection receive."""
-
-
-class Call:
-    """A request that is answered."""
-
-    __slots__ = ("done", "error", "event", "payload", "result")
-
-    def __init__(self) -> None:
-        self.done = False
-        self.error: PlugrtError | None = None
-        self.event: threading.Event | None = None
-        self.result: Any = None
-        self.payload: Any = None
 
 
 class Connection:
@@ -79,7 +52,8 @@ class Connection:
         self.dead: deque[int] = deque()
         self.drops_now = False
         """Whether the next message frees the arrays in ``dead``, although they are few."""
-        self.watched: dict[int, Watched] = {}
+        self._pending = Pending()
+        self.watched = self._pending.watched
         self.notices = False
         """Whether launches ask for a notice of their end at once."""
         self.segments: SegmentPool | None = None
@@ -92,7 +66,7 @@ class Connection:
         self._reading = threading.Lock()
         self._numbering = threading.Lock()
         self._next = 1
-        self._calls: dict[int, Call] = {}
+        self._calls = self._pending.calls
         self._threads = self._since = 0
         self._closed = False
         _alive.add(self)
@@ -212,7 +186,7 @@ class Connection:
         After an interruption the next call handles the message again, which changes nothing.
         """
         if self.lost is not None:
-            self._fail_all()
+            self._pending.fail_all(self.lost)
             return None
         try:
             op, body, payload = self._reader.next()
@@ -225,33 +199,10 @@ class Connection:
         return then
 
     def _take(self, op: int, body: bytes, payload: Any) -> Callable[[], None] | None:
-        if op == Op.READY:
-            number, handle = wire.READY.unpack_from(body)
-            event = self.watched.get(number)
-            if event is None:
-                return None
-            failed = unpack(body[wire.READY.size :])
-            contents = None if payload is None else (handle, payload)
-            then = event.set(failed and wire.unpack_error(failed), contents)
-            self.watched.pop(number, None)
-            return then
-        [number] = wire.NUMBER.unpack_from(body)
-        if op == Op.SEGMENT_FREE:
-            if self.segments is not None:
-                self.segments.take_back(number)
-        elif op in (Op.REPLY, Op.ERROR):
-            call = self._calls.get(number)
-            if call is not None:
-                value = unpack(body[wire.NUMBER.size :])
-                if op == Op.ERROR:
-                    call.error = wire.unpack_error(value)
-                call.result, call.payload, call.done = value, payload, True
-                if call.event is not None:
-                    call.event.set()
-            elif op == Op.ERROR and not number:  # why the server ends the connection
-                raise ProtocolError(unpack(body[wire.NUMBER.size :])[2])
-        else:
-            raise ProtocolError(f"a server sends no message {op}")
+        if op != Op.SEGMENT_FREE:
+            return self._pending.take(op, body, payload)
+        if self.segments is not None:
+            self.segments.take_back(*wire.NUMBER.unpack_from(body))
         return None
 
     def poll(self) -> None:
@@ -293,21 +244,7 @@ class Connection:
             else:
                 why, cure = self.explain(), "plugrt.clear_backends() starts it again"
             self.lost = Unavailable(f"{why}. The arrays on its devices are lost. {cure}")
-        self._fail_all()
-
-    def _fail_all(self) -> None:
-        for call in list(self._calls.values()):
-            call.error, call.done = self.lost, True
-            if call.event is not None:
-                call.event.set()
-        while self.watched:
-            try:
-                _, event = self.watched.popitem()
-            except KeyError:  # another thread took the last
-                return
-            then = event.set(self.lost)
-            if then is not None:
-                start_thread(then)  # who calls this may hold a lock that the function needs
+        self._pending.fail_all(self.lost)
 
     def close(self) -> None:
         """Ends the connection; the server frees what it holds for it."""

@@ -7,21 +7,18 @@ import hmac
 import socket
 import struct
 import time
-import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import prod
 from typing import Any
 
-import numpy as np
-
-from plugrt.errors import DeletedBuffer, InvalidArgument, NotFound, PermissionDenied
-from plugrt.interface import ExecuteOptions, HostBufferSemantics, Memory, Program
+from plugrt.errors import DeletedBuffer, NotFound, PermissionDenied
+from plugrt.interface import ExecuteOptions, Program
 from plugrt_remote import wire
 from plugrt_remote.addresses import peer_process
 from plugrt_remote.log import logger
 from plugrt_remote.segments import map_segment
 from plugrt_remote.serving.answers import Answers
+from plugrt_remote.serving.array_requests import ArrayRequests
 from plugrt_remote.serving.arrays import Failed, SessionArrays
 from plugrt_remote.serving.backend import ServedBackend
 from plugrt_remote.serving.custom_calls import refuse_custom_calls
@@ -52,11 +49,7 @@ class Session:
     ) -> None:
         self._backend, self._sock, self._ended = backend, sock, ended
         self._token = b"" if same_machine else backend.policy.token
-        self._client = backend.client
-        self._devices = {device.id: device for device in self._client.addressable_devices()}
-        self._memories = {
-            memory.id: memory for d in self._devices.values() for memory in d.memories()
-        }
+        self._devices = {device.id: device for device in backend.client.addressable_devices()}
         self._reader = wire.FrameReader(sock, {}, fds=same_machine)
         self._outbox = Outbox(sock)
         self._send = self._outbox.send
@@ -65,6 +58,9 @@ class Session:
         self._answer, self._refuse = answers.answer, answers.refuse
         self.segments = answers.segments
         self._programs: dict[int, ServedProgram] = {}
+        requests = ArrayRequests(
+            backend.client, self.arrays, self.segments, self._send, self._drop_program
+        )
         self._turns = Turns(backend.turns)
         backend.turns.append(self._turns)
         self._launches = 0
@@ -75,13 +71,13 @@ class Session:
             Op.HELLO: self._hello,
             Op.COMPILE: self._compile,
             Op.EXECUTE: self._execute,
-            Op.PUT: self._put,
+            Op.PUT: requests.put,
             Op.READ: answers.read,
             Op.WAIT: answers.wait,
             Op.WATCH: answers.watch,
-            Op.DELETE: self._delete,
-            Op.JOIN: self._join,
-            Op.COPY: self._copy,
+            Op.DELETE: requests.delete,
+            Op.JOIN: requests.join,
+            Op.COPY: requests.copy,
             Op.ASK: self._ask,
             Op.STATS: self._stats,
             Op.STATUS: self._status,
@@ -201,6 +197,9 @@ class Session:
 
         self._backend.pool.submit(self._answer, request, compile)
 
+    def _drop_program(self, number: int) -> None:
+        self._programs.pop(number, None)
+
     def _ask(self, body: bytes, _: Any) -> None:
         request, number, method = wire.ASK.unpack(body)
         if method >= len(wire.METHODS) or number not in self._programs:
@@ -244,77 +243,3 @@ class Session:
             self._turns.note(results[-1][0].ready_event())
         if flags & wire.NOTICE and results:
             self._answers.notify(first, results[-1], first + len(results) - 1)
-
-    def _place(self, device: int, memory: int) -> tuple[Any, Memory | None]:
-        if device not in self._devices or (memory >= 0 and memory not in self._memories):
-            raise InvalidArgument(f"the server has no device {device}, or no memory {memory}")
-        return self._devices[device], None if memory < 0 else self._memories[memory]
-
-    def _put(self, body: bytes, payload: Any) -> None:
-        number, device, memory, kind, rank, segment = wire.PUT.unpack_from(body)
-        shape = struct.unpack(f"<{rank}q", body[wire.PUT.size :])
-        if kind not in wire.DTYPES or min(shape, default=0) < 0:
-            raise ProtocolError(f"no array has the dtype {kind} and the shape {shape}")
-        dtype = wire.DTYPES[kind]
-        size = prod(shape) * dtype.itemsize
-        if segment:
-            mapped = self.segments.get(segment)
-            if mapped is None or size > len(mapped) or not size:
-                raise ProtocolError(f"an array of {size} bytes is not in the segment {segment}")
-            array = np.frombuffer(mapped, dtype, prod(shape)).reshape(shape)
-        elif size != (0 if payload is None else len(payload)):
-            raise ProtocolError(f"an array of {size} bytes came with other contents")
-        else:
-            array = np.empty(shape, dtype) if payload is None else payload.view(dtype)
-            array = array.reshape(shape)
-        zero_copy = self._client.capabilities.zero_copy_put
-        semantics = HostBufferSemantics.IMMUTABLE_ZERO_COPY
-        if segment and not zero_copy:
-            semantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
-
-        def put() -> Any:
-            where, space = self._place(device, memory)
-            buffer = self._client.buffer_from_host(array, where, space, semantics)
-            return self._client.shards((buffer,))
-
-        self.arrays.make(number, put, size)
-        if segment:
-            message = frame(Op.SEGMENT_FREE, wire.NUMBER.pack(segment))
-            if zero_copy:  # once the backend has dropped it
-                weakref.finalize(array.base, self._send, message).atexit = False
-            else:
-                self._send(message)
-
-    def _join(self, body: bytes, _: Any) -> None:
-        number, count = wire.JOIN.unpack_from(body)
-        parts = struct.iter_unpack("<QI", body[wire.JOIN.size :])
-        found = [*parts]
-        if len(found) != count or not count:
-            raise ProtocolError(f"an array of {count} parts came with {len(found)}")
-        join = self._client.shards
-        get = self.arrays.get
-        self.arrays.make(number, lambda: join([get(n, index)[index] for n, index in found]))
-
-    def _copy(self, body: bytes, _: Any) -> None:
-        number, source, index, device, memory = wire.COPY.unpack(body)
-
-        def copy() -> Any:
-            where, space = self._place(device, memory)
-            buffer = self.arrays.get(source, index)[index]
-            made = buffer.copy_to_device(where) if space is None else buffer.copy_to_memory(space)
-            return self._client.shards((made,))
-
-        known = self.arrays.held.get(source)
-        size = known[0].on_device_size_in_bytes() if known and type(known) is not Failed else 0
-        self.arrays.make(number, copy, size)
-
-    def _delete(self, body: bytes, _: Any) -> None:
-        [part] = wire.DELETE.unpack_from(body)
-        for [number] in struct.iter_unpack("<Q", body[wire.DELETE.size :]):
-            if part == wire.DROPPED:
-                self._programs.pop(number, None)
-            held = self.arrays.held.get(number) if part >= 0 else self.arrays.pop(number)
-            if part == wire.DROPPED or held is None or type(held) is Failed:
-                continue
-            for buffer in held[part : part + 1] if part >= 0 else held:
-                buffer.delete()
