@@ -153,21 +153,13 @@ int shards_are_ready(PyObject *object, PyObject *held) {
 }
 
 static PyObject *shards_wait_call(ShardsWait *self, PyObject *args, PyObject *kwargs) {
-  PyObject *sequence;
-  if (!self->cls || (kwargs && PyDict_Size(kwargs))) {
-    PyErr_SetString(PyExc_TypeError, "a wait that is made takes the shards alone");
-    return NULL;
-  }
-  if (!PyArg_ParseTuple(args, "O", &sequence)) return NULL;
-  /* keeps the items alive if other threads change a list */
-  PyObject *given = PySequence_Tuple(sequence);
+  const char *text = "a wait that is made takes the shards alone";
+  PyObject *given = only_argument(args, kwargs, self->cls != NULL, text);
   if (!given) return NULL;
   Py_ssize_t count = PyTuple_Size(given);
-  PyObject *on_stack[ON_STACK], **room = on_stack;
-  if (count > ON_STACK) room = PyMem_Malloc(count * sizeof *room);
+  PyObject *on_stack[ON_STACK], **room = ROOM(on_stack, count);
   for (Py_ssize_t i = 0; room && i < count; i++) room[i] = PyTuple_GetItem(given, i);
   int state = room ? wait_for_given(self, room, count) : FAILED;
-  if (!room) PyErr_NoMemory();
   if (room != on_stack) PyMem_Free(room);
   Py_DECREF(given);
   return state == FAILED ? NULL : PyBool_FromLong(state == DONE);

@@ -16,6 +16,14 @@
 
 /* Calls with more arguments or results than this use heap memory. */
 #define ON_STACK 32
+/* Room for `count` items: an array on the stack if it suffices, else heap memory; NULL with an
+   exception. */
+#define ROOM(on_stack, count) room_for(on_stack, sizeof(on_stack), (count) * sizeof *(on_stack))
+static inline void *room_for(void *on_stack, size_t has, size_t size) {
+  void *room = size <= has ? on_stack : PyMem_Malloc(size);
+  if (!room) PyErr_NoMemory();
+  return room;
+}
 
 /* Sets a pointer to a function of a library or of NumPy from its address, a number or a pointer. */
 #define SET_FUNCTION(field, address) ((field) = (__typeof__(field))(uintptr_t)(address))
@@ -68,6 +76,10 @@ int release_lock(PyObject *lock); /* DONE; allocates no memory: a failure would 
 /* ---- objects.c ---- */
 PyObject *tuple_of(PyObject *const *items, Py_ssize_t count); /* steals the references */
 PyTypeObject *type_of(PyObject *module, PyType_Spec *spec); /* adds the type to the module */
+/* The items of the only argument of a call, a new tuple, which keeps them alive if other threads
+   change a list. NULL with an exception: a TypeError with that text if the call is not `allowed` or
+   has keywords. */
+PyObject *only_argument(PyObject *args, PyObject *kwargs, int allowed, const char *text);
 /* the last step of tp_dealloc of a type with garbage collection */
 void free_object(PyObject *object);
 

@@ -14,6 +14,15 @@ void free_object(PyObject *object) {
   Py_DECREF((PyObject *)type);
 }
 
+PyObject *only_argument(PyObject *args, PyObject *kwargs, int allowed, const char *text) {
+  PyObject *sequence;
+  if (!allowed || (kwargs && PyDict_Size(kwargs))) {
+    PyErr_SetString(PyExc_TypeError, text);
+    return NULL;
+  }
+  return PyArg_ParseTuple(args, "O", &sequence) ? PySequence_Tuple(sequence) : NULL;
+}
+
 PyObject *tuple_of(PyObject *const *items, Py_ssize_t count) {
   PyObject *made = PyTuple_New(count);
   for (Py_ssize_t i = 0; made && i < count; i++) PyTuple_SetItem(made, i, Py_NewRef(items[i]));

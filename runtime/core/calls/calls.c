@@ -111,11 +111,8 @@ static int run_values(Calls *self, const Call *call, const FlatCall *flat, PyObj
 /* Runs a call with its positional arguments, or with the values of a flattened call. */
 static int call_values(Calls *self, const Call *call, const FlatCall *flat, PyObject **made) {
   Py_ssize_t count = flat ? flat->leaves.count : PyTuple_Size(call->args);
-  PyObject *on_stack[2 * ON_STACK], **room = on_stack;
-  if (count > ON_STACK && !(room = PyMem_Malloc(2 * count * sizeof *room))) {
-    PyErr_NoMemory();
-    return FAILED;
-  }
+  PyObject *on_stack[2 * ON_STACK], **room = ROOM(on_stack, 2 * count);
+  if (!room) return FAILED;
   PyObject **values = flat ? flat->leaves.items : room + count;
   for (Py_ssize_t i = 0; !flat && i < count; i++) values[i] = PyTuple_GetItem(call->args, i);
   int state = run_values(self, call, flat, values, room, count, made);
@@ -154,13 +151,9 @@ static int call_like_last(Calls *self, const Call *call, PyObject **room, PyObje
 }
 
 static int call_again(Calls *self, const Call *call, PyObject **made) {
-  PyObject *on_stack[ON_STACK], **room = on_stack;
   if (!self->last.runner) return NOT_HERE;
-  Py_ssize_t count = self->last.parts->values;
-  if (count > ON_STACK && !(room = PyMem_Malloc(count * sizeof *room))) {
-    PyErr_NoMemory();
-    return FAILED;
-  }
+  PyObject *on_stack[ON_STACK], **room = ROOM(on_stack, self->last.parts->values);
+  if (!room) return FAILED;
   int state = call_like_last(self, call, room, made);
   if (room != on_stack) PyMem_Free(room);
   return state;

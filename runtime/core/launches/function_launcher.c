@@ -46,10 +46,10 @@ static int set_results(FunctionLauncher *self, PyObject *made, PyObject **result
   return DONE;
 }
 
-static void explain(FunctionLauncher *self, PyObject *given) {
+void explain_launch(PyObject *explain, PyObject *given) {
   PyObject *error = take_exception();
   if (!error) return;
-  PyObject *found = PyObject_CallFunctionObjArgs(self->explain, error, given, NULL);
+  PyObject *found = PyObject_CallFunctionObjArgs(explain, error, given, NULL);
   Py_DECREF(error);
   if (!found) return;
   if (PyExceptionInstance_Check(found)) {
@@ -87,7 +87,7 @@ static int launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count
   if (state == DONE) state = tidy_up(self->tidy, &self->launches);
   if (state == DONE) state = set_results(self, made, results);
   Py_XDECREF(made);
-  if (state == FAILED && self->explain) explain(self, given);
+  if (state == FAILED && self->explain) explain_launch(self->explain, given);
   Py_DECREF(given);
   return state;
 }

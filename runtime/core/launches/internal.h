@@ -101,6 +101,8 @@ int shards_launch(PyObject *self, PyObject *const *arguments, Py_ssize_t count, 
 int set_shards_names(void);
 
 /* ---- function_launcher.c: launches with functions of a backend ---- */
+/* Raises what explain(error, given) returns for the exception that is set; `given` may be NULL. */
+void explain_launch(PyObject *explain, PyObject *given);
 /* Calls tidy() at each thousandth launch; does nothing if it is NULL. DONE, or FAILED. */
 int tidy_up(PyObject *tidy, unsigned *launches);
 

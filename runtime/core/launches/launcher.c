@@ -80,15 +80,9 @@ static int launcher_is_ready(PyObject *object, Py_ssize_t count) {
 static int launch_in_room(Launcher *self, PyObject *const *arguments, Py_ssize_t count,
                           PJRT_Event **events, PyObject **results) {
   Py_ssize_t words = self->executable->parts * (3 + count + self->head.produced);
-  void *on_stack[3 * ON_STACK];
-  if (words <= 3 * ON_STACK) return launch(self, arguments, count, on_stack, events, results);
-  void **heap = PyMem_Malloc(words * sizeof *heap);
-  if (!heap) {
-    PyErr_NoMemory();
-    return FAILED;
-  }
-  int state = launch(self, arguments, count, heap, events, results);
-  PyMem_Free(heap);
+  void *on_stack[3 * ON_STACK], **room = ROOM(on_stack, words);
+  int state = room ? launch(self, arguments, count, room, events, results) : FAILED;
+  if (room != on_stack) PyMem_Free(room);
   return state;
 }
 

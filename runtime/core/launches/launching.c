@@ -31,14 +31,9 @@ static PyObject *launch_tuple(Launching *self, PyObject *given, PyObject **room)
 }
 
 static PyObject *launching_call(Launching *self, PyObject *args, PyObject *kwargs) {
-  PyObject *sequence;
-  if (!self->launch || (kwargs && PyDict_Size(kwargs))) {
-    PyErr_SetString(PyExc_TypeError, self->launch ? "a launcher takes the arguments of the launch alone"
-                                                  : "this launcher was not made by its class");
-    return NULL;
-  }
-  if (!PyArg_ParseTuple(args, "O", &sequence)) return NULL;
-  PyObject *given = PySequence_Tuple(sequence);
+  const char *text = self->launch ? "a launcher takes the arguments of the launch alone"
+                                  : "this launcher was not made by its class";
+  PyObject *given = only_argument(args, kwargs, self->launch != NULL, text);
   if (!given) return NULL;
   PyObject **room = PyMem_Malloc((PyTuple_Size(given) + self->produced + 1) * sizeof *room);
   PyObject *made = room ? launch_tuple(self, given, room) : PyErr_NoMemory();

@@ -106,12 +106,9 @@ static PyObject *runner_run(PyObject *object, PyObject *given, PyObject *const *
   if (count != self->arity) return call_with(self->slow, given, values, count, NULL);
   Py_ssize_t most = self->count + self->fed + self->launcher->produced +
                     outputs_count(self->outputs) + 2 * self->donation.count;
-  PyObject *on_stack[3 * ON_STACK];
-  if (most <= 3 * ON_STACK) return run(self, given, values, on_stack);
-  PyObject **heap = PyMem_Malloc(most * sizeof *heap);
-  if (!heap) return PyErr_NoMemory();
-  PyObject *made = run(self, given, values, heap);
-  PyMem_Free(heap);
+  PyObject *on_stack[3 * ON_STACK], **room = ROOM(on_stack, most);
+  PyObject *made = room ? run(self, given, values, room) : NULL;
+  if (room != on_stack) PyMem_Free(room);
   return made;
 }
 
@@ -121,29 +118,15 @@ PyObject *run_any(PyObject *runner, PyObject *given, PyObject *const *values, Py
 }
 
 static PyObject *runner_call(Runner *self, PyObject *args, PyObject *kwargs) {
-  PyObject *sequence;
-  if (!self->launcher) {
-    PyErr_SetString(PyExc_TypeError, "this runner was not made by its class");
-    return NULL;
-  }
-  if (kwargs && PyDict_Size(kwargs)) {
-    PyErr_SetString(PyExc_TypeError, "a runner takes the flat arguments of the call alone");
-    return NULL;
-  }
-  if (!PyArg_ParseTuple(args, "O", &sequence)) return NULL;
-  PyObject *given = PySequence_Tuple(sequence);
+  const char *text = self->launcher ? "a runner takes the flat arguments of the call alone"
+                                    : "this runner was not made by its class";
+  PyObject *given = only_argument(args, kwargs, self->launcher != NULL, text);
   if (!given) return NULL;
   Py_ssize_t count = PyTuple_Size(given);
-  PyObject *on_stack[ON_STACK], **values = on_stack;
-  if (count > ON_STACK) values = PyMem_Malloc(count * sizeof *values);
-  PyObject *made = NULL;
-  if (values) {
-    for (Py_ssize_t i = 0; i < count; i++) values[i] = PyTuple_GetItem(given, i);
-    made = runner_run((PyObject *)self, given, values, count);
-    if (values != on_stack) PyMem_Free(values);
-  } else {
-    PyErr_NoMemory();
-  }
+  PyObject *on_stack[ON_STACK], **values = ROOM(on_stack, count);
+  for (Py_ssize_t i = 0; values && i < count; i++) values[i] = PyTuple_GetItem(given, i);
+  PyObject *made = values ? runner_run((PyObject *)self, given, values, count) : NULL;
+  if (values != on_stack) PyMem_Free(values);
   Py_DECREF(given);
   return made;
 }

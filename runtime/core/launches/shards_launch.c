@@ -127,14 +127,6 @@ static PyObject *wrap(ShardsLauncher *self, PyObject *const *made, Py_ssize_t re
   return shards;
 }
 
-static void explain(ShardsLauncher *self) {
-  PyObject *error = take_exception();
-  if (!error) return;
-  PyObject *found = PyObject_CallFunctionObjArgs(self->explain, error, NULL);
-  Py_DECREF(error);
-  if (found) raise_exception(found);
-}
-
 /* For each launch the arrays of its results, and its token, NULL if none was requested. */
 typedef struct {
   PyObject **made, **tokens;
@@ -156,7 +148,7 @@ static int launch_all(ShardsLauncher *self, PyObject *const *taken, Py_ssize_t c
         launch_once(self, steps, taken + i * count, count, with_token ? token : NULL);
     launched->count = i + 1;
     if (!launched->made[i]) {
-      explain(self);
+      explain_launch(self->explain, NULL);
       return FAILED;
     }
   }
@@ -208,14 +200,8 @@ int shards_launch(PyObject *object, PyObject *const *arguments, Py_ssize_t count
   if (left) return left < 0 ? FAILED : NOT_HERE;
   if (tidy_up(self->tidy, &self->count) != DONE) return FAILED;
   Py_ssize_t words = PyTuple_Size(self->launches) * (count + 2);
-  PyObject *on_stack[3 * ON_STACK];
-  if (words <= 3 * ON_STACK) return launch_in_room(self, arguments, count, on_stack, results, wait);
-  PyObject **heap = PyMem_Malloc(words * sizeof *heap);
-  if (!heap) {
-    PyErr_NoMemory();
-    return FAILED;
-  }
-  int state = launch_in_room(self, arguments, count, heap, results, wait);
-  PyMem_Free(heap);
+  PyObject *on_stack[3 * ON_STACK], **room = ROOM(on_stack, words);
+  int state = room ? launch_in_room(self, arguments, count, room, results, wait) : FAILED;
+  if (room != on_stack) PyMem_Free(room);
   return state;
 }

@@ -38,6 +38,20 @@ int buffer_end_hold(Buffer *buffer) {
   return delete_doomed(buffer);
 }
 
+/* Counts the launch among the uses of its arguments, by 1 or -1. */
+static void count_uses(const HeldLaunch *launch, int by) {
+  Py_ssize_t parts = launch->parts;
+  Py_ssize_t taken = launch->donated ? PyTuple_Size(launch->donated) : 0;
+  for (Py_ssize_t i = 0; i < launch->count; i++)
+    for (Py_ssize_t part = 0; part < parts; part++)
+      part_of(launch->arguments[i], parts, part)->holds += by;
+  for (Py_ssize_t i = 0; i < taken; i++) {
+    Py_ssize_t number = PyLong_AsSsize_t(PyTuple_GetItem(launch->donated, i));
+    for (Py_ssize_t part = 0; number < launch->count && part < parts; part++)
+      part_of(launch->arguments[number], parts, part)->takers += by;
+  }
+}
+
 int hold_arguments(const HeldLaunch *launch) {
   Py_ssize_t parts = launch->parts;
   Py_ssize_t taken = launch->donated ? PyTuple_Size(launch->donated) : 0;
@@ -49,28 +63,13 @@ int hold_arguments(const HeldLaunch *launch) {
     for (Py_ssize_t part = 0; number < launch->count && part < parts; part++)
       if (part_of(launch->arguments[number], parts, part)->holds) return NOT_HERE;
   }
-  for (Py_ssize_t i = 0; i < launch->count; i++)
-    for (Py_ssize_t part = 0; part < parts; part++)
-      part_of(launch->arguments[i], parts, part)->holds++;
-  for (Py_ssize_t i = 0; i < taken; i++) {
-    Py_ssize_t number = PyLong_AsSsize_t(PyTuple_GetItem(launch->donated, i));
-    for (Py_ssize_t part = 0; number < launch->count && part < parts; part++)
-      part_of(launch->arguments[number], parts, part)->takers++;
-  }
+  count_uses(launch, 1);
   return DONE;
 }
 
 int release_arguments(const HeldLaunch *launch) {
   Py_ssize_t parts = launch->parts;
-  Py_ssize_t taken = launch->donated ? PyTuple_Size(launch->donated) : 0;
-  for (Py_ssize_t i = 0; i < taken; i++) {
-    Py_ssize_t number = PyLong_AsSsize_t(PyTuple_GetItem(launch->donated, i));
-    for (Py_ssize_t part = 0; number < launch->count && part < parts; part++)
-      part_of(launch->arguments[number], parts, part)->takers--;
-  }
-  for (Py_ssize_t i = 0; i < launch->count; i++)
-    for (Py_ssize_t part = 0; part < parts; part++)
-      part_of(launch->arguments[i], parts, part)->holds--;
+  count_uses(launch, -1);
   int state = DONE;
   for (Py_ssize_t i = 0; i < launch->count; i++)
     for (Py_ssize_t part = 0; part < parts; part++)
