@@ -77,11 +77,13 @@ def random_values(rng: random.Random, shape: tuple[int, ...], dtype: type, seed:
 
 @pytest.mark.parametrize("seed", seeds(8))
 def test_assignments_as_numpy(seed: int) -> None:
-    rng = random.Random(seed)
+    rng, cases = random.Random(seed), []
 
-    def assign(x: Any, values: Any, key: Any) -> Any:
-        x[key] = values
-        return x
+    @plugrt.jit
+    def assign_all(given: list[tuple[Any, Any]]) -> list[Any]:
+        for (x, values), (key, *_) in zip(given, cases, strict=True):
+            x[key] = values
+        return [x for x, _ in given]
 
     for i in range(25):
         shape = tuple(rng.randint(0, 4) for _ in range(rng.randint(0, 4)))
@@ -89,15 +91,17 @@ def test_assignments_as_numpy(seed: int) -> None:
         expected = random_array(shape, dtype, i)
         values = random_values(rng, expected[key].shape, dtype, i + 1)
         old, x = expected.copy(), xp.asarray(expected.copy())
-        jitted = plugrt.jit(lambda x, v, key=key: assign(x, v, key))(x, values)
+        cases.append((key, expected, (xp.asarray(old), values), f"{shape} {dtype} {key}"))
         view, host = x[...], np.asarray(x)
         expected[key] = values
         x[key] = xp.asarray(values) if rng.random() < 0.5 else values
-        np.testing.assert_array_equal(x, expected, err_msg=f"{shape} {dtype} {key}")
-        np.testing.assert_array_equal(jitted, expected, err_msg=f"jitted {shape} {dtype} {key}")
+        np.testing.assert_array_equal(x, expected, err_msg=cases[-1][-1])
         np.testing.assert_array_equal(view, old)
         np.testing.assert_array_equal(host, old)
         assert (x.shape, x.dtype) == (shape, dtype)
+    jitted = assign_all([given for _, _, given, _ in cases])
+    for result, (_, expected, _, what) in zip(jitted, cases, strict=True):
+        np.testing.assert_array_equal(result, expected, err_msg=f"jitted {what}")
 
 
 def capture(x: Any) -> Callable[[], Any]:
