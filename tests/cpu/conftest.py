@@ -35,14 +35,14 @@ def puts(parts_are_put: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Traff
 
 
 @pytest.fixture
-def compiled_with(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Lists the options by name of each compilation."""
-    found: list[dict[str, Any]] = []
+def compiled_with(monkeypatch: pytest.MonkeyPatch) -> list[CompileOptions]:
+    """Lists the options of each compilation."""
+    found: list[CompileOptions] = []
     client = type(get_backend())
     real = client.compile
 
     def compile(self: Client, program: Any, options: CompileOptions) -> Any:
-        found.append(dict(options.env_overrides))
+        found.append(options)
         return real(self, program, options)
 
     monkeypatch.setattr(client, "compile", compile)

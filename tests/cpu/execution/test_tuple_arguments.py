@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ import plugrt
 from plugrt import get_backend, jit, pmap, serialize_executable
 from plugrt.errors import InvalidArgument
 from plugrt.execution.placement.plan import is_tuple_program
-from plugrt.interface import Client, CompileOptions
+from plugrt.interface import CompileOptions
 from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendClient
 from support.behaviour import behaviour
@@ -23,20 +24,13 @@ X = np.arange(3, dtype=np.float32)
 
 
 @pytest.fixture
-def tupled(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Lists for each compilation whether it requests one tuple; the backend does above 100."""
-    found: list[bool] = []
-    client = type(get_backend())
-    real = client.compile
-
-    def compile(self: Client, program: Any, options: CompileOptions) -> Any:
-        found.append(options.parameter_is_tupled)
-        return real(self, program, options)
-
-    monkeypatch.setattr(client, "compile", compile)
+def tupled(
+    compiled_with: list[CompileOptions], monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], list[bool]]:
+    """Returns whether each compilation requested one tuple; the backend does above 100."""
     declared = replace(get_backend().capabilities, tuple_arguments_above=100)
-    monkeypatch.setattr(client, "capabilities", property(lambda self: declared))
-    return found
+    monkeypatch.setattr(type(get_backend()), "capabilities", property(lambda self: declared))
+    return lambda: [options.parameter_is_tupled for options in compiled_with]
 
 
 def total(*xs: Any) -> Any:
@@ -49,7 +43,7 @@ def total(*xs: Any) -> Any:
     "calls do not change",
     jax="the same for TPUs, above 2000; JAX asks no backend",
 )
-def test_calls_with_many_arguments(tupled: list[bool]) -> None:
+def test_calls_with_many_arguments(tupled: Callable[[], list[bool]]) -> None:
     for count in (100, 101):
         xs = [plugrt.device_put(X + i) for i in range(count)]
         expected = np.sum([X + i for i in range(count)], axis=0)
@@ -57,28 +51,28 @@ def test_calls_with_many_arguments(tupled: list[bool]) -> None:
         np.testing.assert_allclose(jit(total).lower(*xs).compile()(*xs), expected)
         np.testing.assert_allclose(pmap(total)(*[x[None] for x in xs])[0], expected)
     # One compilation by jit and its compiled stage together, and one by pmap, for each number.
-    assert sorted(tupled) == [False] * (len(tupled) - 2) + [True] * 2
+    assert sorted(tupled()) == [False] * (len(tupled()) - 2) + [True] * 2
 
 
 @behaviour(5, "unused arguments do not count, and donated ones of a tuple are taken", jax="same")
-def test_what_counts_and_donation(tupled: list[bool]) -> None:
+def test_what_counts_and_donation(tupled: Callable[[], list[bool]]) -> None:
     jit(lambda *xs: xs[0] + xs[1])(*[X] * 200)
-    assert tupled == [False]
+    assert tupled() == [False]
     xs = [plugrt.device_put(X + i) for i in range(150)]
     np.testing.assert_allclose(
         jit(total, donate_argnums=0)(*xs), np.sum([X + i for i in range(150)], axis=0)
     )
-    assert tupled == [False, True]
+    assert tupled() == [False, True]
     assert xs[0].is_deleted()
     assert not xs[1].is_deleted()
 
 
 @behaviour(5, "saved executables accept their tuple after loading", jax="same")
-def test_saved_executables_take_their_tuple(tupled: list[bool]) -> None:
+def test_saved_executables_take_their_tuple(tupled: Callable[[], list[bool]]) -> None:
     """XLA's bytes do not state it: without the option a library ends the process at the call."""
     xs = [plugrt.device_put(X + i) for i in range(150)]
     saved = serialize_executable.serialize(jit(total).lower(*xs).compile())
-    assert tupled == [True]
+    assert tupled() == [True]
     expected = np.sum([X + i for i in range(150)], axis=0)
     np.testing.assert_allclose(serialize_executable.deserialize_and_load(*saved)(*xs), expected)
 
