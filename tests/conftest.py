@@ -70,6 +70,11 @@ if "PLUGRT_CACHE_DIR" not in os.environ:
     atexit.register(shutil.rmtree, os.environ["PLUGRT_CACHE_DIR"], ignore_errors=True)
 
 from hypothesis import settings  # noqa: E402  # pytest rewrites it, and keeps that where said above
+from hypothesis.internal.conjecture import providers  # noqa: E402
+
+# Otherwise Hypothesis parses each module of ours that a worker has imported, for constants to draw:
+# seconds at collection and again at tests, and other examples where other modules are imported.
+providers._get_local_constants = lambda: providers._local_constants
 
 # The same examples in each run, and no folder of examples left behind.
 settings.register_profile("plugrt", database=None, deadline=None, derandomize=True)

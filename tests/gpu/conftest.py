@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
+from functools import cache
 
 import pytest
 
@@ -12,9 +12,8 @@ import plugrt
 from plugrt.interface import Device
 from plugrt_cuda import hardware, library
 
-HERE = Path(__file__).parent
 
-
+@cache
 def find_lack() -> str:
     """Returns the reason why no program can run on a GPU here; empty if one can."""
     found = hardware.detect()
@@ -28,12 +27,10 @@ if not find_lack():
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skips the tests of this folder, in CI too: its machines have no GPU."""
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Skips a test of this folder, in CI too: its machines have no GPU."""
     if lack := find_lack():
-        for item in items:
-            if HERE in item.path.parents:
-                item.add_marker(pytest.mark.skip(reason=lack))
+        item.add_marker(pytest.mark.skip(reason=lack))
 
 
 @pytest.fixture(scope="session")
