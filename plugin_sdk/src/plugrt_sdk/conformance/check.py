@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -69,18 +68,6 @@ class Demand(enum.StrEnum):
     """plugrt alone: advice. Only the level of the installation counts it."""
 
 
-_SPEC = re.compile(r"PJRT|pjrt_c_api\.h|StableHLO|mhlo|Layouts|Shardy|xla\.")
-_PLUGRT = re.compile(
-    r"(plugrt\.\w+\.\w|docs/plugins\.md: what a plugin|Capabilities|packaging|DESIGN)"
-)
-
-
-def _find_demand(rests_on: str) -> Demand:
-    if _SPEC.search(rests_on):
-        return Demand.SPEC
-    return Demand.PLUGRT if _PLUGRT.match(rests_on) else Demand.REFERENCE
-
-
 @dataclass(frozen=True, slots=True)
 class Check:
     """A statement, how it is tried, and the text that demands it.
@@ -91,8 +78,7 @@ class Check:
     not declared, the same body must be refused with `plugrt.errors.Unimplemented` and leave the
     client usable. ``refusable`` checks may be refused so whatever is declared. ``covers`` lists the
     methods of `plugrt.interface` that the body calls, as ``Buffer.to_host``. ``slow`` checks need
-    more than a second; ``--quick`` leaves them out. ``demand`` says who demands it, and follows
-    from ``rests_on`` by default.
+    more than a second; ``--quick`` leaves them out. ``demand`` says who demands it.
     """
 
     id: str
@@ -118,12 +104,16 @@ class Check:
 
 @dataclass
 class Chapter:
-    """The checks of one module, in order. ``prefix`` begins their ids."""
+    """The checks of one module, in order.
+
+    ``prefix`` begins their ids; a check has the other fields where it states none of its own.
+    """
 
     prefix: str
     level: Level
     rests_on: str
     needs: Needs = Needs.CLIENT
+    demand: Demand = Demand.SPEC
     checks: list[Check] = field(default_factory=list)
 
     def check(self, name: str, *, why: str, **rest: Any) -> Callable[[Body], Body]:
@@ -138,8 +128,10 @@ class Chapter:
 
     def add(self, name: str, title: str, body: Body, *, why: str, **rest: Any) -> None:
         """Adds a check."""
-        rest = {"level": self.level, "rests_on": self.rests_on, "needs": self.needs, **rest}
-        rest.setdefault("demand", _find_demand(rest["rests_on"]))
+        rest = {
+            "level": self.level, "rests_on": self.rests_on, "needs": self.needs,
+            "demand": self.demand, **rest,
+        }  # fmt: skip
         self.checks.append(Check(f"{self.prefix}.{name}", title, run=body, why=why, **rest))
 
     def __iter__(self) -> Iterator[Check]:

@@ -30,7 +30,7 @@ class PluginSubject(Subject):
     """A plugin, its client (made when a check first asks for it), and a run's settings.
 
     ``tolerances`` are the units in the last place that the run allows for results of a dtype,
-    where the kit's own limits are narrower.
+    where the kit's own limits are narrower. ``seconds`` is the limit of a check.
     """
 
     def __init__(
@@ -39,11 +39,13 @@ class PluginSubject(Subject):
         seed: int = 0,
         tolerances: Mapping[str, int] | None = None,
         load: Callable[[], Plugin] | None = None,
+        seconds: float = 30.0,
     ) -> None:
         super().__init__(lambda: target.create_client(self.plugin))
         self.target = target
         self.seed = seed
         self.tolerances = dict(tolerances or {})
+        self.seconds = seconds
         self._load = load or target.load
         self.process = ProcessState()
         """The state of the process before the plugin was imported."""

@@ -43,7 +43,8 @@ def run_checks(argument: Mapping[str, Any], say: Callable[..., None]) -> None:
     be blamed on the last check. ``path`` is where a plugin that is not installed may be.
     """
     sys.path += [folder for folder in argument["path"] if folder not in sys.path]
-    subject = PluginSubject(Target(**argument["target"]), argument["seed"], argument["tolerances"])
+    seed, tolerances, seconds = (argument[key] for key in ("seed", "tolerances", "seconds"))
+    subject = PluginSubject(Target(**argument["target"]), seed, tolerances, seconds=seconds)
     for name in argument["checks"]:
         say(within=argument["seconds"], begin=name)
         check = registry.find(name)

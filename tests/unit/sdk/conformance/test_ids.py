@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from plugrt.errors import InvalidArgument
 from plugrt_sdk.conformance import registry
+from plugrt_sdk.conformance.check import Demand
 from plugrt_sdk.conformance.checks import CHAPTERS
 from support.markdown import load_script
 
@@ -44,3 +47,11 @@ def test_a_retired_id_is_no_other_check_s(monkeypatch: pytest.MonkeyPatch) -> No
             registry.checks()
     finally:
         registry.checks.cache_clear()
+
+
+def test_each_check_states_the_text_that_demands_it() -> None:
+    of_spec = re.compile(r"PJRT_|pjrt_c_api\.h|StableHLO")
+    for check in (check for chapter in CHAPTERS for check in chapter):
+        assert check.demand is not Demand.SPEC or of_spec.search(check.rests_on), check.id
+        advice = re.match(r"plugrt\.(interface|plugins)\.\w+\.", check.rests_on)
+        assert not advice or check.demand is not Demand.SPEC, check.id

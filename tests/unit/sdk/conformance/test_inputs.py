@@ -10,6 +10,7 @@ import pytest
 from plugrt.capi.abi.declarations import API_MINOR
 from plugrt.capi.abi.element_types import supported_dtypes
 from plugrt_numpy.backend import NumpyBackend
+from plugrt_sdk.conformance.checks import puts
 from plugrt_sdk.conformance.inputs import BORDERS, LENGTHS, patterns, views
 from plugrt_sdk.conformance.mutants.faults import Faults
 from support import kit
@@ -69,3 +70,11 @@ def test_views_have_each_rank_and_each_kind_of_stride() -> None:
         for stride in (lambda s: s < 0, lambda s: s == 0, lambda s: s > 0) if rank else ():
             assert any(any(map(stride, v.strides)) for v in of_rank), rank
     assert any(v.ndim > 3 and not v.flags.forc for v in found)
+
+
+def test_two_gib_are_not_tried_over_a_slow_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(puts, "_SAMPLE", 1)  # its time is that of a link of kilobytes a second
+    monkeypatch.setattr(puts, "available_bytes", lambda: 16 << 30)
+    [found] = kit.judged(Faults().plugin_of, "buffers.put_get.huge")
+    assert (found.verdict, found.applies) == ("NOT-RUN", False)
+    assert "--time-limit gives it more" in found.got

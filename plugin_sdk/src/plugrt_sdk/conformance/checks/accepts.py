@@ -15,7 +15,7 @@ from plugrt.capi.abi.declarations import API_MINOR
 from plugrt.capi.abi.element_types import supported_dtypes
 from plugrt.errors import PjrtError, PlugrtError, describe
 from plugrt.interface import HOST_CALLBACK, CompileOptions, HostBufferSemantics, Program
-from plugrt_sdk.conformance.check import Chapter, Level
+from plugrt_sdk.conformance.check import Chapter, Demand, Level
 from plugrt_sdk.conformance.expect import (
     Array,
     expect,
@@ -27,7 +27,7 @@ from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.testing import programs
 from plugrt_sdk.testing.subject import ONE
 
-CHAPTER = Chapter("accepts", Level.BEHAVES, "plugrt.interface.Capabilities")
+CHAPTER = Chapter("accepts", Level.BEHAVES, "plugrt.interface.Capabilities", demand=Demand.PLUGRT)
 
 
 @CHAPTER.check(
@@ -50,7 +50,7 @@ def dtypes(subject: PluginSubject) -> None:
 
 @CHAPTER.check(
     "program_formats", level=Level.COMPUTES, refusable=True,
-    rests_on="PJRT_Program.format; Capabilities.program_formats",
+    rests_on="PJRT_Program.format; Capabilities.program_formats", demand=Demand.SPEC,
     why="programs that other tools saved as HLO crash the compiler",
 )  # fmt: skip
 def program_formats(subject: PluginSubject) -> None:
@@ -81,6 +81,7 @@ def _aligned(count: int) -> Array:
 
 @CHAPTER.check(
     "zero_copy_put", rests_on="Capabilities.zero_copy_put; PJRT_HostBufferSemantics",
+    demand=Demand.SPEC,
     why="a declaration of zero copies hides one, and doubles the memory",
 )  # fmt: skip
 def zero_copy_put(subject: PluginSubject) -> None:
@@ -120,6 +121,7 @@ def strided_put(subject: PluginSubject) -> None:
 
 @CHAPTER.check(
     "custom_calls", capability="custom_calls", rests_on="PJRT_FFI_Register_Handler",
+    demand=Demand.SPEC,
     why="functions of the host cannot be called from programs, and nothing says so",
     covers=("Client.register_handler",),
 )  # fmt: skip
@@ -137,6 +139,7 @@ def custom_calls(subject: PluginSubject) -> None:
 
 @CHAPTER.check(
     "custom_calls.types", capability="custom_calls", rests_on="PJRT_FFI_Type_Register",
+    demand=Demand.SPEC,
     why="handlers find the states of others, or none",
     covers=("Client.register_handler_type",),
 )  # fmt: skip
@@ -179,7 +182,7 @@ _CALLS_HANDLER = f"""func.func public @main(%a: tensor<3xf32>) -> tensor<3xf32> 
     why="a Python function in a program gets other arguments, or its results go elsewhere",
 )  # fmt: skip
 def host_callbacks(subject: PluginSubject) -> None:
-    """A program calls a Python function, and computes with what that returns."""
+    """A program calls a Python function, and computes with its results."""
 
     def subtract(a: Any, b: Any) -> list[Any]:
         return [a - b, a * b]

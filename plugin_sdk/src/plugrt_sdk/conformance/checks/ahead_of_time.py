@@ -118,7 +118,7 @@ def too_many_replicas_are_refused(subject: PluginSubject) -> None:
     covers=("Executable.serialize",),
 )
 def serialization(subject: PluginSubject) -> None:
-    """What is compiled for devices that are not here can be saved."""
+    """A program that is compiled for absent devices can be saved."""
     saved = _compile(subject.create_topology()).serialize()
     expect(isinstance(saved, bytes) and saved, "some bytes", saved)
 

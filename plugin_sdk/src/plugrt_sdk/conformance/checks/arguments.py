@@ -140,7 +140,7 @@ for _name in LAST_OUTPUT:
 
 @CHAPTER.check("outputs", why="a host that reuses a struct reads what the last call left")
 def outputs(subject: PluginSubject) -> None:
-    """What a function returns does not depend on what its fields held before."""
+    """The results of a function do not depend on the earlier values of their fields."""
     found = []
     for poisoned in (False, True):
         one = _Call(subject, "attributes")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from plugrt.errors import PlugrtError
 from plugrt.interface import CompileOptions, Program
-from plugrt_sdk.conformance.check import Chapter, Level
+from plugrt_sdk.conformance.check import Chapter, Demand, Level
 from plugrt_sdk.conformance.expect import expect, expect_equal, expect_refusal, expect_same_bits
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.testing import launches, programs
 from plugrt_sdk.testing.subject import ONE
 
-CHAPTER = Chapter("behaviour", Level.BEHAVES, "plugrt.interface")
+CHAPTER = Chapter("behaviour", Level.BEHAVES, "plugrt.interface", demand=Demand.REFERENCE)
 
 
 @CHAPTER.check("threads", why="a server with several threads gets wrong results, or crashes")
@@ -22,6 +22,7 @@ def threads(subject: PluginSubject) -> None:
 @CHAPTER.check(
     "events",
     rests_on="PJRT_Event_OnReady",
+    demand=Demand.SPEC,
     covers=("Event.on_ready",),
     why="what waits for a result waits for ever, or is told twice",
 )
@@ -49,7 +50,7 @@ def after_errors(subject: PluginSubject) -> None:
 
 @CHAPTER.check("order", why="a program overtakes the one that it needs")
 def order(subject: PluginSubject) -> None:
-    """A chain of fifty launches, none of which is waited for, gives the last one's result."""
+    """A chain of fifty launches, without a wait between them, gives the last one's result."""
     program = subject.compile(programs.ADD)
     one = total = subject.put(ONE)
     for _ in range(50):

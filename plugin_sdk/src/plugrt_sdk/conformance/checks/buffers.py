@@ -8,7 +8,7 @@ import numpy as np
 
 from plugrt.errors import DeletedBuffer, FailedPrecondition, Unimplemented
 from plugrt.interface import TensorType
-from plugrt_sdk.conformance.check import Chapter, Level, Needs
+from plugrt_sdk.conformance.check import Chapter, Demand, Level, Needs
 from plugrt_sdk.conformance.expect import expect, expect_equal, expect_refusal, expect_same_bits
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.testing.subject import ONE
@@ -47,9 +47,10 @@ def place(subject: PluginSubject) -> None:
     "read_only",
     why="writing to a host array changes the one on the device",
     rests_on="plugrt.interface.Buffer.to_host; jax.Array.__array__",
+    demand=Demand.PLUGRT,
 )
 def read_only(subject: PluginSubject) -> None:
-    """What is read from an array cannot be written to."""
+    """The NumPy array that a read returns is read-only."""
     expect_equal(subject.put(ONE).to_host().flags.writeable, False, "flags.writeable:")
 
 
@@ -81,7 +82,7 @@ def independent(subject: PluginSubject) -> None:
     covers=("Buffer.delete", "Buffer.is_deleted"),
 )
 def delete(subject: PluginSubject) -> None:
-    """An array is deleted when it is told so, and a second time without harm."""
+    """An array is deleted by delete(), and a second call does nothing."""
     x = subject.put(ONE)
     expect_equal(x.is_deleted(), False, "is_deleted() before:")
     x.delete()
@@ -99,7 +100,7 @@ def delete_read(subject: PluginSubject) -> None:
 
 @CHAPTER.check("delete.others", why="deleting one array takes another with it")
 def delete_others(subject: PluginSubject) -> None:
-    """Deleting an array leaves others, and what was read of it, as they are."""
+    """The deletion of an array changes neither other arrays nor earlier reads of it."""
     source = np.arange(1000, dtype=np.float32)
     x, y = subject.put(source), subject.put(source)
     host = x.to_host()
@@ -146,7 +147,7 @@ def ready_deleted(subject: PluginSubject) -> None:
     covers=("Buffer.on_device_size_in_bytes",),
 )
 def size(subject: PluginSubject) -> None:
-    """The size of an array on its device is at least that of its elements."""
+    """An array needs at least the bytes of its elements on its device."""
     found = subject.put(np.zeros((5, 7), np.float32)).on_device_size_in_bytes()
     expect(found >= 140, "at least 140 bytes", found)
 
@@ -203,6 +204,7 @@ def copy_dtypes_to_devices(subject: PluginSubject) -> None:
     "copy.processes",
     capability="copies_between_processes",
     rests_on="plugrt.interface.Client.copy_between_processes",
+    demand=Demand.PLUGRT,
     why="what one process sends arrives in another as something else",
     covers=("Client.copy_between_processes",),
 )

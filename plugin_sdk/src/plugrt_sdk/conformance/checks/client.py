@@ -11,7 +11,7 @@ from plugrt.errors import (
     describe,
 )
 from plugrt.interface import Capabilities, Client, DeviceAssignment
-from plugrt_sdk.conformance.check import Chapter, Level, Needs
+from plugrt_sdk.conformance.check import Chapter, Demand, Level, Needs
 from plugrt_sdk.conformance.expect import Mismatch, expect, expect_equal, expect_refusal
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.testing import ownership
@@ -62,7 +62,7 @@ def process(subject: PluginSubject) -> None:
     "capabilities", why="hosts decide by them what to ask for", covers=("Client.capabilities",)
 )
 def capabilities(subject: PluginSubject) -> None:
-    """What the client declares is of the declared types, and the same each time."""
+    """The client's capabilities have their declared types, and are the same each time."""
     declared = subject.client.capabilities
     expect(isinstance(declared, Capabilities), "Capabilities", declared)
     expect_equal(subject.client.capabilities, declared, "still")
@@ -96,6 +96,7 @@ def lookup(subject: PluginSubject) -> None:
 @CHAPTER.check(
     "lookup.unknown",
     rests_on="pjrt_c_api_test.cc: LookupDeviceNegativeId",
+    demand=Demand.REFERENCE,
     why="a wrong id becomes a crash, or the wrong device",
 )
 def lookup_unknown(subject: PluginSubject) -> None:

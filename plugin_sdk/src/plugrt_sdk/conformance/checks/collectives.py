@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from plugrt_sdk.conformance.check import Chapter, Level, Needs
+from plugrt_sdk.conformance.check import Chapter, Demand, Level, Needs
 from plugrt_sdk.conformance.collectives import (
     ALL,
     COLLECTIVES,
@@ -182,13 +182,14 @@ for _given in _SHARDINGS:
                 f"sharding.{_given}_to_{_wanted}",
                 f"An array that lies on two devices by {_given} is given back by {_wanted}.",
                 partial(_resharded, given=_SHARDINGS[_given], wanted=_SHARDINGS[_wanted]),
-                rests_on="Shardy: sdy.sharding", capability="partitions",
+                rests_on="Shardy: sdy.sharding", demand=Demand.REFERENCE, capability="partitions",
                 why="a sharded array is put together wrong",
             )  # fmt: skip
 
 
 @CHAPTER.check(
-    "sharding.product", rests_on="Shardy: sdy.sharding", capability="partitions",
+    "sharding.product", rests_on="Shardy: sdy.sharding",
+    demand=Demand.REFERENCE, capability="partitions",
     why="products of sharded matrices leave out what other devices have",
 )  # fmt: skip
 def sharded_product(subject: PluginSubject) -> None:

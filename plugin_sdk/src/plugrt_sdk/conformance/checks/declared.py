@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from plugrt.errors import PjrtError, Unimplemented, describe
-from plugrt_sdk.conformance.check import Chapter, Level, Needs
+from plugrt_sdk.conformance.check import Chapter, Demand, Level, Needs
 from plugrt_sdk.conformance.expect import (
     Mismatch,
     expect,
@@ -19,7 +19,7 @@ from plugrt_sdk.testing import declarations, programs
 from plugrt_sdk.testing.device_memory import measure_growth
 from plugrt_sdk.testing.subject import ONE
 
-CHAPTER = Chapter("declared", Level.BEHAVES, "plugrt.interface.Capabilities")
+CHAPTER = Chapter("declared", Level.BEHAVES, "plugrt.interface.Capabilities", demand=Demand.PLUGRT)
 _OTHER = "stablehlo.subtract"
 
 
@@ -30,7 +30,7 @@ _OTHER = "stablehlo.subtract"
     covers=("Executable.serialize", "Client.deserialize_executable"),
 )
 def serialization(subject: PluginSubject) -> None:
-    """A program is saved, and what was saved is loaded and runs."""
+    """A program is saved, is loaded again, and runs."""
     declarations.serialization(subject)
 
 
@@ -39,7 +39,7 @@ def serialization(subject: PluginSubject) -> None:
     why="compilation caches hand out one program for another",
 )  # fmt: skip
 def saved_programs_are_their_own(subject: PluginSubject) -> None:
-    """Of two programs that were saved each is loaded as what it was."""
+    """Two programs are saved, and each is loaded as itself."""
     texts = (programs.ADD, programs.ADD.replace("stablehlo.add", "stablehlo.subtract"))
     saved = [subject.compile(text).executable.serialize() for text in texts]
     x, y = subject.put(10 * ONE), subject.put(ONE)
@@ -50,7 +50,7 @@ def saved_programs_are_their_own(subject: PluginSubject) -> None:
 
 @CHAPTER.check(
     "serialization.process", needs=Needs.PROCESS, refusable=True,
-    rests_on="PJRT_Executable_Serialize; PJRT_Executable_DeserializeAndLoad",
+    rests_on="PJRT_Executable_Serialize; PJRT_Executable_DeserializeAndLoad", demand=Demand.SPEC,
     why="a cache on disk holds programs that only the process which saved them can load",
     covers=("Executable.serialize", "Client.deserialize_executable"),
 )  # fmt: skip
@@ -223,6 +223,7 @@ def zero_copy_get(subject: PluginSubject) -> None:
     level=Level.COMPUTES,
     why="hosts write programs that it cannot read",
     rests_on="PJRT_Plugin_Attributes: stablehlo_current_version",
+    demand=Demand.SPEC,
 )
 def stablehlo_version(subject: PluginSubject) -> None:
     """The StableHLO versions that it states are in order, and a program of the newest is read."""

@@ -68,7 +68,7 @@ def kind(subject: PluginSubject) -> None:
     covers=("Device.is_addressable", "Device.process_index"),
 )
 def addressable(subject: PluginSubject) -> None:
-    """The addressable devices are those of this process."""
+    """The addressable devices are the devices of this process."""
     mine = [d for d in subject.client.devices() if d.process_index == subject.client.process_index]
     expect_equal(list(subject.client.addressable_devices()), mine, "the devices")
     for device in subject.client.devices():

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from plugrt_sdk.conformance.check import Chapter, Level
+from plugrt_sdk.conformance.check import Chapter, Demand, Level
 from plugrt_sdk.conformance.expect import expect, expect_equal
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.testing.programs import ADD
 from plugrt_sdk.testing.subject import ONE
 
-CHAPTER = Chapter("effects", Level.BEHAVES, "docs/plugins.md: what belongs to the program")
+CHAPTER = Chapter(
+    "effects",
+    Level.BEHAVES,
+    "docs/plugins.md: what belongs to the program",
+    demand=Demand.REFERENCE,
+)
 
 
 def _use(subject: PluginSubject) -> None:

@@ -12,14 +12,16 @@ from functools import partial
 
 import numpy as np
 
-from plugrt_sdk.conformance.check import Chapter, Level, Needs
+from plugrt_sdk.conformance.check import Chapter, Demand, Level, Needs
 from plugrt_sdk.conformance.expect import Array, expect, expect_equal, expect_same_bits
 from plugrt_sdk.conformance.resident import count_held, resident_bytes
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.testing import programs
 from plugrt_sdk.testing.subject import ONE
 
-CHAPTER = Chapter("endurance", Level.BEHAVES, "plugrt.interface: ownership is explicit")
+CHAPTER = Chapter(
+    "endurance", Level.BEHAVES, "plugrt.interface: ownership is explicit", demand=Demand.REFERENCE
+)
 
 _ROUNDS, _MOST = 5, 200
 _SECONDS = 0.5
@@ -148,6 +150,7 @@ def results(subject: PluginSubject) -> None:
 
 @CHAPTER.check(
     "memory_stats", capability="memory_stats", rests_on="PJRT_Device_MemoryStats",
+    demand=Demand.SPEC,
     why="memory of the device leaks, which nothing on the host shows",
 )  # fmt: skip
 def memory_stats(subject: PluginSubject) -> None:
@@ -233,7 +236,7 @@ def threads_read(subject: PluginSubject) -> None:
 
 
 @CHAPTER.check(
-    "callback.thread", rests_on="PJRT_Event_OnReady",
+    "callback.thread", rests_on="PJRT_Event_OnReady", demand=Demand.SPEC,
     why="what another thread asked to be told is never told",
 )  # fmt: skip
 def callback_of_another_thread(subject: PluginSubject) -> None:
@@ -258,10 +261,13 @@ def callback_of_another_thread(subject: PluginSubject) -> None:
 
 
 @CHAPTER.check(
-    "callback.reads", rests_on="PJRT_Event_OnReady", why="a server that reads when told hangs"
+    "callback.reads",
+    rests_on="PJRT_Event_OnReady",
+    demand=Demand.SPEC,
+    why="a server that reads when told hangs",
 )
 def callback_reads(subject: PluginSubject) -> None:
-    """A callback reads the array that it was told of."""
+    """A callback reads the array whose event called it."""
     x = (subject.put(ONE),)
     [[total]] = subject.compile(programs.ADD).execute([x, x])
     found: list[object] = []
@@ -304,6 +310,7 @@ def fork(subject: PluginSubject) -> None:
 
 @CHAPTER.check(
     "exit.at_work", needs=Needs.PROCESS, rests_on="pjrt_c_api.h: nothing relies on exit order",
+    demand=Demand.SPEC,
     why="programs that worked end with a crash, and their exit code says so",
 )  # fmt: skip
 def exit_at_work(subject: PluginSubject) -> None:
@@ -316,6 +323,7 @@ def exit_at_work(subject: PluginSubject) -> None:
 
 @CHAPTER.check(
     "exit.closed", needs=Needs.PROCESS, rests_on="plugrt.interface.Client.close",
+    demand=Demand.PLUGRT,
     why="programs that clean up end with a crash, and their exit code says so",
 )  # fmt: skip
 def exit_closed(subject: PluginSubject) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from plugrt.errors import DeletedBuffer, Unimplemented, describe
 from plugrt.execution.shardings.op_sharding import read_op_sharding
 from plugrt.interface import LoadedExecutable, Shards
-from plugrt_sdk.conformance.check import Chapter, Level, Needs
+from plugrt_sdk.conformance.check import Chapter, Demand, Level, Needs
 from plugrt_sdk.conformance.expect import (
     Array,
     expect,
@@ -97,7 +97,7 @@ def _expect_parts(found: Sequence[bytes], what: str) -> None:
     rests_on="PJRT_Shardings_PJRT_Executable_ParameterShardings",
 )  # fmt: skip
 def argument_shardings(subject: PluginSubject) -> None:
-    """A partitioned program states that its argument lies on the devices in parts."""
+    """A partitioned program states that each device has a part of its argument."""
     _expect_parts(_compile_partitioned(subject).executable.parameter_shardings(), "the argument")
 
 
@@ -108,7 +108,7 @@ def argument_shardings(subject: PluginSubject) -> None:
     rests_on="PJRT_Shardings_PJRT_Executable_OutputShardings",
 )  # fmt: skip
 def result_shardings(subject: PluginSubject) -> None:
-    """A partitioned program states that its result lies on the devices in parts."""
+    """A partitioned program states that each device has a part of its result."""
     _expect_parts(_compile_partitioned(subject).executable.output_shardings(), "the result")
 
 
@@ -116,10 +116,10 @@ def result_shardings(subject: PluginSubject) -> None:
     "shardings.chosen", capability="auto_partitioning", needs=Needs.TWO_DEVICES,
     level=Level.SCALES, why="a program that was left to divide itself computes with other parts",
     covers=("Executable.parameter_shardings", "Executable.output_shardings"),
-    rests_on="xla.ExecutableBuildOptionsProto.use_auto_spmd_partitioning",
+    rests_on="xla.ExecutableBuildOptionsProto.use_auto_spmd_partitioning", demand=Demand.REFERENCE,
 )  # fmt: skip
 def chosen_shardings(subject: PluginSubject) -> None:
-    """Left to divide an argument as it likes, a program says how, and computes with those parts."""
+    """A program that may choose its argument's sharding states it, and computes with the parts."""
     program = subject.compile_text(
         programs.ADD_TO_ITSELF, num_partitions=2, use_auto_spmd_partitioning=True,
         auto_spmd_partitioning_mesh_shape=(2,), auto_spmd_partitioning_mesh_ids=(0, 1), **_SPMD,
@@ -172,7 +172,7 @@ def no_results(subject: PluginSubject) -> None:
 @CHAPTER.check(
     "no_results.partitioned", refusable=True, needs=Needs.TWO_DEVICES, level=Level.SCALES,
     why="hosts put a result together that is not there",
-    rests_on="plugrt.interface.Executable.output_shardings",
+    rests_on="plugrt.interface.Executable.output_shardings", demand=Demand.PLUGRT,
 )  # fmt: skip
 def no_results_partitioned(subject: PluginSubject) -> None:
     """A partitioned program without results gives none, and states the sharding of none."""
@@ -198,7 +198,7 @@ def no_arguments(subject: PluginSubject) -> None:
 @CHAPTER.check(
     "no_arguments.partitioned", refusable=True, needs=Needs.TWO_DEVICES, level=Level.SCALES,
     why="arrays that are made on several devices are made wrong",
-    rests_on="plugrt.interface.Executable.parameter_shardings",
+    rests_on="plugrt.interface.Executable.parameter_shardings", demand=Demand.PLUGRT,
 )  # fmt: skip
 def no_arguments_partitioned(subject: PluginSubject) -> None:
     """A partitioned program without arguments makes a part on each device."""
@@ -216,11 +216,12 @@ _WAITED = "plugrt.interface.LoadedExecutable.execute_with_wait"
 
 
 @CHAPTER.check(
-    "wait", refusable=True, rests_on=_WAITED, why="a host that bounds its launches waits for ever",
+    "wait", refusable=True, rests_on=_WAITED,
+    demand=Demand.PLUGRT, why="a host that bounds its launches waits for ever",
     covers=("LoadedExecutable.execute_with_wait",),
 )  # fmt: skip
 def wait(subject: PluginSubject) -> None:
-    """A launch that can be waited for has ended when the wait ends, also where it was deleted."""
+    """A launch has ended when the wait for it ends, also if the program was deleted."""
     x = (subject.put(ONE),)
     _expect_wait(subject.compile(programs.ADD), [x, x], 2 * ONE)
 
@@ -229,6 +230,7 @@ def wait(subject: PluginSubject) -> None:
     "wait.collectives", refusable=True, needs=Needs.TWO_DEVICES, level=Level.SCALES,
     why="queues of launches that exchange data fill up, and hang",
     rests_on="Capabilities.max_blocking_launches: it demands execute_with_wait",
+    demand=Demand.PLUGRT,
 )  # fmt: skip
 def wait_for_collectives(subject: PluginSubject) -> None:
     """A launch on two devices can be waited for, where their number in flight is bounded."""
@@ -244,7 +246,7 @@ def wait_for_collectives(subject: PluginSubject) -> None:
 
 @CHAPTER.check(
     "tuple_arguments", refusable=True, why="programs of many parameters do not run",
-    rests_on="Capabilities.tuple_arguments_above; xla.CompileOptionsProto",
+    rests_on="Capabilities.tuple_arguments_above; xla.CompileOptionsProto", demand=Demand.REFERENCE,
 )  # fmt: skip
 def tuple_arguments(subject: PluginSubject) -> None:
     """A program whose parameters are one tuple takes each argument, above the bound stated."""
@@ -272,7 +274,7 @@ def tuple_arguments(subject: PluginSubject) -> None:
 @CHAPTER.check(
     "tuple_arguments.none", refusable=True,
     why="a program without arguments fails where a host passes arguments in a tuple",
-    rests_on="xla.CompileOptionsProto.parameter_is_tupled_arguments",
+    rests_on="xla.CompileOptionsProto.parameter_is_tupled_arguments", demand=Demand.REFERENCE,
 )  # fmt: skip
 def no_tuple_arguments(subject: PluginSubject) -> None:
     """A program whose parameters are an empty tuple is launched without arguments."""
@@ -302,10 +304,10 @@ def open_results(subject: PluginSubject, program: LoadedExecutable, found: Any) 
 @CHAPTER.check(
     "launcher", why="the path of every warm call gives other results than the careful one",
     covers=("LoadedExecutable.launcher", "Client.held_form"),
-    rests_on="plugrt.interface.LoadedExecutable.launcher",
+    rests_on="plugrt.interface.LoadedExecutable.launcher", demand=Demand.PLUGRT,
 )  # fmt: skip
 def launcher(subject: PluginSubject) -> None:
-    """The launcher gives what execute gives, takes its own results, and no deleted array."""
+    """The launcher gives execute's results, accepts them as arguments, and no deleted array."""
     program = subject.compile(programs.ADD)
     x, y = (subject.client.shards((subject.put(array),)) for array in (ONE, 10 * ONE))
     held = program.launcher([x, y])
@@ -321,7 +323,7 @@ def launcher(subject: PluginSubject) -> None:
     "launcher.lent.parts", refusable=True, needs=Needs.TWO_DEVICES, level=Level.SCALES,
     why="a call with a NumPy array over several devices takes the numbers of another call",
     covers=("LoadedExecutable.host_launcher",),
-    rests_on="plugrt.interface.LoadedExecutable.host_launcher",
+    rests_on="plugrt.interface.LoadedExecutable.host_launcher", demand=Demand.PLUGRT,
 )  # fmt: skip
 def lent_parts(subject: PluginSubject) -> None:
     """A launcher that takes whole host arrays has copied their parts when it returns.
@@ -374,10 +376,10 @@ def _launch_on_parts(subject: PluginSubject, text: str) -> bool:
 @CHAPTER.check(
     "launcher.steps", refusable=True, why="calls in the compiled core differ from those in Python",
     covers=("LoadedExecutable.launch_steps",),
-    rests_on="plugrt.interface.LoadedExecutable.launch_steps",
+    rests_on="plugrt.interface.LoadedExecutable.launch_steps", demand=Demand.PLUGRT,
 )  # fmt: skip
 def steps(subject: PluginSubject) -> None:
-    """A launch in steps gives what the launcher gives, explains its errors, and ends with it."""
+    """A launch in steps gives the launcher's results, explains its errors, and ends with it."""
     program = subject.compile(programs.ADD)
     found = program.launch_steps
     if found is None:
@@ -405,10 +407,10 @@ def steps(subject: PluginSubject) -> None:
 @CHAPTER.check(
     "launcher.steps.donation", refusable=True, why="a step in C keeps what one in Python gives up",
     covers=("LoadedExecutable.launch_steps",),
-    rests_on="plugrt.interface.LaunchSteps.donated",
+    rests_on="plugrt.interface.LaunchSteps.donated", demand=Demand.PLUGRT,
 )  # fmt: skip
 def steps_donation(subject: PluginSubject) -> None:
-    """Steps of a program that donates name the arguments that it takes, and can delete them."""
+    """Steps of a program that donates name the donated arguments, and can delete them."""
     found = subject.compile(programs.DONATING_ADD).launch_steps
     if found is None:
         subject.refuse("launch_steps is None: the compiled core calls the launcher")
@@ -436,9 +438,10 @@ def steps_donation(subject: PluginSubject) -> None:
 @CHAPTER.check(
     "read_steps", refusable=True, why="what the compiled core reads is not what is there",
     covers=("Client.held_form",), rests_on="plugrt.interface.Client.held_form",
+    demand=Demand.PLUGRT,
 )  # fmt: skip
 def read_steps(subject: PluginSubject) -> None:
-    """Steps read what a launch gave as its shards do, and refuse what was deleted."""
+    """Steps read a launch's results as its shards do, and refuse deleted ones."""
     program = subject.compile(programs.ADD)
     arguments = [subject.client.shards((subject.put(array),)) for array in (ONE, 10 * ONE)]
     [held] = program.launcher(arguments)

@@ -7,7 +7,7 @@ from functools import partial
 
 from plugrt.errors import DeletedBuffer, PjrtError, PlugrtError, ResourceExhausted
 from plugrt.interface import Buffer
-from plugrt_sdk.conformance.check import Chapter, Level
+from plugrt_sdk.conformance.check import Chapter, Demand, Level
 from plugrt_sdk.conformance.checks.endurance import in_threads
 from plugrt_sdk.conformance.checks.recovery import TOO_MANY, launch_too_large
 from plugrt_sdk.conformance.expect import expect_refusal, expect_same_bits
@@ -81,6 +81,7 @@ _PART = f"""func.func public @main(%a: tensor<{TOO_MANY}xf32>) -> tensor<3xf32> 
 
 @CHAPTER.check(
     "passed_on", refusable=True, rests_on="plugrt.interface.Event.wait: errors come at the event",
+    demand=Demand.PLUGRT,
     why="numbers are computed from an array that does not exist",
 )  # fmt: skip
 def passed_on(subject: PluginSubject) -> None:
@@ -108,7 +109,7 @@ _DONATION = "PJRT_ExecuteOptions.non_donatable_input_indices; tf.aliasing_output
     why="a program that corrects its mistake has lost the array that it was about",
 )  # fmt: skip
 def donation_refused(subject: PluginSubject) -> None:
-    """What a launch that is refused would have donated is as it was, and is donated later."""
+    """A refused launch leaves its donated argument as it was, and a later launch donates it."""
     program = subject.compile(programs.DONATING_ADD)
     x, y, gone = subject.put(ONE), subject.put(10 * ONE), subject.put(ONE)
     gone.delete()
@@ -132,7 +133,7 @@ _DONATE_AND_FILL = f"""func.func public @main(%a: tensor<3xf32> {{tf.aliasing_ou
     why="a step that is tried again starts from an array that the first try has spoilt",
 )  # fmt: skip
 def donation_failed(subject: PluginSubject) -> None:
-    """What a launch that failed was to take is as it was, or is deleted and says so."""
+    """A failed launch leaves its donated argument as it was, or deletes it and states that."""
     program, x = subject.compile(_DONATE_AND_FILL), subject.put(ONE)
     y = subject.put(ONE[0])
 

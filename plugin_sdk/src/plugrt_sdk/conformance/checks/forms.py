@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from plugrt.interface import CompileOptions, Program
-from plugrt_sdk.conformance.check import Chapter, Level
+from plugrt_sdk.conformance.check import Chapter, Demand, Level
 from plugrt_sdk.conformance.expect import expect_equal, expect_same_bits
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.testing import programs
@@ -77,7 +77,10 @@ _JAX_WRITES = """module @jit_f attributes {
 }"""
 
 
-@CHAPTER.check("attributes", why="no program of JAX is read", rests_on="JAX's lowering: mlir.py")
+@CHAPTER.check(
+    "attributes", why="no program of JAX is read", rests_on="JAX's lowering: mlir.py",
+    demand=Demand.REFERENCE
+)  # fmt: skip
 def attributes(subject: PluginSubject) -> None:
     """The attributes and locations that JAX writes change nothing."""
     from plugrt.stablehlo.modules import parse, portable_artifact
@@ -118,7 +121,7 @@ def large_constant(subject: PluginSubject) -> None:
 
 @CHAPTER.check("same_result_twice", why="two results share memory, and one frees the other's")
 def same_result_twice(subject: PluginSubject) -> None:
-    """A value that is returned twice gives two arrays, each of which outlives the other."""
+    """A value that is returned twice gives two arrays, and each outlives the other."""
     text = programs.ADD.replace("-> tensor<3xf32>", "-> (tensor<3xf32>, tensor<3xf32>)").replace(
         "return %0 : tensor<3xf32>", "return %0, %0 : tensor<3xf32>, tensor<3xf32>"
     )

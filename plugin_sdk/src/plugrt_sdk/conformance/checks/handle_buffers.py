@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.capi.abi._abi import ffi
-from plugrt_sdk.conformance.check import Chapter, Level, Needs
+from plugrt_sdk.conformance.check import Chapter, Demand, Level, Needs
 from plugrt_sdk.conformance.checks.handles import WHY_STABLE, expect_stable
 from plugrt_sdk.conformance.expect import expect, expect_equal, expect_same_bits
 from plugrt_sdk.conformance.subject import PluginSubject
@@ -88,7 +88,7 @@ def two_calls(subject: PluginSubject) -> None:
     why="memory of the host is overwritten",
 )
 def short_room(subject: PluginSubject) -> None:
-    """A read for which there is too little room is refused, and writes nothing behind it."""
+    """A read into too little memory is refused, and writes nothing behind it."""
     client = TableClient.of(subject)
     buffer, room = client.put(ONE), np.full(ONE.size, -1, np.float32)
     args = client.args(
@@ -106,7 +106,7 @@ def short_room(subject: PluginSubject) -> None:
     why="a newer host, whose structs are longer, cannot use it",
 )
 def put_takes_larger(subject: PluginSubject) -> None:
-    """PJRT_Client_BufferFromHostBuffer takes a struct that is longer than known."""
+    """PJRT_Client_BufferFromHostBuffer accepts a struct that is longer than known."""
     client = TableClient.of(subject)
     args = client.put_args(ONE)
     size = ffi.sizeof("struct PJRT_Client_BufferFromHostBuffer_Args")
@@ -146,6 +146,7 @@ def deleted(subject: PluginSubject) -> None:
     "references",
     refusable=True,
     rests_on="pjrt_c_api_test.cc: BufferDecreaseExternalReferenceCount",
+    demand=Demand.REFERENCE,
     why="a host that counts wrongly frees memory that is in use",
 )
 def references(subject: PluginSubject) -> None:
@@ -165,7 +166,7 @@ def references(subject: PluginSubject) -> None:
     why="memory of another library is freed twice, or never",
 )
 def view_is_given_back_once(subject: PluginSubject) -> None:
-    """The memory of a view is given back once, with what the view was made with, when it ends."""
+    """The memory of a view is given back once, with the view's argument, when the view ends."""
     client = TableClient.of(subject)
     owner = client.put(ONE)
     place = client.call("Buffer_OpaqueDeviceMemoryDataPointer", buffer=owner).device_memory_ptr

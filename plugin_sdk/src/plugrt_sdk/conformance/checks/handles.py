@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrt.capi.abi._abi import ffi
-from plugrt_sdk.conformance.check import Chapter, Level, Needs
+from plugrt_sdk.conformance.check import Chapter, Demand, Level, Needs
 from plugrt_sdk.conformance.checks.arguments import check_named_value
 from plugrt_sdk.conformance.expect import Mismatch, expect, expect_equal
 from plugrt_sdk.conformance.subject import PluginSubject
@@ -137,7 +137,7 @@ def _assign(client: TableClient, replicas: int, partitions: int, room: int) -> A
     why="memory of the host is overwritten",
 )
 def assignment_needs_room(subject: PluginSubject) -> None:
-    """An assignment for which there is too little room is refused, and nothing is written."""
+    """An assignment into too little memory is refused, and nothing is written."""
     client = TableClient.of(subject)
     count = len(client.devices())
     error, behind = _assign(client, count, 1, count - 1)
@@ -148,6 +148,7 @@ def assignment_needs_room(subject: PluginSubject) -> None:
 @CHAPTER.check(
     "assignment.overflow",
     rests_on="pjrt_c_api_test.cc: ClientDefaultDeviceAssignment",
+    demand=Demand.REFERENCE,
     why="memory of the host is overwritten",
 )
 def assignment_overflow(subject: PluginSubject) -> None:

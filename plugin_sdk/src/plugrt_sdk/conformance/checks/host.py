@@ -6,12 +6,14 @@ import time
 
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.plugin import Availability, find_fault
-from plugrt_sdk.conformance.check import Chapter, Level, Needs
+from plugrt_sdk.conformance.check import Chapter, Demand, Level, Needs
 from plugrt_sdk.conformance.expect import expect, expect_equal
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.conformance.target import find_library_fault
 
-CHAPTER = Chapter("host", Level.INSTALLS, "docs/plugins.md: what a plugin offers")
+CHAPTER = Chapter(
+    "host", Level.INSTALLS, "docs/plugins.md: what a plugin offers", demand=Demand.PLUGRT
+)
 
 _PROBE_SECONDS = 0.1
 _TRIES = 5
@@ -22,6 +24,7 @@ _SETTLE_SECONDS = 2.0
     "import",
     needs=Needs.PLUGIN,
     rests_on="plugrt.plugins: importing a plugin touches no device",
+    demand=Demand.REFERENCE,
     why="each program on the machine that looks for devices stops there",
 )
 def import_ends(subject: PluginSubject) -> None:
@@ -35,7 +38,7 @@ def import_ends(subject: PluginSubject) -> None:
     why="a host ignores the plugin, or stops with an error that names it",
 )
 def plugin_is_valid(subject: PluginSubject) -> None:
-    """What the entry point names is imported and is a valid plugin."""
+    """The object that the entry point names is imported and is a valid plugin."""
     expect_equal(find_fault(subject.plugin), "", "no fault of the plugin:")
 
 

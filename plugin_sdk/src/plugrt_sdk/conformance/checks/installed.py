@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from plugrt_sdk.conformance.check import Chapter, Level, Needs
+from plugrt_sdk.conformance.check import Chapter, Demand, Level, Needs
 from plugrt_sdk.conformance.expect import expect, expect_equal
 from plugrt_sdk.conformance.installation import Installation, installation_of
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.conformance.verdict import NotTried, Verdict
 
 CHAPTER = Chapter(
-    "installed", Level.INSTALLS, "docs/plugins.md: what a plugin offers", needs=Needs.DISTRIBUTION
+    "installed",
+    Level.INSTALLS,
+    "docs/plugins.md: what a plugin offers",
+    Needs.DISTRIBUTION,
+    Demand.PLUGRT,
 )
 
 _GROUPS = ("plugrt.plugins", "jax_plugins", "xla_plugins", "torch_xla.plugins")
@@ -93,6 +97,7 @@ def not_selected(subject: PluginSubject) -> None:
 
 @CHAPTER.check(
     "selected", level=Level.BUFFERS, needs=Needs.CLIENT, rests_on="JAX_PLATFORMS",
+    demand=Demand.REFERENCE,
     why="the variable that users set starts another backend, or none",
 )  # fmt: skip
 def selected(subject: PluginSubject) -> None:
@@ -116,7 +121,7 @@ print(jax.devices()[0].platform, float(jax.jit(lambda v: (v * v).sum())(x)))
 
 @CHAPTER.check(
     "under_jax", level=Level.COMPUTES, needs=Needs.CLIENT, refusable=True,
-    rests_on="JAX: plugin discovery through the entry points jax_plugins",
+    rests_on="JAX: plugin discovery through the entry points jax_plugins", demand=Demand.REFERENCE,
     why="users of JAX install it, and JAX does not find it",
 )  # fmt: skip
 def under_jax(subject: PluginSubject) -> None:

@@ -10,14 +10,16 @@ from itertools import count
 from typing import Any
 
 from plugrt.errors import DeletedBuffer
-from plugrt_sdk.conformance.check import Chapter, Level, Needs
+from plugrt_sdk.conformance.check import Chapter, Demand, Level, Needs
 from plugrt_sdk.conformance.checks.executables import open_results
 from plugrt_sdk.conformance.expect import Array, expect, expect_equal, expect_same_bits
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.testing import programs
 from plugrt_sdk.testing.subject import ONE
 
-CHAPTER = Chapter("launch_steps", Level.BEHAVES, "plugrt.interface.LaunchSteps")
+CHAPTER = Chapter(
+    "launch_steps", Level.BEHAVES, "plugrt.interface.LaunchSteps", demand=Demand.PLUGRT
+)
 
 _RACE_SECONDS, _END_SECONDS = 1.0, 10.0
 _SWITCH_SECONDS = 1e-6

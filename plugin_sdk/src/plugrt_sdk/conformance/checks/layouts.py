@@ -8,7 +8,7 @@ import numpy as np
 
 from plugrt.errors import InvalidArgument
 from plugrt.interface import Buffer, Executable, Layout, TensorType
-from plugrt_sdk.conformance.check import Chapter, Level
+from plugrt_sdk.conformance.check import Chapter, Demand, Level
 from plugrt_sdk.conformance.expect import (
     Array,
     expect,
@@ -57,7 +57,7 @@ def _turned(subject: PluginSubject) -> Buffer:
     rests_on="PJRT_Layouts_Client_GetDefaultLayout",
 )  # fmt: skip
 def default(subject: PluginSubject) -> None:
-    """An array that is put lies as the client says that such arrays do."""
+    """An array that is put has the client's default layout for its type."""
     for host in (MATRIX, MATRIX.reshape(3, 1, 2), MATRIX[0], np.array(1.5, np.float32)):
         said = subject.client.default_layout(TensorType(host.shape, host.dtype))
         expect(len(said.major_to_minor) == host.ndim, f"{host.ndim} dimensions", said)
@@ -70,7 +70,7 @@ def default(subject: PluginSubject) -> None:
     rests_on="PJRT_Layouts_Executable_GetOutputLayouts",
 )  # fmt: skip
 def results(subject: PluginSubject) -> None:
-    """A result lies as its program asks, is stated so, and has its elements in their places."""
+    """A result has the layout that its program requests, states it, and has the right elements."""
     loaded = subject.compile(_program("default", TURNED.text))
     _expect_order(_only(loaded.executable, "output"), TURNED, "the stated result")
     [[y]] = loaded.execute([(subject.put(MATRIX),)])
@@ -80,7 +80,7 @@ def results(subject: PluginSubject) -> None:
 
 @CHAPTER.check(
     "chosen", capability="layouts", why="hosts put arrays as no launch takes them",
-    rests_on='mhlo.layout_mode = "auto"',
+    rests_on='mhlo.layout_mode = "auto"', demand=Demand.REFERENCE,
 )  # fmt: skip
 def chosen(subject: PluginSubject) -> None:
     """A layout that is left to the compiler is stated, and is the one that the result has."""
@@ -97,16 +97,18 @@ def chosen(subject: PluginSubject) -> None:
     rests_on="PJRT_Layouts_Executable_GetParameterLayouts",
 )  # fmt: skip
 def parameters(subject: PluginSubject) -> None:
-    """A program takes an argument that lies as it asks."""
+    """A program accepts an argument of the layout that it requests."""
     loaded = subject.compile(_program(TURNED.text, "default"))
     _expect_order(_only(loaded.executable, "parameter"), TURNED, "the stated parameter")
     [[y]] = loaded.execute([(_turned(subject),)])
     expect_same_bits(np.ascontiguousarray(y.to_host()), 4 * MATRIX, "the result")
 
 
-@CHAPTER.check("parameters.refused", capability="layouts", why=_WRONG_PLACES)
+@CHAPTER.check(
+    "parameters.refused", capability="layouts", why=_WRONG_PLACES, demand=Demand.REFERENCE
+)
 def wrong_arguments(subject: PluginSubject) -> None:
-    """An argument that lies otherwise than its program takes it is refused."""
+    """An argument of another layout than the program's parameter is refused."""
     turned = _turned(subject)
     for parameter, argument in ((TURNED.text, subject.put(MATRIX)), ("default", turned)):
         loaded = subject.compile(_program(parameter, "default"))
@@ -123,7 +125,7 @@ def wrong_arguments(subject: PluginSubject) -> None:
     rests_on="PJRT_Client_BufferFromHostBuffer: device_layout",
 )  # fmt: skip
 def put(subject: PluginSubject) -> None:
-    """A host array, row-major or not, is put so that it lies as asked, and is read as it was."""
+    """A host array, row-major or not, is put in the requested layout, and is read as it was."""
     device = subject.client.addressable_devices()[0]
     for host in (MATRIX, np.asfortranarray(MATRIX), MATRIX[:, ::-1]):
         x = subject.client.buffer_from_host(host, device, layout=TURNED)

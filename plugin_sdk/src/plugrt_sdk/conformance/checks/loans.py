@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from plugrt.interface import MakeScratch, TensorType
-from plugrt_sdk.conformance.check import Chapter, Level
+from plugrt_sdk.conformance.check import Chapter, Demand, Level
 from plugrt_sdk.conformance.checks.executables import open_results
 from plugrt_sdk.conformance.expect import Array, Mismatch, expect, expect_equal, expect_same_bits
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.testing import programs
 from plugrt_sdk.testing.subject import ONE
 
-CHAPTER = Chapter("loans", Level.BEHAVES, "plugrt.interface.LaunchSteps.make_scratch")
+CHAPTER = Chapter(
+    "loans", Level.BEHAVES, "plugrt.interface.LaunchSteps.make_scratch", demand=Demand.PLUGRT
+)
 
 _COVERS = ("LoadedExecutable.launch_steps",)
 
@@ -105,7 +107,7 @@ class _Lending:
     why="a call with a NumPy array computes with other numbers",
 )  # fmt: skip
 def read(subject: PluginSubject) -> None:
-    """A launch computes with what was written, row-major, to the memory of its arguments."""
+    """A launch computes with the elements written, row-major, to the memory of its arguments."""
     lending = _Lending(subject, _SUBTRACT, *_SUBTRACTED)
     a, b = lending.borrow(0, 1)
     for i in range(3):
@@ -230,7 +232,7 @@ def results_live(subject: PluginSubject) -> None:
     why="the second call with a NumPy array that is donated finds its memory deleted",
 )  # fmt: skip
 def donated(subject: PluginSubject) -> None:
-    """Nothing is lent to an argument that launches take; the others may be lent to."""
+    """A donated argument is lent no memory; the others may be lent some."""
     lending = _Lending(subject, programs.DONATING_ADD, _type(3), _type(3))
     if not lending.steps.donated:
         subject.refuse("launches in steps take no argument")

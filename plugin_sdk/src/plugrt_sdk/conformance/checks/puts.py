@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 
 import numpy as np
@@ -10,7 +11,7 @@ from plugrt.capi.abi.declarations import API_MINOR
 from plugrt.capi.abi.element_types import supported_dtypes
 from plugrt.errors import PlugrtError, ResourceExhausted, describe
 from plugrt.interface import HostBufferSemantics, TensorType
-from plugrt_sdk.conformance.check import Chapter, Level
+from plugrt_sdk.conformance.check import Chapter, Demand, Level
 from plugrt_sdk.conformance.expect import Array, expect, expect_equal, expect_same_bits
 from plugrt_sdk.conformance.inputs import LENGTHS, fill, patterns
 from plugrt_sdk.conformance.resident import available_bytes
@@ -21,6 +22,8 @@ CHAPTER = Chapter("buffers.put_get", Level.BUFFERS, "PJRT_Client_BufferFromHostB
 
 _LARGE = (257, 4099)
 """4 MB of float32, and no dimension that a tile divides."""
+_SAMPLE = 64 << 20
+"""The bytes whose time shows how long 2 GiB would take."""
 
 
 def put_and_get(subject: PluginSubject, array: Array) -> None:
@@ -122,9 +125,18 @@ def larger(subject: PluginSubject) -> None:
     "huge", refusable=True, slow=True, why="sizes of more than 31 bits are cut off"
 )  # fmt: skip
 def huge(subject: PluginSubject) -> None:
-    """An array of more than 2 GiB comes back as it was put, where the host has 8 GiB for it."""
+    """An array of more than 2 GiB comes back as it was put, where memory and time are enough."""
     if available_bytes() < 8 << 30:
         why = "the host has less than 8 GiB of memory available"
+        raise NotTried(Verdict.NOT_RUN, why, applies=False)
+    begin = time.perf_counter()
+    put_on_one(subject, np.zeros(_SAMPLE, np.uint8), 0, "the array of 64 MiB")
+    expected = (2 << 30) / _SAMPLE * (time.perf_counter() - begin)
+    if expected > subject.seconds / 3:
+        why = (
+            f"2 GiB would take about {expected:.0f} s, as 64 MiB show, which is more than a third "
+            f"of the check's {subject.seconds:g} s; --time-limit gives it more"
+        )
         raise NotTried(Verdict.NOT_RUN, why, applies=False)
     array = np.zeros((2 << 30) + 4099, np.uint8)
     for begin in (0, 1 << 20, (1 << 31) - 2050, len(array) - 4096):
@@ -203,6 +215,7 @@ def source_lives(subject: PluginSubject) -> None:
     "several",
     why="batches of arguments are mixed up",
     rests_on="plugrt.interface.Client",
+    demand=Demand.PLUGRT,
     covers=("Client.shards_from_host", "Client.shards", "Client.held_form"),
 )
 def several(subject: PluginSubject) -> None:
@@ -220,6 +233,7 @@ def several(subject: PluginSubject) -> None:
     "parts",
     why="sharded arrays are put together wrong",
     rests_on="plugrt.interface.Client",
+    demand=Demand.PLUGRT,
     covers=("Client.buffers_from_host",),
 )
 def parts(subject: PluginSubject) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from plugrt.errors import PjrtError, ResourceExhausted
 from plugrt.interface import Buffer
-from plugrt_sdk.conformance.check import Chapter, Level
+from plugrt_sdk.conformance.check import Chapter, Demand, Level
 from plugrt_sdk.conformance.expect import expect, expect_refusal, expect_same_bits
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.testing import programs
@@ -62,6 +62,7 @@ def launch(subject: PluginSubject) -> None:
 
 @CHAPTER.check(
     "deferred", refusable=True, rests_on="plugrt.interface.Event.wait, .on_ready",
+    demand=Demand.PLUGRT,
     why="a launch that failed looks like one that worked",
 )  # fmt: skip
 def deferred(subject: PluginSubject) -> None:

@@ -23,7 +23,7 @@ CHAPTER = Chapter(
 
 @CHAPTER.check("nonsense", why="a damaged file crashes the compiler")
 def nonsense(subject: PluginSubject) -> None:
-    """What is no program, nothing at all, and half a program are refused."""
+    """Bytes that are no program, no bytes at all, and half a program are refused."""
     for code in (b"this is no program", b"", programs.ADD.encode()[:60]):
         expect_mistake(
             lambda c=code: subject.client.compile(Program(c), CompileOptions()),  # type: ignore[misc]
@@ -112,6 +112,7 @@ def format(subject: PluginSubject) -> None:
     "operation",
     why="a missing operation becomes a wrong number or a crash",
     rests_on="jax-ml/jax#16489: unimplemented must fail gracefully",
+    demand=Demand.REFERENCE,
 )
 def operation(subject: PluginSubject) -> None:
     """A custom call that nobody has registered is refused when it is compiled or launched."""

@@ -74,7 +74,7 @@ def partitions(subject: PluginSubject) -> None:
     covers=("LoadedExecutable.addressable_devices",),
 )
 def devices_of_program(subject: PluginSubject) -> None:
-    """A program says its devices in the order of its assignment."""
+    """A program states its devices in the order of its assignment."""
     program = subject.compile_for(programs.ADD, 1, 0)
     wanted = [subject.client.devices()[i].id for i in (1, 0)]
     expect_equal([d.id for d in program.addressable_devices], wanted, "devices")

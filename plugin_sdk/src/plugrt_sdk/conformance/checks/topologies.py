@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plugrt.errors import NotFound, PjrtError, describe
 from plugrt.interface import CompileOptions, DeviceDescription, Executable, Program, Topology
-from plugrt_sdk.conformance.check import Chapter, Level
+from plugrt_sdk.conformance.check import Chapter, Demand, Level
 from plugrt_sdk.conformance.expect import expect, expect_equal, expect_mistake, expect_refusal
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.testing import programs
@@ -57,6 +57,7 @@ def compile(subject: PluginSubject) -> None:
 
 @CHAPTER.check(
     "compile.refused", capability="topology", rests_on="plugrt.interface.Topology.compile",
+    demand=Demand.PLUGRT,
     why="a program for more devices than there are is compiled, and can be loaded nowhere",
 )  # fmt: skip
 def compile_refused(subject: PluginSubject) -> None:

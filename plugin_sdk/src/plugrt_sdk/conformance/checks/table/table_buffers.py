@@ -132,7 +132,7 @@ def _read_raw(client: TableClient, buffer: Any, room: Any, offset: int, size: in
     why="hosts that read an array in parts put it together from the wrong ones",
 )  # fmt: skip
 def raw(subject: PluginSubject) -> None:
-    """The bytes that are read from an offset on are those of the array there, and no more."""
+    """A read from an offset gives the array's bytes from there on, and no more."""
     client = TableClient.of(subject)
     buffer = client.put(_ROWS)
     client.call(

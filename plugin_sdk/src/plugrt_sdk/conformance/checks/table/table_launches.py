@@ -84,7 +84,7 @@ def donated(subject: PluginSubject) -> None:
     "donated.read", rests_on=_DONATION, why="a host reads memory that is another array's by now"
 )  # fmt: skip
 def donated_is_not_read(subject: PluginSubject) -> None:
-    """What was donated cannot be read."""
+    """A donated array cannot be read."""
     client = TableClient.of(subject)
     x, y = client.put(ONE), client.put(10 * ONE)
     launch(client, _DONATING, x, y)
@@ -96,7 +96,7 @@ def donated_is_not_read(subject: PluginSubject) -> None:
     why="a second step computes with memory that the first one gave away",
 )  # fmt: skip
 def donated_is_not_launched(subject: PluginSubject) -> None:
-    """What was donated is no argument of another launch, whose other argument stays whole."""
+    """A donated array is refused as an argument of another launch, whose other one stays whole."""
     client = TableClient.of(subject)
     x, y = client.put(ONE), client.put(10 * ONE)
     launch(client, _DONATING, x, y)

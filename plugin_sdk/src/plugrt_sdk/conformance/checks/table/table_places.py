@@ -84,7 +84,7 @@ def lookup_unknown(subject: PluginSubject) -> None:
     why="hosts place the parts of an array on the wrong devices",
 )  # fmt: skip
 def assignment(subject: PluginSubject) -> None:
-    """A program says the device assignment that it was compiled for."""
+    """A program states the device assignment that it was compiled for."""
     client = TableClient.of(subject)
     ids = _ids(client)
     args = client.call(
@@ -102,7 +102,7 @@ def assignment(subject: PluginSubject) -> None:
     why="hosts take the part of one replica for another's",
 )  # fmt: skip
 def logical_ids(subject: PluginSubject) -> None:
-    """A program says the replica and the partition of each of its devices, in their order."""
+    """A program states the replica and the partition of each of its devices, in their order."""
     client = TableClient.of(subject)
     ids = _ids(client)
     loaded = _compiled_for(client, ids)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.capi.abi._abi import ffi
-from plugrt_sdk.conformance.check import Chapter, Level, Needs
+from plugrt_sdk.conformance.check import Chapter, Demand, Level, Needs
 from plugrt_sdk.conformance.checks.handles import expect_stable, expect_text
 from plugrt_sdk.conformance.expect import expect, expect_equal, expect_same_bits
 from plugrt_sdk.conformance.subject import PluginSubject
@@ -255,6 +255,7 @@ def no_results(subject: PluginSubject) -> None:
 @CHAPTER.check(
     "no_results.shardings", refusable=True, level=Level.BEHAVES,
     rests_on="XLA's C API client, which expects one sharding of an empty tuple",
+    demand=Demand.REFERENCE,
     why="under JAX no program without results compiles",
 )  # fmt: skip
 def shardings_of_no_results(subject: PluginSubject) -> None:
@@ -320,7 +321,7 @@ def results_outlive_their_program(subject: PluginSubject) -> None:
     why="a host that gives a program up to make room gets none, or launches what is gone",
 )  # fmt: skip
 def deleted(subject: PluginSubject) -> None:
-    """A program says whether it was deleted, and one that was not computes."""
+    """A program states whether it was deleted, and one that was not computes."""
     client = TableClient.of(subject)
     gone, other = client.compile(_ADD)[0], client.compile(_ADD)[0]
     _expect_deleted(client, gone, False)

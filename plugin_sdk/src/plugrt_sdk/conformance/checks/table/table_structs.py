@@ -159,7 +159,7 @@ for _name, _group in GROUPS.items():
     why="a newer host, whose structs are longer, cannot use it, or has its memory overwritten",
 )  # fmt: skip
 def launch_takes_larger(subject: PluginSubject) -> None:
-    """A launch and a read take structs that are longer than known, and write nothing behind."""
+    """A launch and a read accept structs that are longer than known, and write nothing behind."""
     client = TableClient.of(subject)
     require_no_longer_structs(client.api)
     one = client.put(ONE)
