@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from mutants.results import change_where, spoil
 from plugrt_sdk.conformance.checks.sizes import CHAPTER
 from plugrt_sdk.conformance.mutants.faults import Faults
+from plugrt_sdk.conformance.operation_cases import SHAPES
 from plugrt_sdk.testing.program_text import typed
 
-_SHAPES = {"borders": (3, 129), "large": (1025, 1031)}
+_SHAPES = {"borders": (3, 129), "large": (1025, 1031), "ranks": SHAPES[-1]}
 
 
 def _of(name: str) -> Faults:

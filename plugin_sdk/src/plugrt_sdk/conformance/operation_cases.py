@@ -117,11 +117,30 @@ BINARY: tuple[Case, ...] = (
 )  # fmt: skip
 
 CASES: tuple[Case, ...] = (*UNARY, *BINARY)
+MATRIX = (5, 13)
+"""The shape of two dimensions that operations are tried in."""
+SHAPES: tuple[tuple[int, ...], ...] = (
+    (65,), MATRIX, (3, 3, 7), (3, 2, 2, 5), (2, 3, 1, 2, 5), (3, 1, 3, 1, 7, 1),
+    (1, 3, 1, 3, 1, 7, 1), (1, 2, 1, 3, 1, 2, 1, 5),
+)  # fmt: skip
+"""A shape of each rank from 1 to 8. A vector unit's width divides the elements of none."""
+RIGHT_OF_TWO = f"dimensions, and right of {len(MATRIX)}"
+"""The words for an operation that is refused in a rank, and right on matrices."""
 
 
 def case_id(case: Case) -> str:
     """Returns the part of a check's id that names the case."""
     return f"{case.name}.{case.attributes.lower()}" if case.attributes else case.name
+
+
+def shape_of(case: Case, dtype: str) -> tuple[int, ...]:
+    """Returns the shape that an operation is tried in on a dtype.
+
+    It has two dimensions for the operation's first dtype, and one to eight, by turns, for the
+    others: each dtype meets each rank.
+    """
+    place = list(case.dtypes).index(dtype)
+    return SHAPES[(CASES.index(case) + place) % len(SHAPES)] if place else MATRIX
 
 
 def program_of(case: Case, dtype: str, shape: tuple[int, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Level 2: programs whose dimensions are at the borders of tiles, and of over 2^20 elements."""
+"""Level 2: programs of dimensions at the borders of tiles, of 2^20 elements, of each rank."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from functools import partial
 
 import numpy as np
 
+from plugrt.errors import Unimplemented, UnsupportedDtype, describe
 from plugrt_sdk.conformance.check import Chapter, Level
-from plugrt_sdk.conformance.expect import Array, expect_same_bits
+from plugrt_sdk.conformance.expect import Array, expect_close
 from plugrt_sdk.conformance.inputs import BORDERS
+from plugrt_sdk.conformance.operation_cases import SHAPES
 from plugrt_sdk.conformance.operations.sample import whole
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.testing.program_text import ProgramText, body, i64s, typed
@@ -67,23 +69,45 @@ _MORE_DTYPES: Mapping[str, tuple[str, ...]] = {"add": ("bfloat16", "int8", "int3
 _AT_BORDERS = "with dimensions of 8 to 512 and one more or less"
 _ALONE = ("add", "float32")
 """The operation and dtype with one program for each shape, as hosts launch it."""
+_OF_A_DIMENSION = ("reduce", "dot_general", "concatenate")
+"""The operations that need one dimension."""
 
 
 def _try(subject: PluginSubject, operation: str, dtype: str, shapes: tuple[Shape, ...]) -> None:
     """Computes with whole numbers so small that no order of the sums changes the result."""
-    random = subject.random(f"sizes.{operation}.{dtype}")
     # Compilation needs most of the time: one program has several shapes, but for one operation.
     together = 1 if (operation, dtype) == _ALONE else 20
     for i in range(0, len(shapes), together):
-        program = ProgramText()
-        tried = shapes[i : i + together]
-        wanted = [
-            _OPERATIONS[operation](program, *(whole(random, shape, dtype) for _ in range(2)))
-            for shape in tried
-        ]
-        found = subject.run(program.text(), *program.arguments)
-        for shape, result, oracle in zip(tried, found, wanted, strict=True):
-            expect_same_bits(result, oracle, f"{operation} of {dtype} {list(shape)}")
+        _try_together(subject, operation, dtype, shapes[i : i + together])
+
+
+def _try_ranks(
+    subject: PluginSubject, operation: str, dtype: str, shapes: tuple[Shape, ...]
+) -> None:
+    refused = []
+    for shape in shapes:
+        try:
+            _try_together(subject, operation, dtype, (shape,))
+        except (Unimplemented, UnsupportedDtype) as error:
+            refused.append((len(shape), error))
+    if refused:
+        ranks = ", ".join(str(rank) for rank, _ in refused)
+        subject.refuse(f"of {ranks} dimensions: {describe(refused[0][1])}")
+
+
+def _try_together(
+    subject: PluginSubject, operation: str, dtype: str, tried: tuple[Shape, ...]
+) -> None:
+    random = subject.random(f"sizes.{operation}.{dtype}.{tried[0]}")
+    program = ProgramText()
+    wanted = [
+        _OPERATIONS[operation](program, *(whole(random, shape, dtype) for _ in range(2)))
+        for shape in tried
+    ]
+    found = subject.run(program.text(), *program.arguments)
+    # A sum of one product may keep the sign of a zero.
+    for shape, result, oracle in zip(tried, found, wanted, strict=True):
+        expect_close(result, oracle, 0, f"{operation} of {dtype} {list(shape)}")
 
 
 for _name in _OPERATIONS:
@@ -105,3 +129,20 @@ for _name in _OPERATIONS:
                 why="elements at the edge of a tile are wrong, where no small example has one",
                 rests_on=f"StableHLO specification: {_name}",
             )  # fmt: skip
+
+
+# Process-wide: a constant.
+RANKS: dict[str, tuple[int, ...]] = {}
+"""Id to ranks, of the checks that try an operation on arrays of each rank."""
+
+for _name in _OPERATIONS:
+    _shapes = SHAPES if _name in _OF_A_DIMENSION else ((), *SHAPES)
+    for _dtype in ("float32", *_MORE_DTYPES.get(_name, ())[-1:]):
+        RANKS[f"sizes.ranks.{_name}.{_dtype}"] = tuple(map(len, _shapes))
+        CHAPTER.add(
+            f"ranks.{_name}.{_dtype}",
+            f"{_name} of {_dtype} in {len(_shapes[0])} to 8 dimensions gives NumPy's result.",
+            partial(_try_ranks, operation=_name, dtype=_dtype, shapes=_shapes), refusable=True,
+            why="arrays of more or fewer dimensions than an example's are scrambled",
+            rests_on=f"StableHLO specification: {_name}",
+        )  # fmt: skip

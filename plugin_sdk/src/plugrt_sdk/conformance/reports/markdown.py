@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from plugrt_sdk.conformance.check import Level
+from plugrt_sdk.conformance.operation_cases import MLIR_NAMES
 from plugrt_sdk.conformance.reports.findings import Row, group_alike, name_others
+from plugrt_sdk.conformance.reports.operation_matrix import LEGEND, operation_matrix
 from plugrt_sdk.conformance.reports.report import (
     describe_basis,
     describe_level,
@@ -32,6 +34,7 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     for note in report["notes"]:
         yield ""
         yield f"Note: {_text(note)}"
+    yield from _operations(report)
     yield ""
     yield "## Provenance"
     yield ""
@@ -48,6 +51,17 @@ def verdict_table(report: Mapping[str, Any]) -> Iterator[str]:
         counts = report["counts_of_levels"][str(int(level))]
         shown = (str(counts[verdict] or "") for verdict in verdicts)
         yield f"| {int(level)} {level.name.capitalize()} | {' | '.join(shown)} |"
+
+
+def _operations(report: Mapping[str, Any]) -> Iterator[str]:
+    dtypes, lines = operation_matrix(report)
+    if not lines:
+        return
+    yield from ("", "## Operations by dtype and rank", "", LEGEND, "")
+    yield f"| operation | {' | '.join(MLIR_NAMES[dtype] for dtype in dtypes)} | ranks |"
+    yield f"| :-- |{' :-: |' * len(dtypes)} :-- |"
+    for line in lines:
+        yield f"| {_text(line.operation)} | {' | '.join(line.marks)} | {line.ranks} |"
 
 
 def _finding(group: Sequence[Row]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from plugrt.cli.html import Element, element, html_page, join
 from plugrt_sdk.conformance.check import Level
+from plugrt_sdk.conformance.reports.operation_matrix import LEGEND, Line, operation_matrix
 from plugrt_sdk.conformance.reports.report import describe_level, describe_provenance
 from plugrt_sdk.conformance.verdict import Verdict
 
@@ -77,6 +78,7 @@ def scorecard(report: Mapping[str, Any]) -> str:
         _filters(report),
         _checks(report),
         *(element("p", f"Note: {note}") for note in report["notes"]),
+        *_operations(report),
         element("h2", "Provenance"),
         _list(describe_provenance(report)),
         style=_STYLE,
@@ -95,6 +97,22 @@ def _levels(report: Mapping[str, Any]) -> Element:
         body.append(element("tr", element("td", element("strong", _name(level))), *cells))
     table = element("table", element("thead", head), element("tbody", *body))
     return element("div", table, class_="wide")
+
+
+def _operations(report: Mapping[str, Any]) -> Iterator[Element]:
+    dtypes, lines = operation_matrix(report)
+    if not lines:
+        return
+    yield element("h2", "Operations by dtype and rank")
+    yield element("p", LEGEND)
+    head = element("tr", *(element("th", name) for name in ("operation", *dtypes, "ranks")))
+    body = (element("tr", *(element("td", text) for text in _cells(line))) for line in lines)
+    table = element("table", element("thead", head), element("tbody", *body))
+    yield element("div", table, class_="wide")
+
+
+def _cells(line: Line) -> tuple[str, ...]:
+    return (line.operation, *line.marks, line.ranks)
 
 
 def _name(level: Level) -> str:
