@@ -58,7 +58,7 @@ def _operations(report: Mapping[str, Any]) -> Iterator[str]:
     if not lines:
         return
     yield from ("", "## Operations by dtype and rank", "", LEGEND, "")
-    yield f"| operation | {' | '.join(MLIR_NAMES[dtype] for dtype in dtypes)} | ranks |"
+    yield f"| operation | {' | '.join(_text(MLIR_NAMES[dtype]) for dtype in dtypes)} | ranks |"
     yield f"| :-- |{' :-: |' * len(dtypes)} :-- |"
     for line in lines:
         yield f"| {_text(line.operation)} | {' | '.join(line.marks)} | {line.ranks} |"
