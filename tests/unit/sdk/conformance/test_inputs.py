@@ -73,7 +73,7 @@ def test_views_have_each_rank_and_each_kind_of_stride() -> None:
 
 
 def test_two_gib_are_not_tried_over_a_slow_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(puts, "_SAMPLE", 1)  # its time is that of a link of kilobytes a second
+    monkeypatch.setattr(puts, "_SAMPLE", 1)  # as over a link of kilobytes a second
     monkeypatch.setattr(puts, "available_bytes", lambda: 16 << 30)
     [found] = kit.judged(Faults().plugin_of, "buffers.put_get.huge")
     assert (found.verdict, found.applies) == ("NOT-RUN", False)
