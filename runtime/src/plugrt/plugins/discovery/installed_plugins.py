@@ -33,8 +33,7 @@ HOOK_GROUPS = {
 }
 """The groups whose entry points name objects that implement a hook, and that hook."""
 
-_OURS = "|".join(map(re.escape, (*PLUGIN_GROUPS, ALIAS_GROUP, *HOOK_GROUPS)))
-_find_ours = re.compile(_OURS.encode()).search
+_OURS = tuple(group.encode() for group in (*PLUGIN_GROUPS, ALIAS_GROUP, *HOOK_GROUPS))
 _VALUE = re.compile(r"([\w.]+)\s*(?::\s*([\w.]+)\s*)?(?:\[.*\]\s*)?")
 
 
@@ -86,7 +85,7 @@ def _read_own_groups(distribution: Distribution) -> tuple[str, str]:
     except OSError as error:
         return "", f"its entry_points.txt cannot be read: {error.strerror}"
     plain = content.replace(b"\0", b"")  # some editors write UTF-16
-    if not _find_ours(plain):
+    if not any(map(plain.__contains__, _OURS)):
         return "", distribution.fault
     if plain != content:
         return "", "its entry_points.txt is not UTF-8: it has bytes that are zero"
@@ -106,7 +105,7 @@ def _read_entry_points(distribution: Distribution, found: Discovered) -> None:
         if group == ALIAS_GROUP:
             found.aliases[name] = (*found.aliases.get(name, ()), value)
             continue
-        if group.startswith("[") and re.search(_OURS, group):
+        if group.startswith("[") and any(map(group.encode().__contains__, _OURS)):
             fault = f"its entry_points.txt has the header {group!r}, which does not end with ']'"
             found.records.append(_broken_record(distribution, distribution.name, "", fault))
             found.records[-1].named = False
