@@ -23,6 +23,8 @@ Fault = dict[str, Any]
 def code() -> dict[str, str]:
     """Returns the text of each source file, by its path."""
     paths = [p for folder in FOLDERS for p in (ROOT / folder).rglob("*.*")]
+    built = {*ROOT.glob("plugins/*/build")}  # by pip install
+    paths = [p for p in paths if not built & {*p.parents}]
     sources = [p for p in paths if p.suffix in (".py", ".c", ".h", ".cc") and p != Path(__file__)]
     return {str(p.relative_to(ROOT)): p.read_text(encoding="utf-8") for p in sources}
 
