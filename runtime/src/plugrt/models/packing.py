@@ -12,11 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plugrt.errors import ArgumentError, ArgumentTypeError, DataLoss, Incompatible, ShapeError
+from plugrt.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    DataLoss,
+    Incompatible,
+    PluginUnavailable,
+    ShapeError,
+)
 from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors
-from plugrt.interface import Program, TensorType
+from plugrt.interface import Device, Program, TensorType
 from plugrt.models.model import Model, Parts, logger
 from plugrt.models.model_file import WEIGHTS, list_files, write_model
 from plugrt.models.signature import (
@@ -60,8 +67,8 @@ def pack_model(
 
     ``program`` is a program of StableHLO or an export of JAX, as `plugrt.load_program` accepts it,
     or a ``torch.export.ExportedProgram``, which torch_xla lowers and whose parameters are weights.
-    Arguments are named ``names`` by position, then ``arg0``, and results ``outputs``, then
-    ``output0``; parts of containers are named by their path, ``params.dense.kernel``.
+    Arguments are named ``names`` by position, then ``arg0``, or as in PyTorch, and results
+    ``outputs``, then ``output0``; parts of containers by their path, ``params.dense.kernel``.
 
     ``weights`` are arrays, or containers of them, by the names of arguments; the other arguments
     are inputs. ``buckets`` are the sizes of each dimension variable; each combination of sizes has
@@ -71,7 +78,8 @@ def pack_model(
 
     Calls pad the variables ``pad`` with zeros, all variables by default. A function whose other
     results depend on the padding gives wrong ones then, such as a mean over a batch: ``check``
-    compares the results of a padded call and of one that is not, on random inputs.
+    compares the results of a padded call and of one that is not, on random inputs, and those of a
+    program of PyTorch with PyTorch's.
 
     Raises `ArgumentError` for names, sizes and weights that do not fit the program and for results
     that depend on padding, `ArgumentTypeError`, `ProgramError` for a program that cannot be packed,
@@ -79,7 +87,7 @@ def pack_model(
     """
     if Path(path).suffix != ".zip" and os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, "a model is written to a new folder", str(path))
-    source = read_source(program, tuple(names), tuple(outputs))
+    source = read_source(program, tuple(names), tuple(outputs), tuple(buckets or ()))
     draft = _Draft.of(source, weights or {}, feeds or {}, pad)
     bucket_list = _combine(draft, buckets or {})
     title = name or source.name
@@ -89,8 +97,8 @@ def pack_model(
     for bucket in bucket_list:
         programs += draft.add_programs(bucket, contents, f"programs/{len(programs)}")
     signature = draft.sign(title, programs, contents)
-    if check and signature.padded:
-        _check_padding(draft, signature, contents, [*executables])
+    if check:
+        _check(draft, signature, contents, [*executables])
     saved = [each for backend in executables for each in _save(signature, contents, backend)]
     signature = replace(signature, executables=tuple(saved), files=list_files(contents))
     write_model(Path(path), signature, contents)
@@ -245,11 +253,49 @@ def _save(
         yield ModelExecutable(file, i, names[0], client.platform_version)
 
 
-def _check_padding(
+def _check(
     draft: _Draft, signature: Signature, contents: Mapping[str, bytes], backends: Sequence[str]
 ) -> None:
+    """Raises `ArgumentError` where a model's results are not its source's, or padding changes them.
+
+    Logs a warning where no backend here runs the program.
+    """
+    if not signature.padded and draft.source.call is None:
+        return
+    try:
+        device = get_backend(backends[0]).addressable_devices()[0] if backends else default_device()
+        _check_results(draft, signature, contents, device)
+        _check_padding(draft, signature, contents, device)
+    except (Incompatible, PluginUnavailable) as error:
+        logger.warning("model %r: its results were not compared: %s", signature.name, error)
+
+
+def _check_results(
+    draft: _Draft, signature: Signature, contents: Mapping[str, bytes], device: Device
+) -> None:
+    """Raises `ArgumentError` if the source's own call with its weights has other results."""
+    replaced = any(draft.arrays[name] is not x for name, x in draft.source.weights.items())
+    if draft.source.call is None or replaced:
+        return
+    generator = np.random.default_rng(0)
+    for bucket in (program.bucket for program in signature.programs):
+        inputs = {v.name: _random(v.at(bucket), generator) for v in signature.inputs}
+        found = pytrees.leaves(Model(Parts.of(signature, contents, device))(**inputs))
+        results = dict(zip((v.name for v in signature.outputs), found, strict=True))
+        wanted = draft.source.call({**draft.arrays, **inputs})
+        for value, expected in zip(draft.source.results, wanted, strict=True):
+            if not _is_close(results[value.name], expected):
+                raise ArgumentError(
+                    f"the output {value.name} of {signature.name!r} is not the source's, for the "
+                    f"sizes {bucket} and random inputs: the program was lowered wrongly, or makes "
+                    "random numbers. Fix: another formulation of the function; or check=False"
+                )
+
+
+def _check_padding(
+    draft: _Draft, signature: Signature, contents: Mapping[str, bytes], device: Device
+) -> None:
     """Raises `ArgumentError` if padding changes the results of a call."""
-    device = get_backend(backends[0]).addressable_devices()[0] if backends else default_device()
     largest = max((p.bucket for p in signature.programs), key=lambda b: tuple(b.values()))
     generator = np.random.default_rng(0)
     for variable in signature.padded:
@@ -263,24 +309,25 @@ def _check_padding(
         other = replace(
             signature, programs=tuple(p for p in signature.programs if p.bucket == largest)
         )
-        try:
-            found = [Model(Parts.of(each, exact, device))(**inputs) for each in (other, one)]
-        except Incompatible as error:
-            logger.warning("model %r: padding was not compared: %s", signature.name, error)
-            return
-        wanted = [np.asarray(x) for x in pytrees.leaves(found[1])]
-        for value, a, b in zip(signature.outputs, pytrees.leaves(found[0]), wanted, strict=False):
-            scale = float(np.nanmax(np.abs(b.astype(np.float64)), initial=0)) if b.size else 0
-            if not np.allclose(
-                np.asarray(a).astype(np.float64), b.astype(np.float64),
-                rtol=_CLOSE, atol=_CLOSE * scale, equal_nan=True,
-            ):  # fmt: skip
+        found = [Model(Parts.of(each, exact, device))(**inputs) for each in (other, one)]
+        pairs = zip(*map(pytrees.leaves, found), strict=False)
+        for value, (a, b) in zip(signature.outputs, pairs, strict=False):
+            if not _is_close(a, b):
                 raise ArgumentError(
                     f"the output {value.name} of {signature.name!r} changes where {variable!r} is "
                     f"padded from {sizes[variable]} to {largest[variable]}. Fix: a mask in the "
                     f"function; or pad= without {variable!r}, where calls have exactly the sizes "
                     "of a bucket; or check=False"
                 )
+
+
+def _is_close(found: Any, wanted: Any) -> bool:
+    """Whether results are equal but for rounding."""
+    a, b = (np.asarray(x).astype(np.float64) for x in (found, wanted))
+    scale = float(np.nanmax(np.abs(b), initial=0)) if b.size else 0
+    return a.shape == b.shape and np.allclose(
+        a, b, rtol=_CLOSE, atol=_CLOSE * scale, equal_nan=True
+    )
 
 
 def _random(kind: TensorType, generator: np.random.Generator) -> HostArray:

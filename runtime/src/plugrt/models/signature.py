@@ -26,6 +26,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
 }
 _FUNCTIONS: dict[str, Callable[[int, int], int]] = {
     "floordiv": operator.floordiv,
@@ -41,7 +42,7 @@ def is_variable(dimension: int | str) -> bool:
 
 
 def evaluate(dimension: int | str, sizes: Sizes) -> int:
-    """Returns the size of a dimension, which may be text such as ``2*a + b`` in JAX's notation.
+    """Returns the size of a dimension, such as ``2*a + b`` in JAX's text or PyTorch's.
 
     Raises `ValueError` for other text and for a variable without a size.
     """

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from plugrt.errors import ArgumentError, MissingTraceExtra, ProgramError
 from plugrt.interface import Program
@@ -39,10 +37,16 @@ class ModelSource:
     """The arrays that come with the program, by the argument's name."""
     unused: frozenset[str] = frozenset()
     """The names of arguments without a parameter in the module."""
+    call: Callable[[Mapping[str, HostArray]], Sequence[HostArray]] | None = None
+    """Calls what the program was made of, to compare results; None where only the program is."""
 
 
-def read_source(source: Any, names: Sequence[str], outputs: Sequence[str]) -> ModelSource:
+def read_source(
+    source: Any, names: Sequence[str], outputs: Sequence[str], variables: Sequence[str] = ()
+) -> ModelSource:
     """Returns a program to pack; ``names`` and ``outputs`` name its positional arguments.
+
+    ``variables`` name the dynamic dimensions of a program of PyTorch, which keeps no names of them.
 
     Raises `MissingTraceExtra` without jaxlib, `ProgramError` for a source that cannot be
     packed, and `ArgumentError` for too many names.
@@ -52,7 +56,9 @@ def read_source(source: Any, names: Sequence[str], outputs: Sequence[str]) -> Mo
             'packing a model reads its program, which needs jaxlib: pip install "plugrt[trace]"'
         )
     if type(source).__module__.startswith("torch.export"):
-        return _read_torch(source, names, outputs)
+        from plugrt.models.torch_source import read_torch
+
+        return read_torch(source, names, outputs, variables)
     program = load_program(source)
     if isinstance(program, ExportedProgram):
         return _read_export(program, names, outputs)
@@ -61,7 +67,7 @@ def read_source(source: Any, names: Sequence[str], outputs: Sequence[str]) -> Mo
             f"{program.name!r} is in the format {program.format!r}; a model is packed from a "
             "program in StableHLO, an export of JAX or a torch.export.ExportedProgram"
         )
-    return _read_stablehlo(program, names, outputs)
+    return read_stablehlo(program, names, outputs)
 
 
 def _read_export(
@@ -75,15 +81,15 @@ def _read_export(
         )
     positional, keywords = exported.in_tree.children
     paths = [
-        *_leaf_paths(positional, _fill(names, len(positional.children), "arg", "arguments")),
+        *_leaf_paths(positional, fill_names(names, len(positional.children), "arg", "arguments")),
         *_leaf_paths(keywords),
     ]
     found = _values(paths, exported.in_avals)
     several = exported.out_tree.kind in ("tuple", "list")
     given = (
-        _fill(outputs, len(exported.out_tree.children), "output", "results")
+        fill_names(outputs, len(exported.out_tree.children), "output", "results")
         if several
-        else _fill(outputs, 1, "output", "results")
+        else fill_names(outputs, 1, "output", "results")
     )
     if several or exported.out_tree.kind == "dict":
         named = given if several else None
@@ -129,7 +135,7 @@ def _values(paths: Sequence[Sequence[str]], avals: Sequence[Any]) -> list[ModelV
     ]
 
 
-def _fill(names: Sequence[str], count: int, stem: str, what: str) -> list[str]:
+def fill_names(names: Sequence[str], count: int, stem: str, what: str) -> list[str]:
     """Returns a name for each position: those given, then ``arg1`` and so on."""
     if len(names) > count:
         raise ArgumentError(f"{len(names)} names ({', '.join(names)}) for {count} {what}")
@@ -138,7 +144,7 @@ def _fill(names: Sequence[str], count: int, stem: str, what: str) -> list[str]:
     return [*names, *(f"{stem}{i}" for i in range(len(names), count))]
 
 
-def _read_stablehlo(program: Program, names: Sequence[str], outputs: Sequence[str]) -> ModelSource:
+def read_stablehlo(program: Program, names: Sequence[str], outputs: Sequence[str]) -> ModelSource:
     _, inputs, results = parse_program(program)
     for kind in (*inputs, *results):
         if kind.is_token or any(n < 0 for n in kind.shape):
@@ -148,7 +154,7 @@ def _read_stablehlo(program: Program, names: Sequence[str], outputs: Sequence[st
             )
 
     def named(given: Sequence[str], stem: str, what: str, types: Sequence[Any]) -> list[ModelValue]:
-        filled = _fill(given, len(types), stem, what)
+        filled = fill_names(given, len(types), stem, what)
         return [ModelValue(n, t.shape, t.dtype) for n, t in zip(filled, types, strict=True)]
 
     return ModelSource(
@@ -158,50 +164,3 @@ def _read_stablehlo(program: Program, names: Sequence[str], outputs: Sequence[st
         (),
         lambda platform, sizes: parse_program(program)[0],
     )
-
-
-def _read_torch(exported: Any, names: Sequence[str], outputs: Sequence[str]) -> ModelSource:
-    """Returns an ``ExportedProgram`` of PyTorch as torch_xla lowers it, with its parameters."""
-    try:
-        from torch_xla.stablehlo import exported_program_to_stablehlo  # type: ignore[import-not-found,unused-ignore]
-    except ImportError as error:
-        raise ProgramError(
-            "torch_xla makes StableHLO of an ExportedProgram of PyTorch, and cannot be imported "
-            f"({error}). Fix: pip install torch_xla"
-        ) from error
-    bundle = cast("Any", exported_program_to_stablehlo(exported))._bundle
-    [function] = bundle.stablehlo_funcs
-    return read_torch_bundle(
-        function, bundle.state_dict, bundle.additional_constants, names, outputs
-    )
-
-
-def read_torch_bundle(
-    function: Any,
-    parameters: Mapping[str, Any],
-    constants: Sequence[Any],
-    names: Sequence[str],
-    outputs: Sequence[str],
-) -> ModelSource:
-    """Returns a function of torch_xla's bundle: its metadata say where each argument is from.
-
-    Those are a parameter by its name, a constant by its number, or an argument by its position.
-    """
-    weights: dict[str, HostArray] = {}
-    order: list[str] = []
-    locations = function.meta.input_locations
-    count = sum(location.type_.name == "INPUT_ARG" for location in locations)
-    given = _fill(names, count, "arg", "arguments")
-    for location in locations:
-        kind = location.type_.name
-        if kind == "INPUT_ARG":
-            order.append(given[location.position])
-            continue
-        is_constant = kind == "CONSTANT"
-        name = f"constant{location.position}" if is_constant else str(location.name)
-        value = constants[location.position] if is_constant else parameters[name]
-        weights[name] = np.asarray(value)
-        order.append(name)
-    program = Program(function.bytecode, "mlir", function.meta.name)
-    read = _read_stablehlo(program, order, outputs)
-    return ModelSource(read.name, read.arguments, read.results, (), read.make_module, weights)
