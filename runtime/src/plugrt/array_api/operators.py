@@ -140,6 +140,7 @@ def _get_namespace(namespace: ModuleType, version: str) -> property:
         return namespace
 
     def find(self: object) -> Callable[..., ModuleType]:
+        # Workaround for array-api-845.
         if config.read_only_arrays:
             caller: FrameType | None = sys._getframe(1)
             while caller and caller.f_code.co_name == "first_use":  # the stub before `install`
