@@ -7,9 +7,20 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 
+import plugrt
+from plugrt.interface import Program
 from plugrt_sdk.conformance import composites, operations
 from plugrt_sdk.conformance.expect import Array, expect_close
-from plugrt_sdk.conformance.operation_cases import CASES, arguments_of, expected_of, program_of
+from plugrt_sdk.conformance.operation_cases import (
+    CASES,
+    COMPLEX,
+    Case,
+    arguments_of,
+    case_id,
+    expected_of,
+    program_of,
+    ulps_of,
+)
 from plugrt_sdk.conformance.reference import Reference
 from support.apart import runs_apart
 
@@ -41,8 +52,22 @@ def test_elementwise_operations(reference: Reference, seed: int) -> None:
     for case in CASES:
         for dtype in case.dtypes:
             arguments = arguments_of(case, dtype, (5, 13), np.random.default_rng(seed))
-            agree(reference, program_of(case, dtype, (5, 13)), arguments,
-                  [expected_of(case, arguments)], case.ulps)  # fmt: skip
+            wanted = [expected_of(case, arguments)]
+            agree(reference, program_of(case, dtype, (5, 13)), arguments, wanted,
+                  ulps_of(case, dtype), dtype in COMPLEX)  # fmt: skip
+
+
+@runs_apart("sdk")
+@pytest.mark.parametrize("case", [case for case in CASES if case.ulps], ids=case_id)
+def test_no_seed_accuses_the_cpu_plugin(case: Case) -> None:
+    for dtype in case.dtypes:
+        parts = [arguments_of(case, dtype, (5, 13), np.random.default_rng(i)) for i in range(500)]
+        arguments = [np.concatenate(operand) for operand in zip(*parts, strict=True)]
+        program = Program(program_of(case, dtype, arguments[0].shape).encode())
+        found = np.split(np.asarray(plugrt.compile(program)(*arguments)), len(parts))
+        wanted = np.split(expected_of(case, arguments), len(parts))
+        for result, expected in zip(found, wanted, strict=True):
+            expect_close(result, expected, ulps_of(case, dtype), of_largest=dtype in COMPLEX)
 
 
 @runs_apart("sdk")

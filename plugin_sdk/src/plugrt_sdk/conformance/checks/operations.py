@@ -18,6 +18,7 @@ from plugrt_sdk.conformance.check import Chapter, Level
 from plugrt_sdk.conformance.expect import expect_same_bits
 from plugrt_sdk.conformance.operation_cases import (
     CASES,
+    COMPLEX,
     MATRIX,
     RIGHT_OF_TWO,
     Case,
@@ -26,6 +27,7 @@ from plugrt_sdk.conformance.operation_cases import (
     expected_of,
     program_of,
     shape_of,
+    ulps_of,
 )
 from plugrt_sdk.conformance.operations import SAMPLES
 from plugrt_sdk.conformance.oracles import BOTH, describe_result, expect_as_oracles, try_sample
@@ -58,16 +60,18 @@ def _try_shape(subject: PluginSubject, case: Case, dtype: str, shape: tuple[int,
     arguments = [a.reshape(-1)[: math.prod(shape)].reshape(shape) for a in numbers]
     wanted = [expected_of(case, arguments)]
     expect_as_oracles(
-        subject, program_of(case, dtype, shape), arguments, wanted, subject.ulps(dtype, case.ulps)
-    )
+        subject, program_of(case, dtype, shape), arguments, wanted,
+        subject.ulps(dtype, ulps_of(case, dtype)), of_largest=dtype in COMPLEX,
+    )  # fmt: skip
 
 
 for _case in CASES:
     for _dtype in _case.dtypes:
+        _unit = "ulp of the largest" if _dtype in COMPLEX else "ulp"
         CHAPTER.add(
             f"{case_id(_case)}.{_dtype}",
             f"{case_id(_case)} on {_dtype} gives {BOTH}"
-            + (f" within {_case.ulps} ulp." if _case.ulps else " exactly."),
+            + (f" within {ulps_of(_case, _dtype)} {_unit}." if _case.ulps else " exactly."),
             partial(_elementwise, case=_case, dtype=_dtype),
             rests_on=f"StableHLO specification: {_case.name}",
             refusable=(_case.name, _dtype) not in _DEMANDED,
