@@ -35,6 +35,7 @@ from plugrt.models.signature import (
     find_variables,
 )
 from plugrt.models.sources import ModelSource, read_source
+from plugrt.models.torch_source import read_torch
 from plugrt.plugins.selection.backends import get_backend, process_backends
 from plugrt.programs.compiled_program import compile
 from plugrt.programs.parsing import convert_module
@@ -87,7 +88,10 @@ def pack_model(
     """
     if Path(path).suffix != ".zip" and os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, "a model is written to a new folder", str(path))
-    source = read_source(program, tuple(names), tuple(outputs), tuple(buckets or ()))
+    if type(program).__module__.startswith("torch.export"):
+        source = read_torch(program, names, outputs, tuple(buckets or ()))
+    else:
+        source = read_source(program, names, outputs)
     draft = _Draft.of(source, weights or {}, feeds or {}, pad)
     bucket_list = _combine(draft, buckets or {})
     title = name or source.name

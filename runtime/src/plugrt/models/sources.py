@@ -41,24 +41,21 @@ class ModelSource:
     """Calls what the program was made of, to compare results; None where only the program is."""
 
 
-def read_source(
-    source: Any, names: Sequence[str], outputs: Sequence[str], variables: Sequence[str] = ()
-) -> ModelSource:
-    """Returns a program to pack; ``names`` and ``outputs`` name its positional arguments.
-
-    ``variables`` name the dynamic dimensions of a program of PyTorch, which keeps no names of them.
-
-    Raises `MissingTraceExtra` without jaxlib, `ProgramError` for a source that cannot be
-    packed, and `ArgumentError` for too many names.
-    """
+def require_bindings() -> None:
+    """Raises `MissingTraceExtra` without jaxlib, which reads programs to pack."""
     if not has_bindings():
         raise MissingTraceExtra(
             'packing a model reads its program, which needs jaxlib: pip install "plugrt[trace]"'
         )
-    if type(source).__module__.startswith("torch.export"):
-        from plugrt.models.torch_source import read_torch
 
-        return read_torch(source, names, outputs, variables)
+
+def read_source(source: Any, names: Sequence[str], outputs: Sequence[str]) -> ModelSource:
+    """Returns a program to pack; ``names`` and ``outputs`` name its positional arguments.
+
+    Raises `MissingTraceExtra` without jaxlib, `ProgramError` for a source that cannot be
+    packed, and `ArgumentError` for too many names.
+    """
+    require_bindings()
     program = load_program(source)
     if isinstance(program, ExportedProgram):
         return _read_export(program, names, outputs)

@@ -12,7 +12,7 @@ import numpy as np
 from plugrt.errors import ArgumentError, ProgramError, ShapeError
 from plugrt.interface import Program
 from plugrt.models.signature import ModelValue, Sizes
-from plugrt.models.sources import ModelSource, fill_names, read_stablehlo
+from plugrt.models.sources import ModelSource, fill_names, read_stablehlo, require_bindings
 from plugrt.programs.parsing import parse_program
 from plugrt.wire.safetensors import HostArray
 
@@ -71,12 +71,14 @@ def read_torch(
 ) -> ModelSource:
     """Returns an ``ExportedProgram`` of PyTorch as torch_xla lowers it, with its parameters.
 
-    Arguments without a name have PyTorch's. A program with dynamic dimensions is exported again
-    and lowered for each size.
+    Arguments without a name have PyTorch's. ``variables`` name the dynamic dimensions; a program
+    with some is exported again and lowered for each size.
 
-    Raises `ProgramError` without torch_xla, for a program that it cannot lower, and where a result
-    has another type than PyTorch's; `ArgumentError` for names that do not fit.
+    Raises `MissingTraceExtra` without jaxlib, `ProgramError` without torch_xla, for a program that
+    it cannot lower, and where a result has another type than PyTorch's; `ArgumentError` for names
+    that do not fit.
     """
+    require_bindings()
     given = [str(name) for name in exported.graph_signature.user_inputs]
     names = [*fill_names(names, len(given), "arg", "arguments")[: len(names)], *given[len(names) :]]
     values = {node.name: node.meta.get("val") for node in exported.graph.nodes}
