@@ -106,6 +106,8 @@ def test_results_are_compared_with_pytorchs(
     program = export(torch.nn.ReLU(), torch.ones(2, 3))
     with pytest.raises(plugrt.errors.ArgumentError, match="a name for each"):
         plugrt.pack_model(tmp_path / "unnamed", program)
+    with pytest.raises(plugrt.errors.ArgumentError, match="does not fit: PyTorch refuses"):
+        plugrt.pack_model(tmp_path / "large", program, buckets={"n": [2, 9]})
     plugrt.pack_model(tmp_path / "m", program, buckets={"n": [2]})
     assert not [each for each in caplog.records if each.name.startswith("plugrt")]
     noise = export(Noise(), torch.ones(2, 300), dynamic=False)

@@ -66,6 +66,52 @@ def _weight_name(location: Any) -> str:
     return str(location.name)
 
 
+@dataclass(frozen=True, slots=True)
+class TorchSignature:
+    """The arguments and results of an ``ExportedProgram``."""
+
+    names: Sequence[str]
+    """Of each argument, with those that are no tensors."""
+    arguments: Mapping[str, ModelValue]
+    """The tensors."""
+    results: Sequence[ModelValue]
+    sizes: Sizes
+    """Of the dimension variables in the example that the program was exported with."""
+
+    @staticmethod
+    def of(
+        exported: Any, names: Sequence[str], outputs: Sequence[str], variables: Sequence[str]
+    ) -> TorchSignature:
+        """Reads the signature; `ArgumentError` for too many names, or not one a variable."""
+        keys = [str(name) for name in exported.graph_signature.user_inputs]
+        given = fill_names(names, len(keys), "arg", "arguments")[: len(names)]
+        names = [*given, *keys[len(names) :]]
+        values = {node.name: node.meta.get("val") for node in exported.graph.nodes}
+        inputs = [values.get(key) for key in keys]
+        results = [values.get(str(key)) for key in exported.graph_signature.user_outputs]
+        symbols = _find_symbols(inputs)
+        if len(symbols) != len(variables):
+            raise ArgumentError(
+                f"buckets names {len(variables)} dimensions ({', '.join(variables)}); the program "
+                f"of PyTorch has {len(symbols)} dynamic ones ({', '.join(symbols)}). Fix: a name "
+                "for each, in the order of the arguments"
+            )
+        renamed = dict(zip(symbols, variables, strict=True))
+        titles = fill_names(outputs, len(results), "output", "results")
+        sizes = {
+            renamed[str(n)]: int(size)
+            for value, example in zip(inputs, _leaves(exported), strict=True)
+            for n, size in zip(_shape(value), _shape(example), strict=True)
+            if str(n) in renamed
+        }
+        return TorchSignature(
+            names,
+            {n: _name(n, v, renamed) for n, v in zip(names, inputs, strict=True) if _is_tensor(v)},
+            [_name(n, v, renamed) for n, v in zip(titles, results, strict=True)],
+            sizes,
+        )
+
+
 def read_torch(
     exported: Any, names: Sequence[str], outputs: Sequence[str], variables: Sequence[str]
 ) -> ModelSource:
@@ -79,61 +125,20 @@ def read_torch(
     that do not fit.
     """
     require_bindings()
-    given = [str(name) for name in exported.graph_signature.user_inputs]
-    names = [*fill_names(names, len(given), "arg", "arguments")[: len(names)], *given[len(names) :]]
-    values = {node.name: node.meta.get("val") for node in exported.graph.nodes}
-    symbols = _find_symbols([values.get(name) for name in given])
-    if len(symbols) != len(variables):
-        raise ArgumentError(
-            f"buckets names {len(variables)} dimensions ({', '.join(variables)}); the program of "
-            f"PyTorch has {len(symbols)} dynamic ones ({', '.join(symbols)}). Fix: a name for "
-            "each, in the order of the arguments"
-        )
-    renamed = dict(zip(symbols, variables, strict=True))
-
-    def name_value(name: str, value: Any) -> ModelValue:
-        shape = tuple(
-            n if type(n) is int else _SYMBOL.sub(lambda s: renamed.get(s[0], s[0]), str(n))
-            for n in value.shape
-        )
-        return ModelValue(name, shape, _dtype(value))
-
-    arguments = {
-        name: name_value(name, values[key])
-        for name, key in zip(names, given, strict=True)
-        if hasattr(values.get(key), "shape")
-    }
-    found = [values.get(str(key)) for key in exported.graph_signature.user_outputs]
-    results = [
-        name_value(name, value)
-        for name, value in zip(
-            fill_names(outputs, len(found), "output", "results"), found, strict=True
-        )
-    ]
-    hints = {
-        str(n): int(size)
-        for key, example in zip(given, _leaves(exported), strict=True)
-        for n, size in zip(getattr(values.get(key), "shape", ()), _shape(example), strict=True)
-        if type(n) is not int
-    }
-    sizes = {renamed[symbol]: hints[symbol] for symbol in symbols}
-    first = _lower(exported, names, arguments, sizes)
-    order = first.order(names)
+    signature = TorchSignature.of(exported, names, outputs, variables)
+    first = _lower(exported, signature, signature.sizes)
+    order = first.order(signature.names)
 
     def make(platform: str | None, sizes: Sizes) -> ir.Module:
-        lowered = first if not sizes else _lower(exported, names, arguments, sizes)
-        module, _, types = parse_program(lowered.program)
-        same = lowered.weights.keys() == first.weights.keys() and all(
-            np.array_equal(lowered.weights[k], v, equal_nan=v.dtype.kind in "fc")
-            for k, v in first.weights.items()
-        )
-        if not same or lowered.order(names) != order:
+        lowered = _lower(exported, signature, sizes) if sizes else first
+        if lowered.order(signature.names) != order or not _are_same(lowered.weights, first.weights):
             raise ProgramError(
                 f"torch_xla lowers the program with other parameters for the sizes {dict(sizes)}; "
                 "a model has the same weights in all of its programs"
             )
+        module, _, types = parse_program(lowered.program)
         # Workaround for torch-xla-empty-sum.
-        for value, kind in zip(results, types, strict=True):
+        for value, kind in zip(signature.results, types, strict=True):
             if value.at(sizes) != kind:
                 raise ProgramError(
                     f"torch_xla lowers the program to one whose result {value.name!r} is {kind}, "
@@ -144,13 +149,13 @@ def read_torch(
     read = read_stablehlo(first.program, order, outputs)
     return ModelSource(
         read.name,
-        [arguments.get(value.name, value) for value in read.arguments],
-        results,
+        [signature.arguments.get(value.name, value) for value in read.arguments],
+        signature.results,
         (),
         make,
         first.weights,
-        unused=frozenset(arguments.keys() - {*order}),
-        call=lambda inputs: _call(exported, names, inputs),
+        unused=frozenset(signature.arguments.keys() - {*order}),
+        call=lambda inputs: _call(exported, signature, inputs),
     )
 
 
@@ -160,12 +165,28 @@ def _find_symbols(values: Sequence[Any]) -> list[str]:
     return list(dict.fromkeys(text for text in texts if _SYMBOL.fullmatch(text)))
 
 
-def _dtype(value: Any) -> np.dtype[Any]:
-    return np.dtype(str(value.dtype).removeprefix("torch."))
+def _name(name: str, value: Any, renamed: Mapping[str, str]) -> ModelValue:
+    """Returns the value of a tensor of PyTorch, with names for its dynamic dimensions."""
+    shape = tuple(
+        n if type(n) is int else _SYMBOL.sub(lambda s: renamed.get(s[0], s[0]), str(n))
+        for n in value.shape
+    )
+    return ModelValue(name, shape, np.dtype(str(value.dtype).removeprefix("torch.")))
 
 
-def _shape(example: Any) -> Sequence[int]:
-    return tuple(getattr(example, "shape", ()))
+def _is_tensor(value: Any) -> bool:
+    return hasattr(value, "shape")
+
+
+def _shape(value: Any) -> Sequence[Any]:
+    return tuple(value.shape) if _is_tensor(value) else ()
+
+
+def _are_same(some: Mapping[str, HostArray], others: Mapping[str, HostArray]) -> bool:
+    return some.keys() == others.keys() and all(
+        np.array_equal(array, others[name], equal_nan=array.dtype.kind in "fc")
+        for name, array in some.items()
+    )
 
 
 def _leaves(exported: Any) -> list[Any]:
@@ -175,9 +196,7 @@ def _leaves(exported: Any) -> list[Any]:
     return leaves
 
 
-def _lower(
-    exported: Any, names: Sequence[str], arguments: Mapping[str, ModelValue], sizes: Sizes
-) -> TorchProgram:
+def _lower(exported: Any, signature: TorchSignature, sizes: Sizes) -> TorchProgram:
     """Lowers a program; one with dynamic dimensions is exported for these sizes before."""
     try:
         import torch  # type: ignore[import-not-found,unused-ignore]
@@ -190,18 +209,17 @@ def _lower(
     if sizes:
         zeros = {
             name: torch.zeros(value.at(sizes).shape, dtype=getattr(torch, value.dtype.name))
-            for name, value in arguments.items()
+            for name, value in signature.arguments.items()
         }
         try:
-            exported = _with_arguments(exported, names, zeros, torch.export.export)
+            exported = _with_arguments(exported, signature.names, zeros, torch.export.export)
         except (RuntimeError, ValueError, AssertionError) as error:
             raise ShapeError(f"PyTorch refuses them: {error!s:.300}") from error
     try:
         return TorchProgram.of(exported_program_to_stablehlo(exported)._bundle)
     except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
-        raise ProgramError(
-            f"torch_xla cannot lower the program of PyTorch: {str(error).splitlines()[0]:.300}"
-        ) from error
+        why = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ProgramError(f"torch_xla cannot lower the program of PyTorch: {why:.300}") from error
 
 
 def _with_arguments(
@@ -217,7 +235,7 @@ def _with_arguments(
 
 
 def _call(
-    exported: Any, names: Sequence[str], inputs: Mapping[str, HostArray]
+    exported: Any, signature: TorchSignature, inputs: Mapping[str, HostArray]
 ) -> Sequence[HostArray]:
     """Returns PyTorch's own results for these inputs."""
     import torch
@@ -226,6 +244,6 @@ def _call(
     tensors = {name: torch.from_numpy(value) for name, value in inputs.items()}
     with torch.no_grad():
         found = _with_arguments(
-            exported, names, tensors, lambda module, args, kwargs: module(*args, **kwargs)
+            exported, signature.names, tensors, lambda module, args, kwargs: module(*args, **kwargs)
         )
     return [np.asarray(each) for each in _pytree.tree_leaves(found)]
