@@ -214,8 +214,9 @@ def _serialize(exported: JaxExport) -> bytes:
         return bytes(exported.serialize())
     except Exception as error:  # JAX raises many types, as for a class that is not registered
         raise ProgramError(
-            f"the export {exported!r:.80} cannot be serialised: {type(error).__name__}: {error}. "
-            "Its mlir_module_serialized can be compiled too: that takes flat arguments"
+            f"the export {exported!r:.50}… cannot be serialised: {type(error).__name__}: "
+            f"{error}. Fix: pip install flatbuffers where that is missing; or compile its "
+            "mlir_module_serialized, which takes flat arguments"
         ) from error
 
 
