@@ -81,12 +81,23 @@ class Reduce(torch.nn.Module):  # type: ignore[misc]
         return torch.relu(x).sum(dim=[])  # torch_xla 2.9 does not reduce here, PyTorch does
 
 
+class Count(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(3))
+
+    def forward(self, x: Any) -> Any:
+        self.calls.add_(1)
+        return x + self.calls
+
+
 @pytest.mark.parametrize(
     ("net", "arguments", "options", "error", "words"),
     [
         (Reduce(), (torch.ones(3),), {}, plugrt.errors.ProgramError, "result 'output' is float32"),
         (torch.nn.Dropout(), (torch.ones(2),), {"buckets": {"n": [1]}}, plugrt.errors.ArgumentError,
          "has 0 dynamic ones"),
+        (Count(), (torch.ones(3),), {}, plugrt.errors.ProgramError, r"its buffers \['calls'\]"),
         (torch.nn.ReLU(), (torch.ones(2),), {"names": ("a", "b")}, plugrt.errors.ArgumentError,
          r"2 names \(a, b\) for 1"),
         (torch.nn.Linear(2, 2, dtype=torch.bfloat16), (torch.ones(2, dtype=torch.bfloat16),), {},

@@ -142,6 +142,7 @@ def fill_names(names: Sequence[str], count: int, stem: str, what: str) -> list[s
 
 
 def read_stablehlo(program: Program, names: Sequence[str], outputs: Sequence[str]) -> ModelSource:
+    """Returns a program with these names; `ProgramError` for one of unknown shapes."""
     _, inputs, results = parse_program(program)
     for kind in (*inputs, *results):
         if kind.is_token or any(n < 0 for n in kind.shape):

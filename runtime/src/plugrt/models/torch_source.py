@@ -125,6 +125,12 @@ def read_torch(
     that do not fit.
     """
     require_bindings()
+    functional = exported.run_decompositions({})  # before, the graph writes to buffers in place
+    if changed := dict(functional.graph_signature.buffers_to_mutate):
+        raise ProgramError(
+            f"a call of the program of PyTorch changes its buffers {[*changed.values()]}; a model "
+            "has no state of its own. Fix: return the new values, and pass feeds="
+        )
     signature = TorchSignature.of(exported, names, outputs, variables)
     first = _lower(exported, signature, signature.sizes)
     order = first.order(signature.names)
