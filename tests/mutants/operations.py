@@ -16,7 +16,14 @@ from plugrt.stablehlo.element_names import element_name
 from plugrt_sdk.conformance.checks.operations import HOST_TRANSFERS
 from plugrt_sdk.conformance.expect import Array
 from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient
-from plugrt_sdk.conformance.operation_cases import CASES, MLIR_NAMES, Case, case_id
+from plugrt_sdk.conformance.operation_cases import (
+    CASES,
+    COMPLEX,
+    MLIR_NAMES,
+    Case,
+    case_id,
+    ulps_of,
+)
 from plugrt_sdk.conformance.operations import SAMPLES, Sample
 from plugrt_sdk.conformance.operations.edges import SIGNED_ZERO, SPECIAL, SUBNORMAL, WRAPPED
 from plugrt_sdk.reading import read_module
@@ -28,7 +35,7 @@ def _operation(case: Case, dtype: str) -> Faults:
     def applies(text: str, program: Program) -> bool:
         return bool(written.search(text)) and f"x{MLIR_NAMES[dtype]}>" in text
 
-    return wrong_result(applies, each(spoil(case.ulps)))
+    return wrong_result(applies, each(spoil(ulps_of(case, dtype), of_largest=dtype in COMPLEX)))
 
 
 def _sampled(sample: Sample, dtype: str) -> Faults:

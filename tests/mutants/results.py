@@ -36,8 +36,11 @@ def each(change: Callable[[Array], Array]) -> Callable[[Any], Any]:
     return lambda results: [[change(array) for array in shards] for shards in results]
 
 
-def spoil(ulps: int) -> Callable[[Array], Array]:
-    """Returns a function that changes the last element, of floats by a little more than allowed."""
+def spoil(ulps: int, *, of_largest: bool = False) -> Callable[[Array], Array]:
+    """Returns a function that changes the last element, of floats by a little more than allowed.
+
+    A unit is the last place of the element, or of the largest one.
+    """
 
     def spoil(array: Array) -> Array:
         found = array.copy()
@@ -47,15 +50,16 @@ def spoil(ulps: int) -> Callable[[Array], Array]:
         elif found.dtype.kind in "iu":
             found.reshape(-1)[-1] = last ^ 1
         else:
-            found.reshape(-1)[-1] = _further(last, found.dtype, 2 * ulps + 2)
+            unit_of = np.max(np.abs(found)) if of_largest else last
+            found.reshape(-1)[-1] = _further(last, found.dtype, 2 * ulps + 2, unit_of)
         return found
 
     return spoil
 
 
-def _further(value: Any, dtype: Any, ulps: int) -> Any:
+def _further(value: Any, dtype: Any, ulps: int, unit_of: Any) -> Any:
     info: Any = ml_dtypes.finfo(dtype)
-    scale = max(abs(complex(value)), float(info.tiny))
+    scale = max(abs(complex(unit_of)), float(info.tiny))
     return value + dtype.type(ulps * float(info.eps) * scale)
 
 
