@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -157,6 +159,20 @@ def test_padding_that_changes_results_is_refused(tmp_path: Path) -> None:
     plugrt.pack_model(tmp_path / "m", mean, buckets={"batch": [8]}, pad=())
     with pytest.raises(FileExistsError, match="new folder"):
         plugrt.pack_model(tmp_path / "m", mean, buckets={"batch": [8]}, pad=())
+
+
+def test_without_a_backend_a_warning_says_that_nothing_was_compared(tmp_path: Path) -> None:
+    source = tmp_path / "mean.export"
+    source.write_bytes(export(lambda x: x - x.mean(0), (BATCH, 3)).serialize())
+    code = "import sys, plugrt; plugrt.pack_model(*sys.argv[1:], buckets={'batch': [8]})"
+    blocked = ",".join(row.name for row in plugrt.plugins.table())
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "m"), str(source)],
+        env={**os.environ, "PLUGRT_PLUGINS_BLOCK": blocked, "JAX_PLATFORMS": ""},
+        capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    assert "its results were not compared: no installed plugin" in done.stderr
+    assert plugrt.load_model(tmp_path / "m").inputs
 
 
 WRONG_PACKS: list[tuple[type[Exception], str, dict[str, Any]]] = [

@@ -80,7 +80,7 @@ def pack_model(
     Calls pad the variables ``pad`` with zeros, all variables by default. A function whose other
     results depend on the padding gives wrong ones then, such as a mean over a batch: ``check``
     compares the results of a padded call and of one that is not, on random inputs, and those of a
-    program of PyTorch with PyTorch's.
+    program of PyTorch with PyTorch's; without a backend, it logs a warning instead.
 
     Raises `ArgumentError` for names, sizes and weights that do not fit the program and for results
     that depend on padding, `ArgumentTypeError`, `ProgramError` for a program that cannot be packed,
@@ -282,9 +282,10 @@ def _check_results(
     if draft.source.call is None or replaced:
         return
     generator = np.random.default_rng(0)
+    model = Model(Parts.of(signature, contents, device))
     for bucket in (program.bucket for program in signature.programs):
         inputs = {v.name: _random(v.at(bucket), generator) for v in signature.inputs}
-        found = pytrees.leaves(Model(Parts.of(signature, contents, device))(**inputs))
+        found = pytrees.leaves(model(**inputs))
         results = dict(zip((v.name for v in signature.outputs), found, strict=True))
         wanted = draft.source.call({**draft.arrays, **inputs})
         for value, expected in zip(draft.source.results, wanted, strict=True):
