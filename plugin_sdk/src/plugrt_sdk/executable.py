@@ -53,6 +53,10 @@ class BackendExecutable(Executable):
         return self.compiled.input_types
 
     @property
+    def donated_parameters(self) -> Sequence[int]:
+        return sorted(self.compiled.donated)
+
+    @property
     def output_types(self) -> Sequence[TensorType]:
         return self.compiled.output_types
 

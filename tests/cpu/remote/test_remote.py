@@ -23,7 +23,7 @@ from plugrt.errors import (
     Unavailable,
     Unimplemented,
 )
-from plugrt.interface import CompileOptions, ExecuteOptions, Program
+from plugrt.interface import Client, CompileOptions, ExecuteOptions, Program
 from plugrt_cpu.create_client import start
 from plugrt_remote import wire
 from plugrt_remote.addresses import parse
@@ -55,7 +55,7 @@ def client(address: str) -> Iterator[RemoteClient]:
     found.close()
 
 
-def add(client: RemoteClient, donated: str = "") -> plugrt.interface.LoadedExecutable:
+def add(client: Client, donated: str = "") -> plugrt.interface.LoadedExecutable:
     text = ADD.format(donated=f" {{{donated}}}" if donated else "")
     return client.compile(Program(text.encode()), CompileOptions())
 
@@ -103,6 +103,14 @@ def test_arguments_are_checked_before_the_launch(client: RemoteClient) -> None:
     x.delete()
     with pytest.raises(DeletedBuffer):
         program.execute([(x,), (x,)])
+
+
+def test_each_client_states_what_launches_take(client: RemoteClient) -> None:
+    for each in (client, start({"num_devices": 1}), plugrt.get_backend("numpy")):
+        for donated, expected in (("", []), ("tf.aliasing_output = 0 : i32", [0])):
+            executable = add(each, donated).executable
+            assert [*executable.donated_parameters] == expected
+            assert [(t.shape, t.dtype) for t in executable.input_types] == [((4,), X.dtype)] * 2
 
 
 def test_donation_deletes_at_once_and_frees_there(client: RemoteClient) -> None:

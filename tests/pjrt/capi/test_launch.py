@@ -32,6 +32,8 @@ def test_facts_of_an_executable(client: Client) -> None:
     assert executable.name == "add"
     assert (executable.num_replicas, executable.num_partitions) == (1, 1)
     assert [(t.shape, t.dtype.name) for t in executable.output_types] == [((2, 3), "float32")]
+    assert [(t.shape, t.dtype.name) for t in executable.input_types] == [((2, 3), "float32")] * 2
+    assert [*executable.donated_parameters] == []
     with pytest.raises(Unimplemented, match="GetOutputMemoryKinds is not supported"):
         _ = executable.output_memory_kinds
     cost = executable.cost_analysis()

@@ -32,17 +32,19 @@ class CpuExecutable(Executable):
         "_payload",
         "assignment",
         "calls_python",
-        "donated",
+        "donated_parameters",
+        "input_types",
         "name",
         "num_partitions",
         "num_replicas",
         "options",
         "output_memory_kinds",
         "output_types",
-        "parameter_types",
         "raw",
     )
 
+    donated_parameters: Sequence[int]
+    input_types: Sequence[TensorType]
     name: str
     num_partitions: int
     num_replicas: int
@@ -72,9 +74,9 @@ class CpuExecutable(Executable):
         parameters, results = adapter.program_shape(module)
         if len(parameters) == 1 and parameters[0].is_tuple():
             parameters = parameters[0].tuple_shapes()
-        self.parameter_types = [_tensor_type(s, "parameter") for s in parameters]
+        self.input_types = [_tensor_type(s, "parameter") for s in parameters]
         self.output_types = tuple(_tensor_type(s, "result") for s in results)
-        self.donated = tuple(sorted(donated_parameters(module)))
+        self.donated_parameters = tuple(sorted(donated_parameters(module)))
         self.output_memory_kinds = adapter.output_memory_kinds(raw) or (memory_kind,) * len(
             self.output_types
         )
@@ -83,7 +85,7 @@ class CpuExecutable(Executable):
         return [layout_of(t) for t in self.output_types]
 
     def parameter_layouts(self) -> Sequence[Layout]:
-        return [layout_of(t) for t in self.parameter_types]
+        return [layout_of(t) for t in self.input_types]
 
     def output_shardings(self) -> Sequence[bytes]:
         found = self._shardings("output_shardings", self.raw.get_output_shardings)

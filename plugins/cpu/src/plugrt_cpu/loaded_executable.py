@@ -75,8 +75,8 @@ class CpuLoadedExecutable(LoadedExecutable):
         self.addressable_devices = tuple(d for d in devices if d.is_addressable)
         self._deleted = False
         self._refusals: list[str] = []
-        self._donated = executable.donated
-        self._parameter_types = executable.parameter_types
+        self._donated = tuple(executable.donated_parameters)
+        self._parameter_types = executable.input_types
         here = self._sources = client.place(devices)
         self._result_types = executable.output_types
         self._result_places = [

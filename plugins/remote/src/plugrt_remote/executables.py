@@ -60,6 +60,11 @@ class RemoteExecutable(Executable):
             self._unimplemented("input_types")
         return self.input_types_known
 
+    @property
+    def donated_parameters(self) -> Sequence[int]:
+        donated: Sequence[int] = self._facts["donated"]
+        return donated
+
     def _known(self, name: str) -> Any:
         if self._facts[name] is None:
             self._unimplemented(name)
@@ -140,7 +145,7 @@ class RemoteLoadedExecutable(LoadedExecutable):
             (type, None if kind == default else kind)
             for type, kind in zip(executable.output_types, kinds, strict=True)
         ]
-        self._donated = tuple(facts["donated"])
+        self._donated = tuple(executable.donated_parameters)
         self._heads: dict[int, struct.Struct] = {}
 
     def execute(

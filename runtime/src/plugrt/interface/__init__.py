@@ -91,7 +91,7 @@ _HOMES = {
     **dict.fromkeys(("DeviceDescription", "Topology"), "plugrt.interface.topology"),
 }  # fmt: skip
 
-VERSION = (1, 0)
+VERSION = (1, 1)
 """The version, (major, minor), of the interface that plugins implement. ¶ It covers the classes of
 this package, `plugrt.plugins.Plugin`, the hooks, and `plugrt_sdk.Backend`.
 

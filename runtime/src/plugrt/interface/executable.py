@@ -63,6 +63,14 @@ class Executable(BackendObject, ABC):
         self._unimplemented("input_types")
 
     @property
+    def donated_parameters(self) -> Sequence[int]:
+        """The numbers of the parameters whose arguments a launch consumes, ascending. Optional.
+
+        Those that the compiler used for results, where that is less than the program offers.
+        """
+        self._unimplemented("donated_parameters")
+
+    @property
     def output_memory_kinds(self) -> Sequence[str]:
         """The memory kind of each result. Optional."""
         self._unimplemented("output_memory_kinds")

@@ -32,9 +32,9 @@ class ServedProgram:
         self.facts = self._describe(program)
 
     def _describe(self, program: Program) -> dict[str, Any]:
-        executable, steps = self.loaded.executable, self.loaded.launch_steps
+        executable = self.loaded.executable
         inputs = _ask(lambda: executable.input_types)
-        donated: Any = None if steps is None else steps.donated
+        donated: Any = _ask(lambda: executable.donated_parameters)
         if inputs is None or donated is None:
             inputs, donated = _read(program, inputs, donated, executable.num_partitions)
         return {

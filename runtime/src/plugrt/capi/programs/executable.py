@@ -12,6 +12,7 @@ from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import element_type_to_dtype
 from plugrt.capi.abi.structs import new_struct
+from plugrt.capi.buffers.donated_arguments import donated_parameters
 from plugrt.capi.extensions import layouts, shardings
 from plugrt.capi.extensions.abi_version import executable_abi
 from plugrt.capi.library.client_handle import ClientHandle
@@ -150,6 +151,19 @@ class Executable(interface.Executable):
             return self._read_program(hlo_proto.result_types)
         except KeyError as error:
             raise Unimplemented(f"the types of the results of {self.name!r}: {error}") from error
+
+    @property
+    def input_types(self) -> tuple[TensorType, ...]:
+        """The types in the optimised program, as PJRT states none; `Unimplemented` for tokens."""
+        try:
+            return self._read_program(hlo_proto.flat_parameters)[0]
+        except KeyError as error:
+            raise Unimplemented(f"the types of the arguments of {self.name!r}: {error}") from error
+
+    @property
+    def donated_parameters(self) -> Sequence[int]:
+        found = donated_parameters(self)
+        return self._unimplemented("donated_parameters") if found is None else sorted(found)
 
     def _read_program(self, read: Callable[[Content], T]) -> T:
         """Returns what is read in the optimised program; `InvalidReply` where that is damaged."""

@@ -12,7 +12,7 @@ from my_chip.probe import find_fault
 class MyChipPlugin(LibraryPlugin):
     """Offers the library to plugrt."""
 
-    interface_version = (1, 0)
+    interface_version = (1, 1)
     """The version of ``plugrt.interface`` that this package is written for."""
 
     def probe(self) -> Availability:

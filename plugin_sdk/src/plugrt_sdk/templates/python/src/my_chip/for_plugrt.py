@@ -14,7 +14,7 @@ from my_chip.probe import find_fault
 class MyChipPlugin(BackendPlugin):
     """Offers the device to plugrt, and through the SDK's export to other hosts."""
 
-    interface_version = (1, 0)
+    interface_version = (1, 1)
     """The version of ``plugrt.interface`` that this package is written for."""
 
     def probe(self) -> Availability:
