@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -32,6 +33,18 @@ def puts(parts_are_put: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Traff
     monkeypatch.setattr(quick_puts, "core", None)
     with watch(devices()[0].client, "put") as found:
         yield found
+
+
+@pytest.fixture
+def declare(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Returns a function that has the backend declare other capabilities."""
+    client = get_backend()
+    where: Any = client if "capabilities" in getattr(client, "__dict__", ()) else type(client)
+
+    def declare(**changes: Any) -> None:
+        monkeypatch.setattr(where, "capabilities", replace(client.capabilities, **changes))
+
+    return declare
 
 
 @pytest.fixture

@@ -65,7 +65,13 @@ def be_version(monkeypatch: pytest.MonkeyPatch) -> Callable[[tuple[int, int]], N
 
 
 @pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+def hides_jax(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes the trial of plugins made for JAX find no jax."""
+    monkeypatch.setattr(jax_trial, "_has_jax", lambda: False)
+
+
+@pytest.fixture
+def runs(hides_jax: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """The runs of the code of plugins made for JAX.
 
     The child's side runs in this process, where jax is imported.
@@ -77,7 +83,6 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         return Outcome("exit", lines=tuple(json.loads(json.dumps(lines))))
 
     monkeypatch.setattr(jax_trial, "run_in_child", run)
-    monkeypatch.setattr(jax_trial, "_has_jax", lambda: False)
     found: list[int] = []
     monkeypatch.setitem(sys.modules, "runs_of_chip", found)
     yield found

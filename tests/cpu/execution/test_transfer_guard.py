@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import plugrt
-from plugrt import Array, config, devices, get_backend, jit, pmap
+from plugrt import Array, config, devices, jit, pmap
 from plugrt import array_api as xp
 from plugrt.errors import ConfigError, InvalidArgument
 from plugrt.sharding import NamedSharding, PartitionSpec
 from support.behaviour import behaviour
-from support.platforms import capabilities
 
 X = np.arange(3, dtype=np.float32)
 LOGGER = "plugrt.transfer_guard"
@@ -132,13 +130,13 @@ def test_explicit_transfers() -> None:
             plugrt.device_put(X)
 
 
-def set_zero_copy_get(monkeypatch: pytest.MonkeyPatch, whether: bool) -> None:
-    """Sets whether the backend declares that the host can address its devices' memory."""
-    client = get_backend()
-    declared = dataclasses.replace(capabilities(), zero_copy_get=whether)
-    where = client if "capabilities" in getattr(client, "__dict__", ()) else type(client)
-    monkeypatch.setattr(where, "capabilities", declared)
-    monkeypatch.setattr(put(0).aval, "reader", None)  # clears an earlier declaration
+@pytest.fixture
+def declare_read(declare: Callable[..., None]) -> Iterator[Callable[[bool], None]]:
+    """Declares whether the host can address the devices' memory, while no reader is known."""
+    aval: Any = put(0).aval
+    aval.reader, before = None, aval.reader
+    yield lambda whether: declare(zero_copy_get=whether)
+    aval.reader = before
 
 
 @behaviour(
@@ -146,14 +144,9 @@ def set_zero_copy_get(monkeypatch: pytest.MonkeyPatch, whether: bool) -> None:
     "reading is refused and logged on backends whose memory the host does not see",
     jax="the same: on JAX's cpu reading is no transfer",
 )
-def test_reads(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    set_zero_copy_get(monkeypatch, False)
-    reads: list[Callable[[Array], Any]] = [
-        np.asarray,
-        repr,
-        lambda x: x.tolist(),
-        lambda x: x.tobytes(),
-    ]
+def test_reads(declare_read: Callable[[bool], None], caplog: pytest.LogCaptureFixture) -> None:
+    declare_read(False)
+    reads = [np.asarray, repr, lambda x: x.tolist(), lambda x: x.tobytes()]
     for read in reads:
         with plugrt.transfer_guard_device_to_host("disallow"):
             refused(lambda read=read: read(put(0)), r"device-to-host transfer: float32\[")  # type: ignore[misc]
@@ -169,8 +162,10 @@ def test_reads(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 put_before = put(0)
 
 
-def test_reads_of_the_hosts_memory_are_no_transfers(monkeypatch: pytest.MonkeyPatch) -> None:
-    set_zero_copy_get(monkeypatch, True)
+def test_reads_of_the_hosts_memory_are_no_transfers(
+    declare_read: Callable[[bool], None],
+) -> None:
+    declare_read(True)
     x = put(0)
     with plugrt.transfer_guard("disallow_explicit"):
         np.testing.assert_array_equal(np.asarray(x), X)

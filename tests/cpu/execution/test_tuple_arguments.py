@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import plugrt
-from plugrt import get_backend, jit, pmap, serialize_executable
+from plugrt import jit, pmap, serialize_executable
 from plugrt.errors import InvalidArgument
 from plugrt.execution.placement.plan import is_tuple_program
 from plugrt.interface import CompileOptions
@@ -25,11 +24,10 @@ X = np.arange(3, dtype=np.float32)
 
 @pytest.fixture
 def tupled(
-    compiled_with: list[CompileOptions], monkeypatch: pytest.MonkeyPatch
+    compiled_with: list[CompileOptions], declare: Callable[..., None]
 ) -> Callable[[], list[bool]]:
     """Returns whether each compilation requested one tuple; the backend does above 100."""
-    declared = replace(get_backend().capabilities, tuple_arguments_above=100)
-    monkeypatch.setattr(type(get_backend()), "capabilities", property(lambda self: declared))
+    declare(tuple_arguments_above=100)
     return lambda: [options.parameter_is_tupled for options in compiled_with]
 
 

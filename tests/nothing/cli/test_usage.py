@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import sys
+import contextlib
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -122,12 +123,12 @@ def test_a_shell_completes_plugins_and_checks(
     ("gibibytes", "at_terminal", "shown"), [(2, True, True), (2, False, False), (0, True, False)]
 )
 def test_run_announces_large_moves_on_a_terminal(
-    gibibytes: int,
-    at_terminal: bool,
-    shown: bool,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    gibibytes: int, at_terminal: bool, shown: bool
 ) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: at_terminal)
-    run.say_progress("putting inputs", [np.broadcast_to(np.float32(0), (gibibytes << 28,))])
-    assert ("putting inputs: 2.0 GiB" in capsys.readouterr().err) is shown
+    class Stderr(io.StringIO):
+        def isatty(self) -> bool:
+            return at_terminal
+
+    with contextlib.redirect_stderr(Stderr()) as found:
+        run.say_progress("putting inputs", [np.broadcast_to(np.float32(0), (gibibytes << 28,))])
+    assert ("putting inputs: 2.0 GiB" in found.getvalue()) is shown

@@ -10,14 +10,15 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from plugrt import interface
 from plugrt.errors import PluginIncompatible
 from support.absent_core import needs_sdk_core
 from support.distributions import install, run_python
+from support.made_for_jax import be_version as be_version
 from support.registries import registry
 from support.requirements import needs_jax
 
@@ -111,10 +112,10 @@ def test_it_works_under_stock_jax(installed: Path) -> None:
 
 
 def test_a_later_major_version_refuses_it_with_the_lines_to_type(
-    installed: Path, monkeypatch: pytest.MonkeyPatch
+    installed: Path, be_version: Callable[[tuple[int, int]], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(installed))
-    monkeypatch.setattr(interface, "VERSION", (2, 0))
+    be_version((2, 0))
     backends = registry(path=installed, JAX_PLATFORMS="frozen-client")
     try:
         with pytest.raises(PluginIncompatible) as error:

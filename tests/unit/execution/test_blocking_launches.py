@@ -13,7 +13,6 @@ import pytest
 
 from plugrt.callbacks import host_callbacks
 from plugrt.errors import FailedPrecondition, InvalidArgument, Unimplemented
-from plugrt.execution.executables import calling_launch
 from plugrt.execution.executables.blocking_launches import BlockingLaunches
 from plugrt.execution.executables.bounded_executable import BoundedExecutable, bound_launches
 from plugrt.execution.executables.calling_launch import CallingLaunch
@@ -306,16 +305,9 @@ def test_a_launch_on_one_device_counts_behind_one_that_calls_python() -> None:
     assert not launches
 
 
-def set_patience(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    monkeypatch.setattr(calling_launch, "PATIENCE", seconds)
-
-
-def test_no_thread_waits_for_ever_for_a_launch_that_calls_python(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_no_thread_waits_for_ever_for_a_launch_that_calls_python() -> None:
     """Its function may be waiting for a launch of that thread."""
-    set_patience(monkeypatch, 0.05)
-    launches = BlockingLaunches(1)
+    launches = BlockingLaunches(1, patience=0.05)
     launches.begin(Calling().launch(launches, "a"))  # it does not end
     other = Calling().launch(launches, "a")
     launches.begin(other)
@@ -333,10 +325,9 @@ def _on_another_thread(work: Callable[[], object]) -> None:
     thread.result()
 
 
-def test_a_slot_is_taken_as_soon_as_it_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slot_is_taken_as_soon_as_it_is_free() -> None:
     """The function of the oldest launch may be waiting for the launch that needs it."""
-    set_patience(monkeypatch, 1000)
-    launches = BlockingLaunches(2)
+    launches = BlockingLaunches(2, patience=1000)
     oldest, other, third = (Calling().launch(launches, "a") for _ in range(3))
     launches.begin(oldest)
     launches.begin(other)
@@ -348,7 +339,7 @@ def test_a_slot_is_taken_as_soon_as_it_is_free(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize(("queues", "devices"), [(False, "ab"), (True, "a")])
 def test_what_another_thread_launches_waits_for_its_turn_or_is_refused(
-    queues: bool, devices: Any, monkeypatch: pytest.MonkeyPatch
+    queues: bool, devices: Any
 ) -> None:
     launches, function = BlockingLaunches(8, queues_nested=queues), Calling()
     outer = function.launch(launches, *devices)
@@ -358,7 +349,7 @@ def test_what_another_thread_launches_waits_for_its_turn_or_is_refused(
     threading.Timer(0.1, lambda: launches.end(outer)).start()
     _on_another_thread(lambda: launches.check_nested(devices))
     assert not launches
-    set_patience(monkeypatch, 0.05)
+    launches = BlockingLaunches(8, queues_nested=queues, patience=0.05)
     launches.begin(function.launch(launches, *devices))
     with pytest.raises(FailedPrecondition, match=r"'f' of pure_callback.* Fix: "):
         _on_another_thread(lambda: launches.check_nested(devices))
@@ -405,9 +396,8 @@ def test_what_would_end_after_the_launch_that_waits_for_it_is_refused(
         launches.check_nested(inner)
 
 
-def test_too_many_nested_launches_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    set_patience(monkeypatch, 0.05)
-    launches = BlockingLaunches(2)
+def test_too_many_nested_launches_are_refused() -> None:
+    launches = BlockingLaunches(2, patience=0.05)
     with ExitStack() as stack:
         for _ in range(6):
             function = Calling()

@@ -136,15 +136,15 @@ class Class:
 
 
 @pytest.fixture
-def loaded(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def loaded(site: Path) -> Iterator[None]:
     """A module and a jax that were loaded before, which plugins change and which are restored."""
     import jax
 
     (site / "loaded.py").write_text(LOADED)
     importlib.import_module("loaded")
-    monkeypatch.setattr(jax.numpy, "tanh", jax.numpy.tanh)
-    color = jax.config.values["jax_pprint_use_color"]
+    tanh, color = jax.numpy.tanh, jax.config.values["jax_pprint_use_color"]
     yield
+    jax.numpy.tanh = tanh
     jax.config.update("jax_pprint_use_color", color)
 
 
@@ -257,9 +257,8 @@ def register_plugin(plugin_name, priority=400, library_path=None, options=None):
 
 
 @pytest.fixture
-def small_jax(site: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def small_jax(site: Path, hides_jax: None) -> Path:
     """A package jax with only the function, since importing the real one costs seconds."""
-    monkeypatch.setattr(jax_trial, "_has_jax", lambda: False)
     (site / "jax" / "_src").mkdir(parents=True)
     (site / "jax" / "__init__.py").touch()
     (site / "jax" / "_src" / "__init__.py").touch()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
-from plugrt.capi.client import client as client_module
 from plugrt.capi.client.client import Client
 from plugrt.capi.loading.elf import build_id
+from support.clib import compile_c, needs_cc
 from support.xla_cpu import library_path
 
 
@@ -20,32 +19,28 @@ def identity(client: Client) -> str | None:
     return found
 
 
-@pytest.mark.parametrize("field", ["st_size", "st_mtime_ns"])
-def test_another_file_at_the_same_path_is_another_library(
-    client: Client, field: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before, real = identity(client), os.stat
-
-    def changed(path: Any, *args: Any, **kwargs: Any) -> Any:
-        found = real(path, *args, **kwargs)
-        if str(path) != client.library.path:
-            return found
-        facts = {name: getattr(found, name) for name in dir(found) if name.startswith("st_")}
-        return SimpleNamespace(**facts | {field: facts[field] + 1})
-
-    monkeypatch.setattr(os, "stat", changed)
-    assert identity(client) != before
-    monkeypatch.setattr(os, "stat", real)
-    assert identity(client) == before == client.compiler_identity
-    monkeypatch.setattr(client_module, "build_id", lambda path: "of a successor")
-    assert identity(client) != before
+@needs_cc
+def test_another_file_at_the_same_path_is_another_library(client: Client, tmp_path: Path) -> None:
+    path = compile_c(tmp_path, "int x;", "-Wl,--build-id=0x12345678")
+    library = SimpleNamespace(path=str(path), version=client.library.version)
+    loaded: Any = SimpleNamespace(library=library, attributes=client.attributes)
+    content, found, time = path.read_bytes(), [identity(loaded)], path.stat().st_mtime_ns
+    number = bytes.fromhex("12345678")
+    assert content.count(number) == 1
+    for changed, at in (
+        (content + b"0", time), (content, time + 1), (content.replace(number, b"abcd"), time)
+    ):  # fmt: skip
+        path.write_bytes(changed)
+        os.utime(path, ns=(at, at))
+        found.append(identity(loaded))
+    assert len({*found}) == 4
+    assert None not in found
+    assert identity(client) == client.compiler_identity
 
 
-def test_a_table_without_a_file_is_not_told_apart(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(client.library, "path", "a capsule")
-    assert identity(client) is None
+def test_a_table_without_a_file_is_not_told_apart() -> None:
+    capsule: Any = SimpleNamespace(library=SimpleNamespace(path="a capsule"))
+    assert identity(capsule) is None
 
 
 def test_the_build_id_is_the_linkers() -> None:

@@ -48,13 +48,17 @@ class BlockingLaunches:
     devices' queues. ``calling`` lists the launches that call Python functions.
     """
 
-    __slots__ = ("_is_bounded", "_launches", "_lock", "_queues_nested", "bound", "calling")
+    __slots__ = (
+        "_is_bounded", "_launches", "_lock", "_patience", "_queues_nested", "bound", "calling",
+    )  # fmt: skip
 
-    def __init__(self, bound: int | None, *, queues_nested: bool = False) -> None:
+    def __init__(
+        self, bound: int | None, *, queues_nested: bool = False, patience: float | None = None
+    ) -> None:
         self._is_bounded = bound is not None
         self.bound = bound or _MOST
         self.calling: list[CallingLaunch] = []
-        self._queues_nested = queues_nested
+        self._queues_nested, self._patience = queues_nested, patience
         self._lock = new_lock()  # not plain: a finaliser or a signal handler may launch meanwhile
         self._launches: deque[tuple[Callable[[], object], bool]] = deque()
 
@@ -174,7 +178,7 @@ class BlockingLaunches:
     def _await_turn(
         self, other: CallingLaunch, devices: Sequence[Device], functions: Sequence[object]
     ) -> None:
-        deadline = time.monotonic() + calling_launch.PATIENCE
+        deadline = time.monotonic() + (self._patience or calling_launch.PATIENCE)
         calls = other.functions
         while self._is_before(other, devices, functions) and not other.wait_for_end(0.01):
             if time.monotonic() > deadline:
@@ -185,7 +189,7 @@ class BlockingLaunches:
         deadline = 0.0
         while self._is_bounded and len(self.calling) >= 3 * self.bound:
             now = time.monotonic()
-            deadline = deadline or now + calling_launch.PATIENCE
+            deadline = deadline or now + (self._patience or calling_launch.PATIENCE)
             if now > deadline:
                 calls = calls_under_way() or self.calling[-1].functions
                 raise FailedPrecondition(
@@ -250,7 +254,7 @@ class BlockingLaunches:
         Without the lock, which its callbacks may need. If it calls Python, only until there is a
         slot: it may be waiting for the caller.
         """
-        deadline = time.monotonic() + calling_launch.PATIENCE
+        deadline = time.monotonic() + (self._patience or calling_launch.PATIENCE)
         while oldest[0]() is False:  # before it is removed: an interrupt may end the waiting
             if len(self._launches) < self.bound or time.monotonic() > deadline:
                 return len(self._launches) < self.bound
