@@ -17,11 +17,7 @@ from support.markdown import ROOT, load_script
 from support.models import pack_sum
 from support.xla_cpu import needs_library
 
-pytestmark = [
-    needs_uv,
-    needs_library,
-    runs_apart("packages"),
-]
+pytestmark = [needs_uv, needs_library, runs_apart("packages")]
 
 PREAMBLE = """
 import sys

@@ -96,18 +96,18 @@ CALLS: dict[str, dict[str, Call]] = {
         "`tensor + x`": lambda lib, x: (lib.ones(2, 3) + x).numpy(),
     },
     "keras": {
-        "`keras.ops` on its NumPy backend": lambda lib, x: lib.ops.softmax(lib.ops.relu(x) + 1),
+        "`keras.ops` on its NumPy backend": lambda lib, x: lib.ops.softmax(lib.ops.relu(x) + 1)
     },
     "pandas": {"`DataFrame(x)`": lambda lib, x: lib.DataFrame(x).sum().to_numpy()},
     "dask": {
         "`dask.array.from_array(x)`": lambda lib, x: np.asarray(
             import_module("dask.array").from_array(x, chunks=(1, 3)).sum(axis=0).compute()
-        ),
+        )
     },
     "safetensors": {
         "`safetensors.numpy.save`": lambda lib, x: import_module("safetensors.numpy").load(
             import_module("safetensors.numpy").save({"x": np.asarray(x)})
-        )["x"],
+        )["x"]
     },
 }
 """By library, then by the page's description."""

@@ -8,15 +8,7 @@ from typing import Any
 import numpy as np
 
 from plugrt_sdk.testing.program_text import ProgramText, body, i64s, named_dtype, typed
-from support.stablehlo_text import (
-    COMPLEX,
-    EIGHTS,
-    FLOATS,
-    INTEGERS,
-    NARROW,
-    integral,
-    sample,
-)
+from support.stablehlo_text import COMPLEX, EIGHTS, FLOATS, INTEGERS, NARROW, integral, sample
 
 Case = Callable[[ProgramText, np.random.Generator], None]
 CASES: dict[str, Case] = {}

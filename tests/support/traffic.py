@@ -30,10 +30,7 @@ _ONE: _Pairs = lambda self, to=None, *_: [(self, to)]  # noqa: E731
 _METHODS: dict[str, tuple[str, _Pairs]] = {
     "buffer_from_host": ("put", lambda _, array, device, *rest: [(array, device)]),
     "shards_from_host": ("put", lambda _, arrays, device: [(x, device) for x in arrays]),
-    "buffers_from_host": (
-        "put",
-        lambda _, arrays, on, *rest: zip(arrays, on, strict=True),
-    ),
+    "buffers_from_host": ("put", lambda _, arrays, on, *rest: zip(arrays, on, strict=True)),
     "to_host": ("read", _ONE),
     "copy_to_host_async": ("read", _ONE),
     "copy_to_device": ("copied", _ONE),

@@ -174,14 +174,14 @@ for _ in range(2):  # the second time the library must not be asked again
         plugrt.topology("tpu:v5e:2x2")
     except plugrt.errors.PluginBroken as error:
         print(error)
-""",
+"""
         )
         beside = run_python(
             BARE
             + """
 import plugrt
 print(len(plugrt.topology("tpu:v5e:2x2").devices))
-""",
+"""
         )
     finally:
         holder.send_signal(signal.SIGKILL)

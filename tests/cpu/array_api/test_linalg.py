@@ -25,10 +25,7 @@ Matrix = npt.NDArray[Any]
 
 ULPS = 60
 """In units of the norm of the result: LAPACK's own results differ from exact ones by about ten."""
-SHAPES = {
-    "complex64": (2, 5, 5),
-    "float64": (4, 4),
-}
+SHAPES = {"complex64": (2, 5, 5), "float64": (4, 4)}
 
 
 def random_matrices(shape: tuple[int, ...], dtype: str, seed: int = 0) -> Matrix:

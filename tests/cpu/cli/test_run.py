@@ -149,11 +149,7 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["text.mlir", "--input", "fifo"], 2, "it is a FIFO, not a regular file; save the array"),
     (["text.mlir", "--input", "/dev/zero"], 2, "it is a character device, not a regular file"),
     (["text.mlir", "--input", "huge.npy"], 2, "states an array that memory cannot hold"),
-    (
-        ["text.mlir", "--platform", "nosuch", "--input", "x.npy"],
-        2,
-        "--platform nosuch requests",
-    ),
+    (["text.mlir", "--platform", "nosuch", "--input", "x.npy"], 2, "--platform nosuch requests"),
 ]
 """Arguments, the exit code, and words of the message."""
 

@@ -12,13 +12,7 @@ from cpu.distributed import process_programs
 from support.apart import runs_apart
 from support.behaviour import behaviour
 from support.distributions import install_plugin
-from support.processes import (
-    all_results,
-    environment,
-    free_port,
-    of_cpu_processes,
-    run_together,
-)
+from support.processes import all_results, environment, free_port, of_cpu_processes, run_together
 
 pytestmark = [runs_apart("processes"), of_cpu_processes]
 

@@ -119,10 +119,7 @@ MADE: dict[str, F] = {
         x,
     ),
     "loop in a loop": lambda x: lax.fori_loop(
-        0,
-        3,
-        lambda i, c: lax.fori_loop(0, 3, lambda j, d: d + at_step(3, i + j), c) * 2,
-        x[0],
+        0, 3, lambda i, c: lax.fori_loop(0, 3, lambda j, d: d + at_step(3, i + j), c) * 2, x[0]
     ),
     "function in a loop": lambda x: lax.fori_loop(
         0, 3, lambda i, c: c + jit(lambda k: jit(at_step, static_argnums=0)(1, k))(i), x[0]
@@ -209,10 +206,7 @@ def test_a_constant_in_a_loop_is_told() -> None:
 
 
 INTEGERS: dict[str, F] = {
-    "loop without floats": lambda x: (
-        lax.fori_loop(0, 3, lambda i, c: c * 2, 1),
-        faulty(x[0] - 5),
-    ),
+    "loop without floats": lambda x: (lax.fori_loop(0, 3, lambda i, c: c * 2, 1), faulty(x[0] - 5)),
     "branches without floats": lambda x: (
         lax.cond(x[0] > 0, lambda: 2, lambda: 1),
         lax.fori_loop(0, lax.switch(1, [lambda: 1, lambda: 3]), lambda i, c: c + at_step(2, i), x),

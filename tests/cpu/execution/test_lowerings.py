@@ -100,11 +100,7 @@ def test_set_for_the_process_and_taken_back() -> None:
     same(jitted(X), np.cos(X), rtol=1e-6)
 
 
-@behaviour(
-    23,
-    "the persistent cache has an entry for each result of the lowerings",
-    jax="same",
-)
+@behaviour(23, "the persistent cache has an entry for each result of the lowerings", jax="same")
 def test_the_persistent_cache(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"compilation_cache_dir": str(tmp_path / "cache"),
                                 "persistent_cache_min_compile_time_secs": 0}  # fmt: skip
@@ -140,9 +136,7 @@ def test_to_a_custom_call() -> None:
 
 
 @behaviour(
-    23,
-    "a lowering to a composite keeps the operation as the composite's decomposition",
-    jax="same",
+    23, "a lowering to a composite keeps the operation as the composite's decomposition", jax="same"
 )
 def test_to_a_composite() -> None:
     def name_it(context: LoweringContext, x: Any) -> Any:

@@ -184,9 +184,7 @@ def test_what_plugins_give_is_checked(case: str) -> None:
         jit(linalg.inv)(DEFINITE)
 
 
-def test_a_matrix_of_a_stack_that_fails_is_nan_alone(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_a_matrix_of_a_stack_that_fails_is_nan_alone(capfd: pytest.CaptureFixture[str]) -> None:
     definite = DEFINITE.copy()
     definite[3] *= -1
     bad = DEFINITE.copy()

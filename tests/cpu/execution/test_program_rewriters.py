@@ -55,9 +55,7 @@ def test_calls_with_and_without() -> None:
 
 
 @behaviour(
-    12,
-    "the persistent cache has an entry for each result of the rewriters",
-    jax="JAX has none",
+    12, "the persistent cache has an entry for each result of the rewriters", jax="JAX has none"
 )
 def test_the_persistent_cache(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"compilation_cache_dir": str(tmp_path / "cache"),
@@ -70,9 +68,7 @@ def test_the_persistent_cache(tmp_path: Path) -> None:
 
 
 @behaviour(
-    12,
-    "several are called in turn, each with the program and the client",
-    jax="JAX has none",
+    12, "several are called in turn, each with the program and the client", jax="JAX has none"
 )
 def test_several_in_turn() -> None:
     seen: list[Any] = []

@@ -162,9 +162,7 @@ def test_reads(declare_read: Callable[[bool], None], caplog: pytest.LogCaptureFi
 put_before = put(0)
 
 
-def test_reads_of_the_hosts_memory_are_no_transfers(
-    declare_read: Callable[[bool], None],
-) -> None:
+def test_reads_of_the_hosts_memory_are_no_transfers(declare_read: Callable[[bool], None]) -> None:
     declare_read(True)
     x = put(0)
     with plugrt.transfer_guard("disallow_explicit"):

@@ -35,12 +35,7 @@ from support.installed import (
 from support.markdown import ROOT, blocks
 from support.xla_cpu import header_path, library_path, needs_library
 
-slow = [
-    needs_uv,
-    runs_apart("packages"),
-    pytest.mark.long,
-    pytest.mark.timeout(900),
-]
+slow = [needs_uv, runs_apart("packages"), pytest.mark.long, pytest.mark.timeout(900)]
 GRADIENT = (
     "import jax, jax.numpy as jnp; "
     "print(jax.jit(jax.grad(lambda x: jnp.sum(jnp.sin(x)**2)))(jnp.arange(4.)))"

@@ -11,12 +11,7 @@ from support.apart import runs_apart
 from support.installed import attempt, needs_uv, unreachable_is_skipped, uv_as_pip
 from support.markdown import ROOT, blocks
 
-pytestmark = [
-    needs_uv,
-    runs_apart("packages"),
-    pytest.mark.long,
-    pytest.mark.timeout(600),
-]
+pytestmark = [needs_uv, runs_apart("packages"), pytest.mark.long, pytest.mark.timeout(600)]
 EXAMPLE = ROOT / "examples/plugin-reference"
 CLEAN = {"JAX_PLATFORMS": "", "JAX_NUM_CPU_DEVICES": "", "COLUMNS": "160"}
 

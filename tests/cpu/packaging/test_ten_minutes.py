@@ -24,12 +24,7 @@ from support.installed import (
 )
 from support.markdown import ROOT, Block, all_blocks, says
 
-pytestmark = [
-    needs_uv,
-    runs_apart("packages"),
-    pytest.mark.long,
-    pytest.mark.timeout(900),
-]
+pytestmark = [needs_uv, runs_apart("packages"), pytest.mark.long, pytest.mark.timeout(900)]
 MARK = "@@@"
 
 

@@ -14,12 +14,7 @@ from support.apart import runs_apart
 from support.installed import attempt, needs_uv, unreachable_is_skipped, uv_as_pip
 from support.markdown import ROOT, Block, all_blocks, says
 
-pytestmark = [
-    needs_uv,
-    runs_apart("packages"),
-    pytest.mark.long,
-    pytest.mark.timeout(600),
-]
+pytestmark = [needs_uv, runs_apart("packages"), pytest.mark.long, pytest.mark.timeout(600)]
 PAGE = ROOT / "docs/tutorial-plugin.md"
 CLEAN = {"JAX_PLATFORMS": "", "JAX_NUM_CPU_DEVICES": "", "COLUMNS": "160"}
 

@@ -182,10 +182,7 @@ def test_donation_is_recorded() -> None:
 def test_the_platform_is_chosen_for_the_caller() -> None:
     def on_platforms(x: Any) -> Any:
         return jax.lax.platform_dependent(
-            x,
-            tpu=lambda x: jnp.linalg.cholesky(x),
-            cuda=lambda x: x + 2,
-            default=lambda x: x + 1,
+            x, tpu=lambda x: jnp.linalg.cholesky(x), cuda=lambda x: x + 2, default=lambda x: x + 1
         )
 
     names = ["cuda", "tpu", here()]

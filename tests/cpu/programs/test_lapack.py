@@ -59,10 +59,7 @@ def program() -> bytes:
     jnp = jax.numpy
     exported = jax.export.export(
         jax.jit(
-            lambda x: (
-                jnp.linalg.cholesky(x @ x.T + 4 * jnp.eye(4)),
-                jnp.linalg.eigvalsh(x + x.T),
-            )
+            lambda x: (jnp.linalg.cholesky(x @ x.T + 4 * jnp.eye(4)), jnp.linalg.eigvalsh(x + x.T))
         )
     )(X)
     found: bytes = exported.mlir_module_serialized

@@ -10,11 +10,7 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt.errors import (
-    ArgumentTypeError,
-    InvalidArgument,
-    StructureError,
-)
+from plugrt.errors import ArgumentTypeError, InvalidArgument, StructureError
 from plugrt.sharding import (
     AbstractMesh,
     AxisType,

@@ -12,11 +12,7 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import lax, random
-from plugrt.errors import (
-    ArgumentTypeError,
-    InvalidArgument,
-    ShardingTypeError,
-)
+from plugrt.errors import ArgumentTypeError, InvalidArgument, ShardingTypeError
 from plugrt.sharding import (
     AbstractMesh,
     AxisType,

@@ -16,14 +16,7 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt import lax
 from plugrt.errors import InvalidArgument, ShardingTypeError, Unimplemented
-from plugrt.sharding import (
-    AxisType,
-    NamedSharding,
-    PartitionSpec,
-    auto_axes,
-    reshard,
-    use_mesh,
-)
+from plugrt.sharding import AxisType, NamedSharding, PartitionSpec, auto_axes, reshard, use_mesh
 
 P = PartitionSpec
 Explicit = AxisType.Explicit

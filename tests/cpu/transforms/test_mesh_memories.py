@@ -126,10 +126,7 @@ def test_text_for_devices_without_that_memory() -> None:
         pytest.skip("no numpy backend here")
     assert HOST not in [memory.kind for memory in device.memories()]
     with plugrt.default_device(device):
-        for text in (
-            f.lower(A).as_text(),
-            f.trace(A).lower(lowering_platforms=("tpu",)).as_text(),
-        ):
+        for text in (f.lower(A).as_text(), f.trace(A).lower(lowering_platforms=("tpu",)).as_text()):
             main = next(line for line in text.splitlines() if "@main" in line)
             assert main.count('mhlo.memory_kind = "pinned_host"') == 1
             [placed] = re.findall(

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plugrt.errors import (
-    PJRT_ERRORS,
-    DeletedBuffer,
-    Internal,
-    InvalidArgument,
-    PjrtError,
-    Unknown,
-)
+from plugrt.errors import PJRT_ERRORS, DeletedBuffer, Internal, InvalidArgument, PjrtError, Unknown
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 
 

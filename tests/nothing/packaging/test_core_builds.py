@@ -149,10 +149,7 @@ def test_files_are_optimised_together_where_a_trial_succeeds(
         linked = [] if refuses_flags else [*added, *libraries]
         catches = project == "runtime" and refusing != "C++"
         cplusplus = ["-lstdc++"] if catches else []
-        assert found == [
-            (["-Wall", *added], [*linked, *cplusplus]),
-            (["-Wall", *added], linked),
-        ]
+        assert found == [(["-Wall", *added], [*linked, *cplusplus]), (["-Wall", *added], linked)]
         first = build.extensions[0]
         assert first.extra_objects == (["trampolines.o"] if catches else [])
         assert first.define_macros == ([("PLUGRT_CATCHES", "1")] if catches else [])

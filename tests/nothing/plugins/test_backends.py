@@ -526,10 +526,7 @@ def test_devices_and_counts() -> None:
     assert [d.id for d in plugrt.devices("many", made)] == [0, 1, 2, 3]
     assert [d.id for d in plugrt.local_devices(of=made)] == [0, 2]
     assert [d.id for d in plugrt.local_devices(1, of=made)] == [1, 3]
-    assert (plugrt.device_count(of=made), plugrt.local_device_count(of=made)) == (
-        4,
-        2,
-    )
+    assert (plugrt.device_count(of=made), plugrt.local_device_count(of=made)) == (4, 2)
     assert (plugrt.process_index(of=made), plugrt.process_count(of=made)) == (0, 2)
     client = plugrt.get_backend("many", made)
     assert plugrt.get_backend(client, made) is client

@@ -23,12 +23,7 @@ def test_a_registered_plugin_is_a_row() -> None:
     made = registry()
     made.register(plugin)
     (row,) = made.table.rows
-    assert (row.name, row.source, row.state, row.priority) == (
-        "a",
-        "registered",
-        "found",
-        7,
-    )
+    assert (row.name, row.source, row.state, row.priority) == ("a", "registered", "found", 7)
     assert row.plugin is plugin
     assert re.fullmatch(r"registered by .*test_table \(test_table\.py:\d+\)", row.who)
 

@@ -313,10 +313,7 @@ def test_the_child_gets_the_options_of_the_start(
         return capi.ProbeResult("broken", "not now")
 
     monkeypatch.setattr(capi, "probe_library", probe)
-    settings = {
-        "JAX_PJRT_CLIENT_CREATE_OPTIONS": "b:2",
-        "PLUGRT_CLIENT_CREATE_OPTIONS": "cuda:c:3",
-    }
+    settings = {"JAX_PJRT_CLIENT_CREATE_OPTIONS": "b:2", "PLUGRT_CLIENT_CREATE_OPTIONS": "cuda:c:3"}
     made = registry(**settings)
     made.register(LibraryPlugin("cuda", str(tiny_library(site)), {"a": 1, "c": 0}))
     with pytest.raises(PluginBroken, match="not now"):

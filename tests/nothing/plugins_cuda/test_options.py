@@ -82,11 +82,7 @@ def test_options_win_over_the_name() -> None:
         ("h100:2x2", {}, "names no GPU topology"),
         ("h100:0", {}, "is not partitions x hosts x devices"),
         ("h100", {"topology": "wide"}, "is not partitions x hosts x devices"),
-        (
-            "",
-            {"target_config": "gpu_device_info { core_count: 1 }"},
-            "lacks threads_per_block",
-        ),
+        ("", {"target_config": "gpu_device_info { core_count: 1 }"}, "lacks threads_per_block"),
         ("", {"target_config": 3}, "is a text"),
     ],
 )

@@ -11,13 +11,7 @@ import numpy as np
 import pytest
 import trustme
 
-from plugrt.errors import (
-    ConfigError,
-    PermissionDenied,
-    PlugrtError,
-    ResourceExhausted,
-    Unavailable,
-)
+from plugrt.errors import ConfigError, PermissionDenied, PlugrtError, ResourceExhausted, Unavailable
 from plugrt.interface import CompileOptions, Program
 from plugrt.programs.parsing import parse_program
 from plugrt.stablehlo.modules import bytecode

@@ -109,8 +109,7 @@ def test_a_program_that_divided_itself_is_loaded_as_it_was_compiled(exported: bo
     assert stated[0] == stated[1] != [b"", b""]
     assert again.executable.fingerprint() == first.executable.fingerprint()
     other = client.compile(
-        Program(code, name="sum"),
-        replace(asked, allow_spmd_sharding_propagation_to_output=(True,)),
+        Program(code, name="sum"), replace(asked, allow_spmd_sharding_propagation_to_output=(True,))
     )
     assert other.executable.fingerprint() != first.executable.fingerprint()
     halves = [

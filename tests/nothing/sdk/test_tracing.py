@@ -544,8 +544,7 @@ def trace_c(host: Path, folder: Path, *words: str) -> tuple[int, str, dict[str, 
 @preloads_tracer
 @needs_cc
 @pytest.mark.parametrize(
-    ("times", "found"),
-    [(0, [("host", "leak")]), (1, []), (2, [("host", "double destroy")])],
+    ("times", "found"), [(0, [("host", "leak")]), (1, []), (2, [("host", "double destroy")])]
 )
 def test_a_host_in_c_needs_no_python(
     host_in_c: Path, times: int, found: list[tuple[str, str]], tmp_path: Path

@@ -76,8 +76,7 @@ def test_every_type_that_the_library_compiles(client: Client, kind: str) -> None
     """The first parameter is not used: it must still be present."""
     tensor = f"tensor<2x3x{kind}>"
     made = compiled(
-        client,
-        program("return %b : tensor<f32>", f"%a: {tensor}, %b: tensor<f32>", "tensor<f32>"),
+        client, program("return %b : tensor<f32>", f"%a: {tensor}, %b: tensor<f32>", "tensor<f32>")
     )
     expected = np.dtype(getattr(ml_dtypes, TYPES[kind], None) or TYPES[kind])
     assert parameter_types(made) == (

@@ -48,10 +48,7 @@ def test_numbers_that_numpy_must_judge_are_left_to_python() -> None:
     add = plugrt.jit(lambda a, b: a + b)
     x = plugrt.device_put(H)
     add(x, 2.0)
-    with (
-        pytest.warns(RuntimeWarning, match="overflow encountered in cast"),
-        python_calls() as seen,
-    ):
+    with pytest.warns(RuntimeWarning, match="overflow encountered in cast"), python_calls() as seen:
         assert np.isinf(np.asarray(add(x, 1e39))).all()
     assert slow(seen) == 1
     with python_calls() as seen:

@@ -20,10 +20,7 @@ from plugrt_cpu.many_device_executable import ManyDeviceExecutable
 from support.cpu_launches import of_cpu_launches
 from support.native_core import python_calls, runs_in_c
 
-pytestmark = [
-    runs_in_c,
-    of_cpu_launches,
-]
+pytestmark = [runs_in_c, of_cpu_launches]
 H = np.arange(8, dtype=np.float32).reshape(4, 2)
 
 

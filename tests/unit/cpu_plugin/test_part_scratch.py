@@ -190,9 +190,7 @@ def test_programs_whose_results_are_never_there_at_once_have_their_arguments_put
     assert len(tried) <= 8 + 6
 
 
-def test_a_program_that_was_slow_for_a_while_has_scratch_memory_again(
-    parts_put: Traffic,
-) -> None:
+def test_a_program_that_was_slow_for_a_while_has_scratch_memory_again(parts_put: Traffic) -> None:
     program = _Program(parts_put)
     for _ in range(3):  # and each time from the beginning: a success resets the count
         program.ready = False

@@ -249,10 +249,7 @@ def test_results_of_one_call_are_waited_for_by_what_tells_its_ends() -> None:
 def test_partitions_that_exchange_data_or_ask_their_number_are_launched_together() -> None:
     host = np.arange(64, dtype=np.float32).reshape(8, 8)
     rows = plugrt.device_put(host, over(("x", "y")))
-    for f, expected in (
-        (lambda a: xp.sum(a, axis=0), host.sum(0)),
-        (lambda a: a @ a, host @ host),
-    ):
+    for f, expected in ((lambda a: xp.sum(a, axis=0), host.sum(0)), (lambda a: a @ a, host @ host)):
         found = plugrt.jit(f)(rows)
         assert not found._live().is_split
         np.testing.assert_allclose(found, expected)

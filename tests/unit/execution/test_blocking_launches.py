@@ -34,9 +34,7 @@ class Recorded(LoadedExecutable):
 
         self._client = client
         self._executable = SimpleNamespace(
-            num_replicas=replicas,
-            num_partitions=partitions,
-            optimized_program=optimized_program,
+            num_replicas=replicas, num_partitions=partitions, optimized_program=optimized_program
         )
 
     client = property(lambda self: self._client)

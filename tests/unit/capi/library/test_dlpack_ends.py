@@ -63,9 +63,7 @@ def teller(
 
 
 @needs_cc
-def test_a_refused_view_that_is_told_to_have_ended(
-    teller: tuple[Client, tuple[int, int]],
-) -> None:
+def test_a_refused_view_that_is_told_to_have_ended(teller: tuple[Client, tuple[int, int]]) -> None:
     client, place = teller
     device = client.devices()[0]
     on_host = place == (1, 0)

@@ -27,10 +27,7 @@ from support.alone import alone
 from support.native_core import runs_in_c, warm_calls
 from support.xla_cpu import library_path, needs_library
 
-pytestmark = [
-    needs_library,
-    runs_in_c,
-]
+pytestmark = [needs_library, runs_in_c]
 H = np.arange(4, dtype=np.float32)
 
 

@@ -23,11 +23,7 @@ from support.four_devices import FourDevices, H
 from support.native_core import python_calls, runs_in_c
 from support.xla_cpu import needs_library, program
 
-pytestmark = [
-    needs_cc,
-    needs_library,
-    runs_in_c,
-]
+pytestmark = [needs_cc, needs_library, runs_in_c]
 
 
 @pytest.fixture(scope="module")

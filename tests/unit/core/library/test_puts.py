@@ -28,10 +28,7 @@ from support.library_client import default_client
 from support.native_core import python_calls, runs_in_c
 from support.xla_cpu import library_path, needs_library
 
-pytestmark = [
-    needs_library,
-    runs_in_c,
-]
+pytestmark = [needs_library, runs_in_c]
 H = np.arange(4, dtype=np.float32)
 
 

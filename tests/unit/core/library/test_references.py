@@ -21,10 +21,7 @@ from support.library_client import default_client
 from support.native_core import runs_in_c
 from support.xla_cpu import needs_library
 
-pytestmark = [
-    needs_library,
-    runs_in_c,
-]
+pytestmark = [needs_library, runs_in_c]
 H = np.arange(4, dtype=np.float32)
 _IMMORTAL = 1 << 29
 """Objects with as many references are immortal; no other object has nearly as many."""
