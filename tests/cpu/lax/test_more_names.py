@@ -105,11 +105,7 @@ def test_wrong_calls_are_named(case: str) -> None:
 
 
 def test_filled_arrays_are_divided() -> None:
-    """Same as JAX: `lax.full` and `lax.full_like` with a sharding, and like a struct.
-
-    Differs from JAX: a sharding with more dimensions than the array, in `lax.full` | accepted | a
-    `ShapeError`, as in `device_put`.
-    """
+    """Same as JAX: `lax.full` and `lax.full_like` with a sharding, and like a struct."""
     mesh = plugrt.make_mesh((4,), ("x",))
     rows = NamedSharding(mesh, P("x"))
     x = plugrt.device_put(np.arange(8, dtype=np.float32))
@@ -128,8 +124,6 @@ def test_filled_arrays_are_divided() -> None:
     assert lax.full_like(abstract, 2).sharding.num_devices == 1
     there = SingleDeviceSharding(plugrt.devices()[2])
     assert lax.full((2,), 1, np.int8, sharding=there).sharding == there
-    with pytest.raises(ShapeError, match="names 2 dimensions"):
-        lax.full((8,), 1, sharding=NamedSharding(mesh, P("x", None)))
     with pytest.raises(ArgumentTypeError, match="takes a sharding, or None; got sharding='x'"):
         lax.full((8,), 1, sharding="x")  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match="7 cannot be divided by 4"):

@@ -23,6 +23,7 @@ from plugrt.errors import (
 from plugrt.execution.placement import chosen_shardings
 from plugrt.interface import Device
 from plugrt.sharding import (
+    AxisType,
     GSPMDSharding,
     Mesh,
     NamedSharding,
@@ -138,25 +139,54 @@ def test_what_the_compiler_chose() -> None:
     np.testing.assert_array_equal(e, A + 1)
 
 
-def test_no_array_gets_a_spec_of_more_dimensions() -> None:
-    """No function accepts a spec of more dimensions than the array has.
-
-    Same as JAX: a spec that is too long is refused, though nothing is divided by its end.
-
-    Differs from JAX: such a spec in `make_array_from_callback`, `lax.full` and `zeros(device=)` |
-    accepted | refused, as by `device_put`.
+@pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
+def test_which_functions_accept_a_spec_of_more_dimensions(kind: AxisType) -> None:
+    """Same as JAX: a spec with more entries than the array has dimensions is refused, but for
+    `full`, `zeros` and the like and `make_array_from_callback`, where the further ones are None.
     """
-    long, x = over("x", None, None), plugrt.device_put(A, over("x"))
-    for function in (
-        lambda: plugrt.device_put(A, long),
-        lambda: plugrt.device_put(x, long),
-        lambda: plugrt.jit(lambda v: v + 1, in_shardings=long)(A),
-        lambda: plugrt.jit(lambda v: v + 1, out_shardings=long)(A),
-        lambda: plugrt.jit(lambda v: plugrt.with_sharding_constraint(v, long))(A),
-        lambda: plugrt.make_array_from_callback(A.shape, long, lambda index: A[index]),
-    ):
+    mesh = plugrt.make_mesh((4,), ("x",), axis_types=(kind,))
+    short, long, wrong = (
+        NamedSharding(mesh, P(*spec)) for spec in (["x"], ["x", None, None], [None, None, "x"])
+    )
+    for sharding in (long, wrong):
+        for refuses in (
+            lambda to: plugrt.device_put(A, to),
+            lambda to: plugrt.device_put(plugrt.device_put(A, short), to),
+            lambda to: plugrt.jit(lambda v: v + 1, in_shardings=to)(A),
+            lambda to: plugrt.jit(lambda v: v + 1, out_shardings=to)(A),
+            lambda to: plugrt.jit(lambda v: plugrt.with_sharding_constraint(v, to))(A),
+            lambda to: plugrt.ShapeDtypeStruct(A.shape, A.dtype, sharding=to),
+            lambda to: xp.eye(*A.shape, device=to),
+            lambda to: xp.asarray(A, device=to),
+        ):
+            with pytest.raises(ShapeError, match="names 3 dimensions, and the array has 2"):
+                refuses(sharding)
+    makers = (
+        lambda to: lax.full(A.shape, np.float32(1), sharding=to),
+        lambda to: lax.full_like(A, 1, sharding=to),
+        lambda to: xp.full(A.shape, np.float32(1), device=to),
+        lambda to: xp.zeros(A.shape, device=to) + 1,
+        lambda to: xp.ones_like(A, device=to),
+        lambda to: plugrt.make_array_from_callback(A.shape, to, lambda i: np.ones_like(A)[i]),
+    )
+    for make in makers:
         with pytest.raises(ShapeError, match="names 3 dimensions, and the array has 2"):
-            function()
+            make(wrong)
+        made = make(long)
+        assert made.sharding.is_equivalent_to(short, 2)
+        np.testing.assert_array_equal(made, np.ones_like(A))
+    for x in (
+        plugrt.jit(lambda x: x)(made),
+        plugrt.jit(lambda x: x * 2 - 1)(made),
+        lax.full_like(made, 1),
+        plugrt.device_put(made, short),
+    ):
+        np.testing.assert_array_equal(x, np.ones_like(A))
+        assert x.sharding.is_equivalent_to(short, 2)
+        assert {shard.data.shape for shard in x.addressable_shards} == {(2, 8)}
+    if kind is AxisType.Auto:
+        assert makers[0](long).sharding == long
+    assert lax.full_like(plugrt.device_put(A, short), 1.0).sharding.is_equivalent_to(short, 2)
 
 
 @behaviour(

@@ -110,7 +110,8 @@ def test_undivided_dimensions_beyond_the_array_are_passed_over_but_none_is_put_s
         assert NamedSharding(mesh, other).is_equivalent_to(long, 1) is alike
     flat = Mesh(np.reshape(mesh.devices, (12, 1)), ("x", "y"))
     assert NamedSharding(flat, P("x", "y")).shard_shape((12,)) == (1,)
-    for refused in (long.tiling, lambda ndim: long.check_shape((6,) * ndim)):
+    wrong = NamedSharding(mesh, P(None, None, "y"))
+    for refused in (long.check_rank, lambda ndim: long.check_shape((6,) * ndim), wrong.tiling):
         with pytest.raises(ShapeError, match="names 3 dimensions, and the array has 1"):
             refused(1)
 

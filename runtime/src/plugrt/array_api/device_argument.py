@@ -8,7 +8,9 @@ import numpy as np
 
 from plugrt.errors import ArgumentError, InvalidArgument
 from plugrt.execution.arrays.array import Array, duplicate
+from plugrt.execution.arrays.array_making import share_buffers
 from plugrt.execution.arrays.array_types import has_protocol
+from plugrt.execution.arrays.aval import intern_aval
 from plugrt.execution.shardings.mesh import Mesh
 from plugrt.execution.shardings.named_sharding import NamedSharding, explicit_part, is_abstract
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
@@ -54,10 +56,11 @@ def place(x: Array, device: Any) -> Array:
 def name_each(device: Any, ndim: int) -> Any:
     """Returns a sharding over Explicit axes with an entry for each dimension, others unchanged.
 
-    Results of operations have such shardings, as in JAX.
+    Results of operations have such shardings, as in JAX. Raises `ShapeError` for a spec with more.
     """
     if not (isinstance(device, NamedSharding) and device.mesh.explicit_axes):
         return device
+    device.check_rank(ndim)
     spec = explicit_part(device.mesh, device.spec, ndim).spec
     return NamedSharding(device.mesh, spec, memory_kind=device.memory_kind)
 
@@ -65,15 +68,37 @@ def name_each(device: Any, ndim: int) -> Any:
 def make_on_device(
     device: object, make: Operation[Any, Any], *args: object, **options: object
 ) -> Array:
-    """Returns an operation's result for host data, computed on ``device``."""
-    if isinstance(device, Sharding) and isinstance(device, SingleDeviceSharding):
+    """Returns an operation's result for host data, computed on ``device``.
+
+    The spec of a sharding may have more entries than the result has dimensions, as in JAX, where
+    these divide nothing.
+    """
+    if isinstance(device, SingleDeviceSharding):
         device = device.device
+    if isinstance(device, NamedSharding):
+        return _place_made(make(*args, **options), device)
     if device is None or current_trace() is not None or isinstance(device, Sharding):
         return place(make(*args, **options), device)
     if not isinstance(device, Device):
         raise _make_device_error(device)
     with config.override(default_device=device):
         return place(make(*args, **options), device)
+
+
+def _place_made(x: Array, sharding: NamedSharding) -> Array:
+    """Returns ``x`` placed; the array has the whole spec, as in JAX."""
+    ndim, spec = x.ndim, sharding.spec
+    if len(spec) <= ndim:
+        return place(x, sharding)
+    sharding.tiling(ndim)  # refuses a spec whose further entries divide
+    short = spec.update(partitions=spec[:ndim])
+    placed = place(x, NamedSharding(sharding.mesh, short, memory_kind=sharding.memory_kind))
+    if current_trace() is not None or sharding.mesh.explicit_axes:
+        return placed
+    aval = placed._aval
+    return share_buffers(
+        placed, intern_aval(x.shape, x.dtype, sharding, True, aval.weak, aval.layout)
+    )
 
 
 def _make_device_error(device: object) -> InvalidArgument:
@@ -104,10 +129,12 @@ def place_of_struct(x: Any) -> Sharding | None:
 
 
 def shard_like(x: Array, model: Array) -> Array:
-    """Returns ``x`` on the devices of ``model`` if that is over a mesh."""
-    if current_trace() is None and not isinstance(model.sharding, SingleDeviceSharding):
-        return place(x, model.sharding)
-    return x
+    """Returns ``x``, of the shape of ``model``, on its devices if it is over a mesh."""
+    if current_trace() is not None or isinstance(model.sharding, SingleDeviceSharding):
+        return x
+    if isinstance(model.sharding, NamedSharding):
+        return _place_made(x, model.sharding)
+    return place(x, model.sharding)
 
 
 def copy_array(x: Array) -> Array:

@@ -10,6 +10,7 @@ from plugrt.array_api.device_argument import make_on_device
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ShapeError
 from plugrt.execution.arrays.array import Array
+from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.tracing import emit
 from plugrt.tracing.argument_checks import normalize_shape
@@ -52,6 +53,8 @@ def eye(
     """
     shape = normalize_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
     target = default_float() if dtype is None else as_dtype(dtype)
+    if isinstance(device, Sharding):
+        device.check_rank(2)
     return make_on_device(device, _eye, shape=shape, k=operator.index(k), dtype=target)
 
 

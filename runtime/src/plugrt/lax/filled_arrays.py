@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plugrt.array_api.device_argument import is_struct, make_on_device, place_of_struct
+from plugrt.array_api.data_types import is_weak
+from plugrt.array_api.device_argument import (
+    is_struct,
+    make_on_device,
+    place_of_struct,
+    shard_like,
+)
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentTypeError, DtypeError, ShapeError
 from plugrt.execution.arrays.array import Array
@@ -115,7 +121,9 @@ def full_like(
     """
     where = _read_sharding("full_like", sharding)
     if not is_struct(x):
-        return make_on_device(where, _full_like, x, fill_value, dtype, shape)
+        filled = make_on_device(where, _full_like, x, fill_value, dtype, shape)
+        is_alike = where is None and type(x) is Array and filled.shape == x.shape
+        return shard_like(filled, x) if is_alike and not is_weak(filled) else filled
     if where is None and shape is None:
         where = place_of_struct(x)
     sizes = x.shape if shape is None else shape

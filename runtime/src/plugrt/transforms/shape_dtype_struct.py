@@ -65,7 +65,7 @@ class ShapeDtypeStruct:
         named = name_in_context(sharding, "ShapeDtypeStruct")
         place, layout = read_place(named, "ShapeDtypeStruct")
         if place is not None:
-            place.tiling(len(read))
+            place.check_rank(len(read))
         require_flag("ShapeDtypeStruct", "weak_type", weak_type)
         for name, value in (
             ("shape", read),

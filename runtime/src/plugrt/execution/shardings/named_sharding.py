@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence, Set
 from functools import lru_cache
 from typing import TypeGuard
@@ -102,7 +101,7 @@ class NamedSharding(TiledSharding):
             self._has_devices == other._has_devices
             and self._mesh.size == other._mesh.size
             and self._memory_kind == other._memory_kind
-            and self.queried_tiling(ndim) == other.queried_tiling(ndim)
+            and self.tiling(ndim) == other.tiling(ndim)
         )
 
     @property
@@ -111,17 +110,6 @@ class NamedSharding(TiledSharding):
 
     def with_memory_kind(self, kind: str) -> NamedSharding:
         return NamedSharding(self._mesh, self._spec, memory_kind=kind)
-
-    @with_argument_errors
-    def queried_tiling(self, ndim: int) -> Tiling:
-        ndim = operator.index(ndim)
-        beyond = map(self._spec.axes_of, range(max(ndim, 0), len(self._spec)))
-        if any(self._mesh.shape[name] > 1 for axes in beyond for name in axes):
-            return self.tiling(ndim)  # which refuses it
-        shown = self._spec
-        if len(shown) > ndim:
-            shown = shown.update(partitions=shown[:ndim])
-        return (self if shown is self._spec else NamedSharding(self._mesh, shown)).tiling(ndim)
 
     def left_open(self) -> NamedSharding:
         """Returns the sharding of an array's type as one that leaves other axes to the compiler."""
@@ -151,18 +139,24 @@ class NamedSharding(TiledSharding):
         else:
             super().check_shape(shape)
 
-    def _make_tiling(self, ndim: int) -> Tiling:
+    def check_rank(self, ndim: int) -> None:
         self.require_whole()
         if len(self._spec) > ndim:
             cure = "" if ndim else ": PartitionSpec() is for scalars"
             raise ShapeError(
                 f"{self!r} names {len(self._spec)} dimensions, and the array has {ndim}{cure}"
             )
+
+    def _make_tiling(self, ndim: int) -> Tiling:
+        self.require_whole()
         sizes = self._mesh.shape
+        beyond = map(self._spec.axes_of, range(ndim, len(self._spec)))
+        if any(sizes[name] > 1 for axes in beyond for name in axes):
+            self.check_rank(ndim)
         where = dict(zip(sizes, np.indices(self._mesh.axis_sizes), strict=True))
         parts, tiles = [], np.zeros(self._mesh.axis_sizes, np.int64)
         terms = np.zeros(self._mesh.axis_sizes, np.int64)
-        for axes in map(self._spec.axes_of, range(len(self._spec))):
+        for axes in map(self._spec.axes_of, range(min(ndim, len(self._spec)))):
             parts.append(int(np.prod([sizes[name] for name in axes], dtype=np.int64)))
             for name in axes:
                 tiles = tiles * sizes[name] + where[name]

@@ -124,19 +124,15 @@ class Sharding:
         """
         raise NotImplementedError
 
-    @with_argument_errors
-    def queried_tiling(self, ndim: int) -> Tiling | None:
-        """Returns `tiling`, also of fewer dimensions than are named, if those are not divided.
-
-        No array is put so, but asking where its parts were is answered, as in JAX.
-        """
-        return self.tiling(ndim)
+    def check_rank(self, ndim: int) -> None:
+        """Raises `ShapeError` where no array of ``ndim`` dimensions is put so."""
+        self.tiling(ndim)
 
     @with_argument_errors
     def check_shape(self, shape: Sequence[int]) -> None:
-        """Raises `ShapeError` where no array of a shape can have this sharding."""
+        """Raises `ShapeError` where no array of a shape is put so."""
         shape = read_shape(shape)
-        self.tiling(len(shape))
+        self.check_rank(len(shape))
         self.shard_shape(shape)
 
     @with_argument_errors
@@ -152,8 +148,8 @@ class Sharding:
             raise ArgumentTypeError(f"is_equivalent_to takes a sharding; got {other!r:.100}")
         if self.devices != other.devices or self.memory_kind != other.memory_kind:
             return False
-        tiling = self.queried_tiling(ndim)
-        return tiling is not None and tiling == other.queried_tiling(ndim)
+        tiling = self.tiling(ndim)
+        return tiling is not None and tiling == other.tiling(ndim)
 
     def __reduce__(self) -> tuple[object, ...]:
         raise ArgumentTypeError(

@@ -61,13 +61,9 @@ class TiledSharding(Sharding):
         return found
 
     @with_argument_errors
-    def queried_tiling(self, ndim: int) -> Tiling:
-        return self.tiling(ndim)
-
-    @with_argument_errors
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
         shape = read_shape(global_shape)
-        return self.queried_tiling(len(shape)).shard_shape(shape, self)
+        return self.tiling(len(shape)).shard_shape(shape, self)
 
     @with_argument_errors
     def whole_shape(self, shard_shape: Sequence[int]) -> tuple[int, ...]:
@@ -86,8 +82,8 @@ class TiledSharding(Sharding):
 
     def _places(self, global_shape: Sequence[int]) -> dict[Device, Index]:
         shape = read_shape(global_shape)
-        slices = self.queried_tiling(len(shape)).slices(self.shard_shape(shape))
+        slices = self.tiling(len(shape)).slices(self.shard_shape(shape))
         return dict(zip(self.devices, slices, strict=True))
 
     def is_summed(self, ndim: int) -> bool:
-        return bool(self.queried_tiling(ndim).terms)
+        return bool(self.tiling(ndim).terms)

@@ -58,7 +58,7 @@ def make_array_from_callback(
            [3, 4, 5]], dtype=int32)
     """
     sharding, layout = _read_layout(sharding, "make_array_from_callback")
-    whole = _read_shape(shape, sharding)
+    whole = tuple(map(operator.index, shape))
     where = sharding.addressable_devices_indices_map(whole)
     expected = sharding.shard_shape(whole)
     wanted = _read_dtype(dtype)
