@@ -170,9 +170,6 @@ def test_what_assumes_one_address_space_is_refused_by_name(client: RemoteClient)
         "to_dlpack": x.to_dlpack,
         "unsafe_pointer": x.unsafe_pointer,
         "register_handler": lambda: client.register_handler("t", lambda *_: None),
-        "host_callbacks": lambda: client.compile(
-            Program(b"x", callbacks={1: lambda a: a}), CompileOptions()
-        ),
     }.items():
         with pytest.raises(Unimplemented, match=name):
             call()

@@ -30,13 +30,14 @@ REST = [
     frame(Op.JOIN, wire.JOIN.pack(4, 1) + wire.PART.pack(2, 0)),
     frame(Op.COPY, wire.COPY.pack(5, 2, 0, 0, -1)),
     frame(Op.EXECUTE, wire.EXECUTE.pack(9, 10, 1, 0, 0) + struct.pack("<Q", 2)),
-    frame(Op.COMPILE, wire.COMPILE.pack(6, 9, bytes(32)) + pack(["mlir", "main", {}])),
+    frame(Op.COMPILE, wire.COMPILE.pack(6, 9, bytes(32)) + pack(["mlir", "main", {}, []])),
     frame(Op.WATCH, wire.NUMBER.pack(2)),
     frame(Op.WAIT, wire.WAIT.pack(7, 2, -1)),
     frame(Op.STATS, wire.STATS.pack(8, 0)),
     frame(Op.ASK, wire.ASK.pack(9, 1, 2)),
     frame(Op.SEGMENT, wire.SEGMENT.pack(1, 1 << 20)),
     frame(Op.DELETE, wire.DELETE.pack(-1) + wire.NUMBER.pack(2)),
+    frame(Op.RETURN, wire.NUMBER.pack(1) + pack([None, [[[2], 11]]])),
 ]
 ADD = b"func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n  return %x : tensor<2xf32>\n}"
 

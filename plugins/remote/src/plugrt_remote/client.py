@@ -25,6 +25,7 @@ from plugrt.interface import (
     CompileOptions,
     Device,
     HostBufferSemantics,
+    HostCallback,
     Layout,
     Memory,
     OptionValue,
@@ -45,7 +46,7 @@ NOT_REMOTE = {
         ("zero_copy_put", "zero_copy_get", "dlpack", "unsafe_pointer", "strided_put"), False
     ),
     **dict.fromkeys(("layouts", "layout_put", "topology", "executable_serialization"), False),
-    **dict.fromkeys(("copies_between_processes", "custom_calls", "host_callbacks"), False),
+    **dict.fromkeys(("copies_between_processes", "custom_calls"), False),
 }
 """Capabilities that assume one address space, and those that the protocol lacks."""
 
@@ -99,10 +100,17 @@ class RemoteClient(ConnectedClient):
 
     @with_argument_errors
     def compile(self, program: Program, options: CompileOptions) -> RemoteLoadedExecutable:
-        """Has the server compile a program, whose code is sent if no client has sent it before."""
+        """Has the server compile a program, whose code is sent if no client has sent it before.
+
+        The program's Python functions run in this process, and may not use the server's devices.
+        """
         self._require_open()
-        if program.callbacks:
-            self._unimplemented("calling Python functions from a program (host_callbacks)")
+        callbacks = program.callbacks
+        if callbacks and not (self._capabilities.host_callbacks and program.format == "mlir"):
+            self._unimplemented(
+                f"calling Python functions from a program of the format {program.format!r:.40} "
+                "(host_callbacks)"
+            )
         formats = self._capabilities.program_formats
         if program.format not in formats or not program.code:
             raise InvalidArgument(
@@ -112,8 +120,11 @@ class RemoteClient(ConnectedClient):
         connection, number = self.connection, self.connection.numbers()
         body = wire.COMPILE.pack(0, number, hashlib.sha256(program.code).digest())
         body = body[wire.NUMBER.size :] + pack(
-            [program.format, program.name, _plain_options(options)]
+            [program.format, program.name, _plain_options(options), _describe(callbacks)]
         )
+        if callbacks:
+            connection.functions.add(callbacks)
+            connection.start_threads()
         facts = connection.ask(Op.COMPILE, body).result
         if facts is None:  # the server has not seen the code
             facts = connection.ask(Op.COMPILE, body, program.code).result
@@ -231,6 +242,15 @@ class RemoteClient(ConnectedClient):
 
     def close(self) -> None:
         self.connection.close()
+
+
+def _describe(callbacks: Mapping[int, HostCallback]) -> list[list[Any]]:
+    """Returns the number, title, ``of_parts`` and ``partitioned`` of each function."""
+    return [
+        [number, str(getattr(function, "title", function))[:500],
+         bool(getattr(function, "of_parts", False)), bool(getattr(function, "partitioned", False))]
+        for number, function in callbacks.items()
+    ]  # fmt: skip
 
 
 def _plain_options(options: CompileOptions) -> dict[str, Any]:

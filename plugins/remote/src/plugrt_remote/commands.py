@@ -35,11 +35,13 @@ def plugrt_add_commands(cli: Any) -> None:
 @click.option("--token-file", metavar="FILE", help="What clients by tls:// must know.")
 @click.option("--allow-custom-call", multiple=True, metavar="TARGET", help="'*' allows all.")
 @click.option("--session-bytes", default=0, help="The most that a session has on devices.")
+@click.option("--callback-seconds", default=600.0, help="The most for a client's function; 0: any.")
 @click.option("--status", is_flag=True, help="Print what a running server does, and end.")
 @click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
 def serve(
     platform: str | None, bind: str, certificate: str, key: str, token_file: str | None,
-    allow_custom_call: tuple[str, ...], session_bytes: int, status: bool, as_json: bool,
+    allow_custom_call: tuple[str, ...], session_bytes: int, callback_seconds: float,
+    status: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Serve a backend to other programs.
 
@@ -61,7 +63,7 @@ def serve(
         if platform:  # JAX_PLATFORMS may name remote, which is for the server's clients
             config.update("platforms", platform)
         token = read_token(token_file) if token_file else b""
-        policy = Policy(token, frozenset(allow_custom_call), session_bytes)
+        policy = Policy(token, frozenset(allow_custom_call), session_bytes, callback_seconds)
         server = Server(get_backend(platform), policy)
         server.bind(bind, certificate, key)
 

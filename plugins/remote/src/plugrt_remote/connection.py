@@ -18,6 +18,7 @@ from plugrt.lifetime.forks import FORKED, call_in_child
 from plugrt.lifetime.thread_work import start_thread
 from plugrt_remote import wire
 from plugrt_remote.addresses import connect
+from plugrt_remote.called_functions import CalledFunctions
 from plugrt_remote.pending import Call, Pending, Watched
 from plugrt_remote.segment_pool import SegmentPool
 from plugrt_remote.sender import Sender
@@ -63,6 +64,7 @@ class Connection:
             self.segments = SegmentPool(self._add_segment, self.poll, ping)
         self._reader = wire.FrameReader(self.sock, wire.FROM_SERVER)
         self._sender = Sender(self.sock)
+        self.functions = CalledFunctions(self._send)
         self._reading = threading.Lock()
         self._numbering = threading.Lock()
         self._next = 1
@@ -90,6 +92,8 @@ class Connection:
         """
         if self.lost is not None:
             self.refuse()
+        if self.functions.threads and threading.get_ident() in self.functions.threads:
+            self.functions.refuse()
         if self.dead and (self.drops_now or len(self.dead) >= _MANY):
             message = self._drop_dead() + message
         parts: list[Any] = [message]
@@ -199,6 +203,8 @@ class Connection:
         return then
 
     def _take(self, op: int, body: bytes, payload: Any) -> Callable[[], None] | None:
+        if op == Op.CALL:
+            return self.functions.begin(body, payload)
         if op != Op.SEGMENT_FREE:
             return self._pending.take(op, body, payload)
         if self.segments is not None:

@@ -97,7 +97,7 @@ class _Isolated:
         since, seen = time.monotonic(), -1
         while connection.lost is None:
             time.sleep(min(1.0, self._seconds / 4))
-            if seen != connection.received or not connection.waits:
+            if seen != connection.received or not connection.waits or connection.functions.threads:
                 since, seen = time.monotonic(), connection.received
             elif time.monotonic() - since > self._seconds:
                 self._hung = True

@@ -13,10 +13,12 @@ import os
 import socket
 import struct
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from plugrt import errors
 from plugrt.capi.abi.element_types import ELEMENT_TYPES
@@ -25,7 +27,7 @@ from plugrt.interface import TensorType
 from plugrt_remote.values import ProtocolError
 
 MAGIC = b"plugrt-r"
-VERSION = 1
+VERSION = 2
 """The protocol's: both sides of a connection must have the same."""
 HEAD = struct.Struct("<B3xIQ")
 MAX_BODY = 16 << 20
@@ -56,10 +58,12 @@ class Op(enum.IntEnum):
     STATUS = 13
     PING = 14
     SEGMENT = 15
+    RETURN = 16
     REPLY = 64
     ERROR = 65
     READY = 66
     SEGMENT_FREE = 67
+    CALL = 68
 
 
 HELLO = struct.Struct("<8sI")
@@ -91,8 +95,10 @@ METHODS = (
 )  # fmt: skip
 """The methods of `Executable` that `ASK` calls, by their place here."""
 DTYPES = {number: dtype for dtype, number in ELEMENT_TYPES.items()}
-FROM_SERVER = {Op.REPLY: MAX_PAYLOAD, Op.READY: CONTENTS_WITH_NOTICE}
-FROM_CLIENT = {Op.COMPILE: MAX_CODE, Op.PUT: MAX_PAYLOAD}
+FROM_SERVER = {
+    Op.REPLY: MAX_PAYLOAD, Op.READY: CONTENTS_WITH_NOTICE, Op.CALL: MAX_PAYLOAD,
+}  # fmt: skip
+FROM_CLIENT = {Op.COMPILE: MAX_CODE, Op.PUT: MAX_PAYLOAD, Op.RETURN: MAX_PAYLOAD}
 
 
 def frame(op: int, body: bytes, size: int = 0) -> bytes:
@@ -242,3 +248,29 @@ def pack_type(type: TensorType) -> list[Any]:
 def unpack_type(packed: Any) -> TensorType:
     """Returns the type of these numbers."""
     return TensorType(tuple(packed[0]), DTYPES[packed[1]])
+
+
+def pack_arrays(arrays: Sequence[npt.NDArray[Any]]) -> tuple[list[Any], bytes]:
+    """Returns the types and the contents of arrays, for `unpack_arrays`."""
+    types = [pack_type(TensorType(x.shape, x.dtype)) for x in arrays]
+    return types, b"".join(x.tobytes() for x in arrays)
+
+
+def unpack_arrays(types: Sequence[Any], contents: Any) -> list[npt.NDArray[Any]]:
+    """Returns arrays of these contents; raises `ProtocolError` where others were stated."""
+    data = np.empty(0, np.uint8) if contents is None else contents
+    arrays, at = [], 0
+    try:
+        for shape, number in types:
+            dtype = DTYPES[number]
+            end = at + prod(shape) * dtype.itemsize
+            if min(shape, default=0) < 0 or end > len(data):
+                raise ValueError(f"{end} bytes of {len(data)} have the shape {shape}")
+            array = data[at:end].view(dtype).reshape(tuple(shape))
+            arrays.append(np.require(array, requirements="A"))
+            at = end
+    except (KeyError, TypeError, ValueError) as error:
+        raise ProtocolError(f"arrays cannot be read: {error}") from None
+    if at != len(data):
+        raise ProtocolError(f"{len(data) - at} bytes follow the contents of arrays")
+    return arrays

@@ -119,9 +119,7 @@ class NumberedCallback(WatchedFunction):
 
 def is_partitioned(callback: object) -> bool:
     """Whether each device of a divided program calls a function with its own shards."""
-    return isinstance(callback, NumberedCallback) and (
-        callback.partitioned and not callback.of_parts
-    )
+    return getattr(callback, "partitioned", False) and not getattr(callback, "of_parts", False)
 
 
 def refuse_partitioned(client: Client, program: Program, options: CompileOptions) -> None:
@@ -203,6 +201,17 @@ class CallbackTable:
             remove = partial(self._functions.pop, number)
             self._functions[number] = weakref.ref(callback, remove)
 
+    def find(self, number: int) -> HostCallback:
+        """Returns the function; raises `Internal` where no program has it any more."""
+        reference = self._functions.get(number)
+        callback = reference() if reference is not None else None
+        if callback is None:
+            raise Internal(
+                f"a program called the Python function of number {number}, which no program has "
+                "any more: whoever launched it did not keep the program until the launch had ended"
+            )
+        return callback
+
     def __call__(
         self,
         arguments: Sequence[npt.NDArray[np.generic]],
@@ -210,14 +219,7 @@ class CallbackTable:
         attributes: Mapping[str, Any],
     ) -> None:
         """Calls the function with the number ``index``."""
-        reference = self._functions.get(int(attributes["index"]))
-        callback = reference() if reference is not None else None
-        if callback is None:
-            raise Internal(
-                f"a program called the Python function of number {attributes['index']}, which no "
-                "program has any more: whoever launched it did not keep the program until the "
-                "launch had ended"
-            )
+        callback = self.find(int(attributes["index"]))
         for place, result in zip(results, callback(arguments), strict=True):
             place[...] = result
 

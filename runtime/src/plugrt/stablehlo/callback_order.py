@@ -7,7 +7,7 @@ regard to the order. `order_callbacks` adds the tokens that keep the order to a 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -94,10 +94,16 @@ def number_callbacks_in_order(module: ir.Module) -> None:
     So programs can be compared that other processes made, whose functions have other numbers.
     """
     numbers: dict[int, int] = {}
+    renumber_callbacks(
+        module, lambda call: numbers.setdefault(callback_number(call), len(numbers) + 1)
+    )
+
+
+def renumber_callbacks(module: ir.Module, number: Callable[[ir.Operation], int]) -> None:
+    """Gives the function of each call the number that ``number(call)`` returns."""
     with module.context:
         for call in host_callbacks(module):
-            number = numbers.setdefault(callback_number(call), len(numbers) + 1)
-            call.attributes["backend_config"] = _config(number)
+            call.attributes["backend_config"] = _config(number(call))
 
 
 def _config(number: int) -> ir.DictAttr:

@@ -26,6 +26,8 @@ class Policy(NamedTuple):
     """Functions of the process that programs may call, ``*`` for all."""
     session_bytes: int = 0
     """The bytes that a session may have on devices; 0 means no limit."""
+    callback_seconds: float = 0
+    """How long a Python function of a client may run; 0 means no limit."""
 
 
 class ServedBackend:
@@ -86,7 +88,13 @@ class ServedBackend:
     def compile(
         self, key: tuple[Any, ...], program: Program, options: Callable[[], CompileOptions]
     ) -> ServedProgram:
-        """Returns the compiled program; one that was compiled before is used again."""
+        """Returns the compiled program; one that was compiled before is used again.
+
+        One that calls Python functions is compiled for each session, whose functions they are.
+        """
+        if program.callbacks:
+            self._compilations += 1
+            return ServedProgram(self.client, program, options())
         with self._lock:
             self._codes[key[0]] = program.code
             found = self._programs.get(key)

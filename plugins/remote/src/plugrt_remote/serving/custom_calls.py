@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from plugrt.errors import PermissionDenied, PlugrtError
-from plugrt.interface import Program
+from plugrt.interface import HOST_CALLBACK, Program
 from plugrt.wire.hlo_proto import last_text, read_module
 from plugrt.wire.mlir_bytecode import MAGIC
 from plugrt.wire.protobuf import messages
@@ -24,7 +24,8 @@ def refuse_custom_calls(program: Program, allowed: Collection[str]) -> None:
     """Raises `PermissionDenied` for a program that names a target outside of the list.
 
     Any function that is registered in the process can be named, with other arguments than it
-    expects: jaxlib's own end the process then. ``*`` in ``allowed`` allows all.
+    expects: jaxlib's own end the process then. ``*`` in ``allowed`` allows all. A program
+    with ``callbacks`` may call `HOST_CALLBACK`: `Callbacks.bind` has checked the numbers.
     """
     if "*" in allowed:
         return
@@ -35,7 +36,8 @@ def refuse_custom_calls(program: Program, allowed: Collection[str]) -> None:
             f"the server cannot read which functions the program {program.name!r} calls, and runs "
             f"no such program: {error}"
         ) from None
-    for target in found:
+    own = {HOST_CALLBACK} if program.callbacks else set()
+    for target in {*found} - own:
         if target not in _ALLOWED and target not in allowed and not target.startswith(_PREFIXES):
             raise PermissionDenied(
                 f"the program {program.name!r} calls {target!r:.80}, which the server does not "

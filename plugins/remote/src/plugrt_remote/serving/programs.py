@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from plugrt.errors import PlugrtError, Unimplemented
@@ -11,6 +12,7 @@ from plugrt.interface import (
     Client,
     CompileOptions,
     DeviceAssignment,
+    ExecuteOptions,
     LoadedExecutable,
     MemoryAnalysis,
     Program,
@@ -23,7 +25,11 @@ class ServedProgram:
 
     def __init__(self, client: Client, program: Program, options: CompileOptions) -> None:
         self.loaded: LoadedExecutable = client.compile(program, options)
-        self.launch = self.loaded.execute
+        self.launch: Callable[..., Sequence[Any]] = self.loaded.execute
+        if program.callbacks:
+            self.launch = self.launch_calling
+        self.callbacks = program.callbacks
+        """The functions that it calls, which live as long as its launches."""
         count = len(self.loaded.addressable_devices)
         self.sizes = [t.nbytes * count for t in self.loaded.executable.output_types]
         """The bytes of each result, on all devices."""
@@ -51,6 +57,20 @@ class ServedProgram:
             "donated": sorted(donated or ()),
         }
 
+    def launch_calling(
+        self, arguments: Sequence[Any], options: ExecuteOptions | None = None
+    ) -> Sequence[Any]:
+        """Launches a program that calls functions, and keeps these until it has ended.
+
+        Without results, which a client could wait for, it has ended on return.
+        """
+        results, wait = self.loaded.execute_with_wait(arguments, options)
+        for part in results[-1] if results else ():
+            part.ready_event().on_ready(partial(_keep, self.callbacks))
+        if not results:
+            wait()
+        return results
+
     def ask(self, method: str) -> Any:
         """Returns what a method of `Executable` returns, in a form that can be sent."""
         found = getattr(self.loaded.executable, method)()
@@ -59,6 +79,10 @@ class ServedProgram:
         if isinstance(found, Program):
             return [found.code, found.format, found.name]
         return found
+
+
+def _keep(*_: object) -> None:
+    """Does nothing; whoever is to call it keeps its arguments."""
 
 
 def _ask(question: Callable[[], Any]) -> Any:

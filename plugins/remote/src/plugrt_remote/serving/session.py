@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import socket
 import struct
+import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -21,6 +22,8 @@ from plugrt_remote.serving.answers import Answers
 from plugrt_remote.serving.array_requests import ArrayRequests
 from plugrt_remote.serving.arrays import Failed, SessionArrays
 from plugrt_remote.serving.backend import ServedBackend
+from plugrt_remote.serving.backlog import Backlog
+from plugrt_remote.serving.callbacks import Callbacks
 from plugrt_remote.serving.custom_calls import refuse_custom_calls
 from plugrt_remote.serving.outbox import Outbox
 from plugrt_remote.serving.programs import ServedProgram, read_options
@@ -61,6 +64,9 @@ class Session:
         requests = ArrayRequests(
             backend.client, self.arrays, self.segments, self._send, self._drop_program
         )
+        self._callbacks = Callbacks(self._send, backend.policy.callback_seconds)
+        self._backlog = Backlog()
+        self._worker: threading.Thread | None = None
         self._turns = Turns(backend.turns)
         backend.turns.append(self._turns)
         self._launches = 0
@@ -83,18 +89,49 @@ class Session:
             Op.STATUS: self._status,
             Op.PING: self._ping,
             Op.SEGMENT: self._segment,
+            Op.RETURN: self._callbacks.take,
         }
 
     def run(self) -> None:
         """Serves the client until its connection ends, then frees what it held."""
-        table, reader = self._table, self._reader
+        self._sock.settimeout(SECONDS_TO_BEGIN)
         try:
-            self._sock.settimeout(SECONDS_TO_BEGIN)
-            while True:
-                op, body, payload = reader.next()
-                reader.done()
-                if (not self._greeted and op != Op.HELLO) or op not in table:
-                    raise ProtocolError(f"the message {op} is not allowed here")
+            self._handle_all(self._receive)
+        finally:
+            self._close()
+
+    def _receive(self) -> tuple[int, bytes, Any]:
+        """Returns the next message that the reading thread is to handle."""
+        reader = self._reader
+        while True:
+            op, body, payload = reader.next()
+            reader.done()
+            if (not self._greeted and op != Op.HELLO) or op not in self._table:
+                raise ProtocolError(f"the message {op} is not allowed here")
+            if self._worker is None or op == Op.RETURN:
+                return op, body, payload
+            self._backlog.add(op, body, payload)
+
+    def _start_worker(self) -> None:
+        """Has another thread handle all messages but the answers of functions, from now on.
+
+        A backend may call a function on the thread that launches its program, which then waits for
+        the answer.
+        """
+        if self._worker is None:
+            self._worker = threading.Thread(target=self._work, daemon=True, name="plugrt-worker")
+            self._worker.start()
+
+    def _work(self) -> None:
+        self._handle_all(self._backlog.take)
+        self._outbox.close()  # which ends the reading thread
+
+    def _handle_all(self, take: Callable[[], tuple[int, bytes, Any] | None]) -> None:
+        """Handles messages until there is None, or the session ends."""
+        table = self._table
+        try:
+            while (message := take()) is not None:
+                op, body, payload = message
                 try:
                     table[op](body, payload)
                 except (struct.error, ValueError, TypeError) as error:
@@ -106,10 +143,12 @@ class Session:
             pass  # the client has ended
         except Exception:  # noqa: BLE001 a fault of this module ends this session alone
             logger.exception("a client's connection is ended by an error")
-        finally:
-            self._close()
 
     def _close(self) -> None:
+        self._callbacks.end()
+        self._backlog.end()
+        if self._worker is not None:
+            self._worker.join()
         self._outbox.close()
         self._reader.close()
         self.arrays.clear()
@@ -176,7 +215,7 @@ class Session:
 
     def _compile(self, body: bytes, code: Any) -> None:
         request, number, digest = wire.COMPILE.unpack_from(body)
-        form, name, plain = unpack(body[wire.COMPILE.size :])
+        form, name, plain, stated = unpack(body[wire.COMPILE.size :])
         if len(self._programs) >= _MOST_PROGRAMS:
             raise ProtocolError(f"a client has {_MOST_PROGRAMS} programs at most")
         given = None if code is None else code.tobytes()
@@ -189,12 +228,16 @@ class Session:
 
         def compile() -> Any:
             program = Program(text, form, name)
+            if stated:
+                program = self._callbacks.bind(program, stated, self._backend.client)
             refuse_custom_calls(program, self._backend.policy.custom_calls)
             key = digest, form, name, pack(plain)
             served = self._backend.compile(key, program, partial(read_options, plain))
             self._programs[number] = served
             return served.facts
 
+        if stated:
+            self._start_worker()
         self._backend.pool.submit(self._answer, request, compile)
 
     def _drop_program(self, number: int) -> None:
