@@ -15,26 +15,10 @@ from support.markdown import ROOT
 
 SOURCES = ("runtime/src", "plugin_sdk/src", "plugins")
 MAKERS = {
-    "dict",
-    "list",
-    "set",
-    "deque",
-    "defaultdict",
-    "OrderedDict",
-    "Counter",
-    "WeakKeyDictionary",
-    "WeakValueDictionary",
-    "WeakSet",
-    "WeakKeys",
-    "Lock",
-    "RLock",
-    "local",
-    "count",
-    "Condition",
-    "Event",
-    "ContextVar",
-    "Semaphore",
-}
+    "dict", "list", "set", "deque", "defaultdict", "OrderedDict", "Counter", "WeakKeyDictionary",
+    "WeakValueDictionary", "WeakSet", "WeakKeys", "Lock", "RLock", "local", "count", "Condition",
+    "Event", "ContextVar", "Semaphore",
+}  # fmt: skip
 REASON = "# Process-wide: "
 
 

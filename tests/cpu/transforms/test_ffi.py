@@ -95,15 +95,8 @@ def compile_scale(folder: Path, *flags: str) -> Any:
         pytest.skip("needs a C compiler")
     (folder / "scale.c").write_text(SOURCE)
     command = [
-        compiler,
-        "-shared",
-        "-fPIC",
-        *flags,
-        f"-I{ffi.include_dir()}",
-        "scale.c",
-        "-o",
-        "scale.so",
-    ]
+        compiler, "-shared", "-fPIC", *flags, f"-I{ffi.include_dir()}", "scale.c", "-o", "scale.so",
+    ]  # fmt: skip
     subprocess.run([*command, "-o", "scale.so"], cwd=folder, check=True)
     return ctypes.CDLL(str(folder / "scale.so")).scale
 

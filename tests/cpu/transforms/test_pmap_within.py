@@ -40,13 +40,9 @@ def quiet() -> Iterator[None]:
 
 def of_both(v: Any) -> Any:
     return (
-        lax.psum(v, "j"),
-        lax.psum(v, "i"),
-        lax.pmax(v, ("i", "j")),
-        lax.axis_index(("j", "i")),
-        lax.ppermute(v, "i", [(0, 1)]),
-        lax.all_gather(v[0], "j"),
-    )
+        lax.psum(v, "j"), lax.psum(v, "i"), lax.pmax(v, ("i", "j")), lax.axis_index(("j", "i")),
+        lax.ppermute(v, "i", [(0, 1)]), lax.all_gather(v[0], "j"),
+    )  # fmt: skip
 
 
 @behaviour(107, "pmap within pmap: a device for each pair, collectives over either axis or both",

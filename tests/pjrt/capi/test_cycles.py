@@ -25,13 +25,9 @@ def run_on_library(code: str) -> subprocess.CompletedProcess[str]:
         "TF_CPP_MIN_LOG_LEVEL": "3",
     }
     return subprocess.run(
-        [sys.executable, "-W", "ignore", "-X", "faulthandler", "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, **names},
-        check=False,
-    )
+        [sys.executable, "-W", "ignore", "-X", "faulthandler", "-c", code], capture_output=True,
+        text=True, timeout=120, env={**os.environ, **names}, check=False,
+    )  # fmt: skip
 
 
 OTHERS = """

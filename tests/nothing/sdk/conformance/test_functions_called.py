@@ -17,13 +17,8 @@ from support.apart import runs_apart
 pytestmark = [runs_apart("sdk"), pytest.mark.long]
 
 OF_ONE_BODY = (
-    "operations.",
-    "composites.",
-    "random.",
-    "collectives.",
-    "buffers.views.",
-    "effects.",
-)
+    "operations.", "composites.", "random.", "collectives.", "buffers.views.", "effects.",
+)  # fmt: skip
 """Chapters of many checks that call the same functions as others."""
 NOT_CALLED = {
     "CopyToDeviceStream_": "streams that only a recv operation of a program hands over",
