@@ -93,6 +93,15 @@ def test_complex_with_signed_zeros(name: str, dtype: str) -> None:
             np.testing.assert_allclose(part(result), part(wanted), rtol=near, atol=near)
 
 
+@pytest.mark.parametrize("dtype", COMPLEX)
+def test_small_imaginary_parts_keep_their_digits(dtype: str) -> None:
+    values = np.array([1 + 1e-20j, -2 - 1e-10j, 0.3 + 1e-5j, 2 - 0.99j], dtype)
+    for name in ("sin", "cos"):
+        wanted = FLOATING[name](values).imag
+        result = np.asarray(getattr(xp, name)(values)).imag
+        np.testing.assert_allclose(result, wanted, rtol=8 * np.finfo(dtype).eps, err_msg=name)
+
+
 def test_log10_of_most_powers_of_10_is_whole() -> None:
     powers = np.arange(-37, 38)
     for dtype in ("float32", "float64"):

@@ -22,14 +22,16 @@ def _emit_inverse(builder: Callable[..., object], x: Tracer, *, odd: bool = Fals
     return apply_symmetric(lambda z: emit(builder, z), x, odd=odd)
 
 
-def _restore_zero_sign(imaginary: Tracer, slope: Tracer, b: Tracer) -> Tracer:
-    """Returns an imaginary part with the right sign of zero where ``b`` is 0: slope * b.
+def _keep_small(imaginary: Tracer, slope: Tracer, b: Tracer) -> Tracer:
+    """Returns an imaginary part, slope * sinh(b), with all its digits where ``b`` is below 1.
 
-    XLA (jaxlib 0.10) computes hyperbolic functions from exponentials, which lose that sign.
+    XLA (jaxlib 0.10) computes hyperbolic functions of complex numbers from exponentials, which lose
+    small numbers and the sign of zero.
     """
     # Workaround for xla-hyperbolic-zero
-    exact = emit(hlo.and_, compare(b, full(b.shape, 0, b.dtype), "EQ"), emit(hlo.is_finite, slope))
-    return select(exact, emit(hlo.multiply, slope, b), imaginary)
+    small = compare(emit(hlo.abs, b), full(b.shape, 1, b.dtype), "LT")
+    exact = emit(hlo.and_, small, emit(hlo.is_finite, slope))
+    return select(exact, emit(hlo.multiply, slope, emit(chlo.sinh, b)), imaginary)
 
 
 def _multiply_by_i(z: Tracer) -> Tracer:
@@ -104,7 +106,7 @@ def cos(x: Tracer, /) -> Tracer:
     # cos; cos(z) == cosh(i*z) does not.
     u, v = complex_parts(emit(chlo.cosh, _multiply_by_i(x)))
     a, b = complex_parts(x)
-    return emit(hlo.complex, u, _restore_zero_sign(v, emit(hlo.negate, emit(hlo.sine, a)), b))
+    return emit(hlo.complex, u, _keep_small(v, emit(hlo.negate, emit(hlo.sine, a)), b))
 
 
 @operation
@@ -128,7 +130,7 @@ def sin(x: Tracer, /) -> Tracer:
     u, v = complex_parts(emit(chlo.sinh, _multiply_by_i(x)))  # as in cos; sin(z) == -i sinh(iz)
     a, b = complex_parts(x)
     real = select(compare(a, full(a.shape, 0, a.dtype), "EQ"), a, v)
-    return emit(hlo.complex, real, _restore_zero_sign(emit(hlo.negate, u), emit(hlo.cosine, a), b))
+    return emit(hlo.complex, real, _keep_small(emit(hlo.negate, u), emit(hlo.cosine, a), b))
 
 
 @operation
