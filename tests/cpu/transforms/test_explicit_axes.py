@@ -32,6 +32,7 @@ Auto, Explicit = AxisType.Auto, AxisType.Explicit
 MESH = plugrt.make_mesh((2, 2), ("x", "y"), (Explicit, Explicit))
 MIXED = plugrt.make_mesh((2, 2), ("x", "y"), (Explicit, Auto))
 A = np.linspace(0.5, 2, 32, dtype=np.float32).reshape(4, 8)
+WORDS = np.arange(4, dtype=np.uint32)
 B = A[::-1].copy()
 V = A[0]
 D = np.linspace(-1, 1, 64, dtype=np.float32).reshape(4, 4, 4) + 3 * np.eye(4, dtype=np.float32)
@@ -173,13 +174,22 @@ def test_out_sharding_says_how_a_result_is_divided() -> None:
             "traced": plugrt.jit(lambda: xp.ones((8, 2), out_sharding=P("x")))(),
             "arange": xp.arange(8.0, out_sharding=P("x")),
             "normal": random.normal(key, (4, 8), out_sharding=P("x")),
+            "rbg": random.uniform(random.key(0, impl="rbg"), (8,), out_sharding=P("x")),
+            "bits": lax.rng_bit_generator(WORDS, (8,), out_sharding=P("x"))[1],
+            "like": lax.broadcast_like(A[:, :1], put(A, X)),
         }
+        assert spec_of(random.uniform(random.key(0, impl="rbg"), (8,))) == (N,)
+        assert spec_of(lax.rng_bit_generator(WORDS, (8,), out_sharding=P("x"))[0]) == (N,)
+        with pytest.raises(ShardingTypeError, match="incompatible shardings for broadcasting"):
+            lax.broadcast_like(put(A[0], X), put(A, X))
     for name, result in made.items():
         wanted = (N, Y) if name == "take" else (X, *[N] * (result.ndim - 1))
         assert spec_of(result) == wanted, name
     np.testing.assert_allclose(made["matmul"], A @ A.T, rtol=1e-5)
     np.testing.assert_array_equal(made["repeat"], np.repeat(A, 2, axis=0))
     np.testing.assert_array_equal(made["normal"], random.normal(key, (4, 8)))
+    np.testing.assert_array_equal(made["bits"], lax.rng_bit_generator(WORDS, (8,))[1])
+    np.testing.assert_array_equal(made["like"], np.broadcast_to(A[:, :1], A.shape))
 
 
 def test_out_sharding_is_over_explicit_axes_of_the_mesh_around() -> None:

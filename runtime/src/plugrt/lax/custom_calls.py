@@ -30,11 +30,13 @@ from plugrt.tracing.emit import (
     with_weakness,
     wrap,
 )
+from plugrt.tracing.explicit_axes import read_sharding
 from plugrt.tracing.mlir_constants import dense_attribute
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import dtype_kind
+from plugrt.tracing.trace import current_trace
 from plugrt.tracing.tracer import Tracer
-from plugrt.typing import ArrayLike, DTypeLike, HasShapeAndDtype
+from plugrt.typing import ArrayLike, DTypeLike, HasShapeAndDtype, OutSharding
 
 T = TypeVar("T")
 
@@ -247,18 +249,20 @@ class RandomAlgorithm(enum.IntEnum):
     RNG_PHILOX = 2
 
 
-@operation(static=("shape", "dtype", "algorithm"))
+@operation(static=("shape", "dtype", "algorithm", "out_sharding"))
 def rng_bit_generator(
     key: Tracer,
     shape: Sequence[int],
     dtype: DTypeLike = np.uint32,
     algorithm: RandomAlgorithm | int = 0,
+    *,
+    out_sharding: OutSharding = None,
 ) -> list[Tracer]:
     """Returns a new key and unsigned integers of random bits, by the backend's own generator.
 
     The key is uint32[4] or uint64[2]; the bits may differ between backends (see `plugrt.random` for
-    numbers that do not). Raises `DtypeError` for other keys, and for a ``dtype`` that is no
-    integer. As ``jax.lax.rng_bit_generator``.
+    numbers that do not), and are divided as ``out_sharding`` says. Raises `DtypeError` for other
+    keys, and for a ``dtype`` that is no integer. As ``jax.lax.rng_bit_generator``.
     """
     result_dtype = as_dtype(dtype)
     if dtype_kind(result_dtype) not in "iu" or result_dtype.kind == "V":
@@ -286,7 +290,11 @@ def rng_bit_generator(
     )
     if short:
         new = reshape(bitcast_convert_type(new, np.uint32), (4,))
-    return [new, convert(bits, result_dtype)]
+    made = convert(bits, result_dtype)
+    if out_sharding is not None:
+        what = "out_sharding of rng_bit_generator"
+        made = made.constrained(read_sharding(out_sharding, what, current_trace()), what)
+    return [new, made]
 
 
 def _generator(types: list[ir.Type], state: ir.Value, *, algorithm: object, loc: object) -> object:

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from plugrt.errors import ArgumentError, ShapeError
+from plugrt.errors import ArgumentError, ShapeError, ShardingTypeError
 from plugrt.lax.dimension_arguments import normalize_dimension, normalize_dimensions
 from plugrt.lax.operand_checks import same_dtype
 from plugrt.tracing import emit as e
@@ -88,7 +88,8 @@ def broadcast_in_dim(
 def broadcast_like(arr: Tracer, like_arr: Tracer) -> Tracer:
     """Returns ``arr`` repeated to the shape of ``like_arr``, by NumPy's rule.
 
-    Any dtype, which stays. Raises `ShapeError` where it does not fit. As
+    Any dtype, which stays. Over Explicit axes it is divided as ``like_arr``. Raises `ShapeError`
+    where it does not fit, and `ShardingTypeError` where it is divided otherwise. As
     ``jax.lax.broadcast_like``.
 
     >>> lax.broadcast_like(xp.asarray([1, 2]), xp.zeros((2, 2)))
@@ -99,7 +100,18 @@ def broadcast_like(arr: Tracer, like_arr: Tracer) -> Tracer:
     missing = len(shape) - arr.ndim
     if missing < 0 or any(n not in (1, m) for n, m in zip(arr.shape, shape[missing:], strict=True)):
         raise ShapeError(f"lax.broadcast_like cannot repeat shape {arr.shape} to {shape}")
-    return e.broadcast_to(arr, shape)
+    repeated, sharding = e.broadcast_to(arr, shape), like_arr.sharding_type
+    if sharding is None:
+        return repeated
+    own = repeated.sharding_type
+    held = () if own is None else [own.spec.axes_of(i) for i in range(len(shape))]
+    for i, axes in enumerate(held):
+        if axes not in ((), sharding.spec.axes_of(i)):
+            raise ShardingTypeError(
+                f"lax.broadcast_like of {own!r} to {sharding!r}: incompatible shardings "
+                "for broadcasting; reshard one of them"
+            )
+    return repeated.constrained(sharding, "broadcast_like")
 
 
 @operation(static=("dimensions",), keys="each")
