@@ -34,6 +34,7 @@ from support.device_server import becomes_true
 FORKS = """
 import json, os, signal, sys
 import plugrt.programs.parsing, plugrt.stablehlo.entry_attributes, plugrt.stablehlo.passes
+import plugrt.stablehlo.callback_order
 import plugrt_numpy.backend, plugrt_remote.serving.server, plugrt_sdk.client
 from plugrt_numpy import plugin
 from support.remote_kills import use_at_random
@@ -56,6 +57,12 @@ ADD = b"""func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.add %x, %x : tensor<4xf32>
   return %0 : tensor<4xf32>
 }"""
+CALLS = b"""func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.custom_call @plugrt_host_callback(%x) {
+    api_version = 4 : i32, backend_config = {index = 1 : ui64}
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}"""
 X = np.array([1, 2, 3, 4], np.float32)
 
 
@@ -64,6 +71,8 @@ def use_at_random(address: str, seed: int) -> None:
     rng, client = random.Random(seed), RemoteClient(address)
     first, second = client.devices()
     program = client.compile(Program(ADD), CompileOptions())
+    calls = Program(CALLS, callbacks={1: lambda arrays: [-arrays[0]]})
+    calling = client.compile(calls, CompileOptions())
     x = client.buffer_from_host(X, first)
     [result] = program.execute([(x,)])
     large = np.ones(1 << 18, np.float32)
@@ -72,6 +81,8 @@ def use_at_random(address: str, seed: int) -> None:
         lambda: client.buffer_from_host(X, second),
         lambda: client.buffer_from_host(large, first).to_host(),
         lambda: result[0].to_host(),
+        lambda: [calling.execute([result]) for _ in range(5)],
+        lambda: calling.execute([result])[0][0].to_host(),
         lambda: program.execute([result])[0][0].block_until_ready(),
         lambda: program.execute([result])[0][0].ready_event().on_ready(lambda _: None),
         lambda: client.compile(Program(ADD + b" // %d" % rng.random()), CompileOptions()),
