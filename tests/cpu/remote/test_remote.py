@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import json
 import os
+import socket
 import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from queue import SimpleQueue
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ import pytest
 import plugrt
 from plugrt.errors import (
     AlreadyExists,
+    ArgumentTypeError,
     ConfigError,
     DeletedBuffer,
     InvalidArgument,
@@ -162,6 +165,31 @@ def test_a_second_client_compiles_nothing(client: RemoteClient, address: str) ->
         result.to_host()
     with pytest.raises(InvalidArgument, match="another client"):
         client.shards((result,))
+
+
+def test_a_client_says_that_it_is_lost_and_a_server_of_it_ends(
+    address: str, tmp_path: Path
+) -> None:
+    told: SimpleQueue[PjrtError] = SimpleQueue()
+    served, closed, here = RemoteClient(address), RemoteClient(address), start({"num_devices": 1})
+    for each in (served, closed, here):
+        each.on_lost(told.put)
+        assert not each.is_lost
+    closed.close()
+    with serving(served, tmp_path) as outer:
+        lone = RemoteClient(outer)
+        served.connection.sock.shutdown(socket.SHUT_RDWR)
+        assert isinstance(told.get(timeout=30), Unavailable)
+        assert becomes_true(lambda: not (tmp_path / "s").exists())
+        assert not lone.is_lost
+        lone.connection.sock.shutdown(socket.SHUT_RDWR)
+        assert becomes_true(lambda: lone.is_lost)
+    served.on_lost(told.put)
+    assert isinstance(told.get(timeout=30), Unavailable)
+    assert (served.is_lost, closed.is_lost, told.empty()) == (True, False, True)
+    for each in (served, here):
+        with pytest.raises(ArgumentTypeError, match="on_lost takes a function"):
+            each.on_lost(None)  # type: ignore[arg-type]
 
 
 def test_what_assumes_one_address_space_is_refused_by_name(client: RemoteClient) -> None:

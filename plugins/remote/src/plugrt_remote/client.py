@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -15,6 +15,7 @@ from plugrt.capi.abi.element_types import ELEMENT_TYPES
 from plugrt.errors import (
     InvalidArgument,
     NotAnArray,
+    PjrtError,
     ResourceExhausted,
     UnsupportedDtype,
 )
@@ -93,6 +94,15 @@ class RemoteClient(ConnectedClient):
     def attributes(self) -> Mapping[str, OptionValue]:
         attributes: Mapping[str, OptionValue] = self._facts["attributes"]
         return attributes
+
+    @property
+    def is_lost(self) -> bool:
+        self.connection.poll()  # the end may have come
+        return self.connection.lost is not None and not self.connection.closed
+
+    def on_lost(self, callback: Callable[[PjrtError], object]) -> None:
+        super().on_lost(callback)
+        self.connection.on_lost(callback)
 
     def _require_open(self) -> None:
         if self.connection.lost is not None:

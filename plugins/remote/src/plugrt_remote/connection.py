@@ -70,7 +70,8 @@ class Connection:
         self._next = 1
         self._calls = self._pending.calls
         self._threads = self._since = 0
-        self._closed = False
+        self.closed = False
+        self._on_lost: deque[Callable[[PjrtError], object]] = deque()
         _alive.add(self)
 
     def greet(self) -> Any:
@@ -244,17 +245,29 @@ class Connection:
     def lose(self, error: BaseException) -> None:
         """Notes that the connection has ended: who waits gets `Unavailable`, as later calls do."""
         if self.lost is None:
-            if self.explain is None or self._closed:
+            if self.explain is None or self.closed:
                 why = f"the device server at {self.address} has closed the connection ({error})"
                 cure = "Start it again, and call plugrt.clear_backends()"
             else:
                 why, cure = self.explain(), "plugrt.clear_backends() starts it again"
             self.lost = Unavailable(f"{why}. The arrays on its devices are lost. {cure}")
+            self._tell_lost()
         self._pending.fail_all(self.lost)
+
+    def on_lost(self, callback: Callable[[PjrtError], object]) -> None:
+        """Calls ``callback(error)`` when the connection is lost, on a thread of its own."""
+        self.start_threads()
+        self._on_lost.append(callback)
+        self._tell_lost()
+
+    def _tell_lost(self) -> None:
+        while self.lost is not None and not self.closed and self._on_lost:
+            with suppress(IndexError):  # another thread took the last
+                start_thread(partial(self._on_lost.popleft(), self.lost))
 
     def close(self) -> None:
         """Ends the connection; the server frees what it holds for it."""
-        self._closed = True
+        self.closed = True
         self.lose(ConnectionError("the client was closed"))
         with suppress(OSError):  # the server has ended it
             self.sock.shutdown(socket.SHUT_RDWR)

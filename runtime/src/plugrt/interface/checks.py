@@ -66,10 +66,10 @@ def require_rank(layout: object, shape: tuple[int, ...]) -> None:
         )
 
 
-def require_callback(callback: object) -> None:
+def require_callback(callback: object, of: str = "on_ready") -> None:
     """Raises `ArgumentTypeError` unless it is callable: a call fails on another thread."""
     if not callable(callback):
-        raise ArgumentTypeError(f"on_ready takes a function; got {callback!r:.60}")
+        raise ArgumentTypeError(f"{of} takes a function; got {callback!r:.60}")
 
 
 def device_id_rows(device_ids: Any) -> tuple[tuple[int, ...], ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from plugrt.errors import ArgumentTypeError, InvalidArgument
 from plugrt.interface.backend_object import OF_CLIENTS, BackendObject, find_attribute
 from plugrt.interface.buffer import Buffer, Shards, require_buffers
-from plugrt.interface.checks import check_assignable, check_parts, is_iterable
+from plugrt.interface.checks import check_assignable, check_parts, is_iterable, require_callback
 from plugrt.interface.device import Device
 from plugrt.interface.memory import Memory
 from plugrt.interface.memory_layout import Layout
@@ -20,6 +20,7 @@ from plugrt.interface.values import HostBufferSemantics, OptionValue, TensorType
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from plugrt.errors import PjrtError
     from plugrt.interface.capabilities import Capabilities
     from plugrt.interface.loaded_executable import LoadedExecutable
     from plugrt.interface.program import (
@@ -84,6 +85,21 @@ class Client(BackendObject, ABC):
     def attributes(self) -> Mapping[str, OptionValue]:
         """Facts that the backend states of itself (``PJRT_Plugin_Attributes``)."""
         return {}
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the process that has the devices is gone: calls raise `Unavailable`. Optional.
+
+        Never true of a backend in this process, nor because of `close`.
+        """
+        return False
+
+    def on_lost(self, callback: Callable[[PjrtError], object]) -> None:
+        """Calls ``callback(error)`` once, on any thread, when it `is_lost`, or now. Optional.
+
+        Raises `ArgumentTypeError` where ``callback`` cannot be called.
+        """
+        require_callback(callback, "on_lost")
 
     @abstractmethod
     def devices(self) -> Sequence[Device]:

@@ -52,7 +52,7 @@ JAX_NAMES = {
 }  # fmt: skip
 """JAX's names, which the interface itself derives from methods that have checks."""
 
-TESTED_APART = {"Executable.donated_parameters"}
+TESTED_APART = {"Client.is_lost", "Client.on_lost", "Executable.donated_parameters"}
 """Optional additions of interface 1.1 that have tests (``tests/cpu/remote``), and no check yet."""
 
 

@@ -76,7 +76,8 @@ class Server:
         return int(self._listener.getsockname()[1])
 
     def serve(self) -> None:
-        """Accepts connections until `close`."""
+        """Accepts connections until `close`, or until the served client is lost."""
+        self.backend.client.on_lost(lambda _: self.close())
         while (serve := self.accept()) is not None:
             threading.Thread(target=serve, daemon=True, name="plugrt-session").start()
 
