@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import plugrt
 from plugrt.errors import FailedPrecondition, InvalidArgument, PjrtError, Unimplemented
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program
 from plugrt_cpu.create_client import start
+from plugrt_numpy import plugin as numpy_backend
 from plugrt_remote.client import RemoteClient
 from plugrt_remote.serving.backend import Policy
 from support.device_server import becomes_true, serving
@@ -31,7 +31,9 @@ X = np.array([1, 2, 3, 4], np.float32)
 
 @pytest.fixture(scope="module", params=["cpu", "numpy"])
 def address(request: pytest.FixtureRequest) -> Iterator[str]:
-    served = start({"num_devices": 4}) if request.param == "cpu" else plugrt.get_backend("numpy")
+    served = (
+        start({"num_devices": 4}) if request.param == "cpu" else numpy_backend.create_client({})
+    )
     with tempfile.TemporaryDirectory() as folder, serving(served, Path(folder)) as found:
         yield found
 

@@ -28,6 +28,7 @@ from plugrt.errors import (
 )
 from plugrt.interface import Client, CompileOptions, ExecuteOptions, Program
 from plugrt_cpu.create_client import start
+from plugrt_numpy import plugin as numpy_backend
 from plugrt_remote import wire
 from plugrt_remote.addresses import parse
 from plugrt_remote.client import RemoteClient
@@ -109,7 +110,7 @@ def test_arguments_are_checked_before_the_launch(client: RemoteClient) -> None:
 
 
 def test_each_client_states_what_launches_take(client: RemoteClient) -> None:
-    for each in (client, start({"num_devices": 1}), plugrt.get_backend("numpy")):
+    for each in (client, start({"num_devices": 1}), numpy_backend.create_client({})):
         for donated, expected in (("", []), ("tf.aliasing_output = 0 : i32", [0])):
             executable = add(each, donated).executable
             assert [*executable.donated_parameters] == expected
