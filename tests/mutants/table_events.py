@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mutants.changes import Sound, then
+from mutants.changes import Sound, refusal, then
 from mutants.tables import TableFaults, replace_function, replace_functions
 from plugrt.capi.abi._abi import ffi
 
@@ -51,4 +51,5 @@ MUTANTS: Mapping[str, TableFaults] = {
     "table_events.put": replace_function("Event_OnReady", _call_twice),
     "table_events.launch": replace_function("Event_IsReady", then(_never_ready)),
     "table_events.read": _call_before_the_data(),
+    "table_events.no_error": replace_function("Event_Error", lambda sound: lambda args: refusal()),
 }

@@ -24,15 +24,19 @@ class Journal:
     begun: tuple[str, ...]
     ended: Mapping[str, Result]
     facts: Mapping[str, Any]
+    launch_seconds: float = 0.0
+    """The time of a launch, where it is long: see `PluginSubject.launch_seconds`."""
 
     @classmethod
     def of(cls, outcome: Outcome, names: Sequence[str]) -> Journal:
         """Returns the journal of the checks of these ids; other lines are of other code."""
         begun = [line["begin"] for line in outcome.lines if line.get("begin") in names]
         facts = [line["facts"] for line in outcome.lines if isinstance(line.get("facts"), dict)]
+        launches = [line["launch"] for line in outcome.lines if "launch" in line]
         return cls(
-            tuple(begun), dict(read_ends(outcome.lines, names)), _shown(facts[0]) if facts else {}
-        )
+            tuple(begun), dict(read_ends(outcome.lines, names)), _shown(facts[0]) if facts else {},
+            *launches[-1:],
+        )  # fmt: skip
 
     @property
     def open(self) -> str:

@@ -64,11 +64,12 @@ def _try(check: Check, subject: PluginSubject) -> Result:
         return _refuses_two_devices(subject)
     declared = not check.capability or bool(getattr(subject.declared, check.capability))
     try:
+        subject.used_dtypes.clear()
         with _ready(check, subject):
             check.run(subject)
     except REFUSALS as error:
         may_refuse = check.refusable or not subject.states(check.capability)
-        if declared and not may_refuse:
+        if declared and not may_refuse and not _lacks_dtype(check, subject):
             what = f"it works: {check.capability} is declared" if check.capability else "it works"
             raise Mismatch(what, f"it was refused: {describe(error)}") from error
         if check.needs.has_client and not check.needs.has_table:
@@ -80,6 +81,11 @@ def _try(check: Check, subject: PluginSubject) -> Result:
             f"it works; declare {check.capability}",
         )
     return Result(Verdict.PASS)
+
+
+def _lacks_dtype(check: Check, subject: PluginSubject) -> bool:
+    """Whether a check that was refused used a dtype that the device does not have."""
+    return check.needs.has_client and not check.needs.has_table and subject.lacks_dtype()
 
 
 def _ready(check: Check, subject: PluginSubject) -> AbstractContextManager[object]:

@@ -15,6 +15,7 @@ from plugrt_sdk.conformance.batches import batches_of, with_library
 from plugrt_sdk.conformance.check import Check, Needs
 from plugrt_sdk.conformance.journal import Journal, read_ends
 from plugrt_sdk.conformance.patience import Patience
+from plugrt_sdk.conformance.subject import MOST_SLOWNESS, slowness
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Result, Verdict
 from plugrt_sdk.conformance.worker import IMPORT, START
@@ -49,6 +50,8 @@ class Runner:
     """Side effects that no check is about: output on stdout, and processes left behind.
     The first word of each to the whole, which names the checks of the process."""
 
+    _launch_seconds: float = 0.0
+    """What a launch takes, where a process said that it is long."""
     _results: dict[str, Result] = field(default_factory=dict)
     _patience: Patience = field(init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -199,7 +202,8 @@ class Runner:
         seconds = self._patience.limit()
         argument = {
             "target": self.target.as_dict(), "checks": names, "seed": self.seed,
-            "seconds": seconds, "tolerances": dict(self.tolerances), "finalise": alone,
+            "seconds": seconds, "launch_seconds": self._launch_seconds,
+            "tolerances": dict(self.tolerances), "finalise": alone,
             "path": sys.path,
         }  # fmt: skip
 
@@ -207,8 +211,12 @@ class Runner:
             for name, result in read_ends([line], names[:-1]):
                 on_end(registry.find(name), result)
 
-        outcome = run_in_child(_WORKER, argument, seconds * len(batch) + 5, on_line=hear)
+        most = MOST_SLOWNESS * seconds * len(batch) + 5  # the worker says the limit of each check
+        outcome = run_in_child(_WORKER, argument, most, on_line=hear)
         journal = Journal.of(outcome, names)
+        if journal.launch_seconds:
+            self._launch_seconds = journal.launch_seconds
+        seconds *= slowness(self._launch_seconds)
         self.facts.update(journal.facts)
         self._note_effects(outcome, journal)
         found = dict(journal.ended)

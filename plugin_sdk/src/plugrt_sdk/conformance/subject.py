@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -12,18 +14,36 @@ import numpy as np
 from plugrt.errors import (
     HARDWARE_ABSENT,
     InvalidArgument,
+    PjrtError,
     PluginUnavailable,
     Unimplemented,
+    UnsupportedDtype,
     describe,
 )
-from plugrt.interface import Buffer, Shards, TensorType, Topology
+from plugrt.interface import Buffer, Device, LoadedExecutable, Shards, TensorType, Topology
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.plugin import Plugin
+from plugrt.stablehlo.element_names import ELEMENT_NAMES
 from plugrt_sdk.conformance.effects import Effects, ProcessState
 from plugrt_sdk.conformance.reference import Reference
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import NotTried, Verdict
-from plugrt_sdk.testing.subject import Subject
+from plugrt_sdk.testing.program_text import named_dtype
+from plugrt_sdk.testing.subject import Array, Subject
+
+_SMALL = 1 << 16
+"""The bytes that each device is taken to have room for."""
+_DTYPES = {element: name for name, element in ELEMENT_NAMES.items()}
+_ELEMENT = re.compile(r"tensor<(?:[\d?]+x)*([^,>]+>?)>")
+_PACE = 0.1
+"""The seconds of a launch up to which a run's limits hold."""
+MOST_SLOWNESS = 20.0
+"""The most times by which they grow."""
+
+
+def slowness(launch_seconds: float) -> float:
+    """Returns the factor of a run's limits for a device whose launches take so long."""
+    return min(max(1.0, launch_seconds / _PACE), MOST_SLOWNESS)
 
 
 class PluginSubject(Subject):
@@ -53,6 +73,12 @@ class PluginSubject(Subject):
         """What importing the plugin did to the process."""
         self.kept: object = None
         """What lives until the process ends."""
+        self.used_dtypes: set[str] = set()
+        """The dtypes of arrays and programs of the check that runs."""
+        self.launch_seconds = 0.0
+        """The least time of a launch that a check measured; 0 before."""
+        self.on_slow: Callable[[], None] = lambda: None
+        """Called when a launch was slow."""
 
     @cached_property
     def plugin(self) -> Plugin:
@@ -92,9 +118,74 @@ class PluginSubject(Subject):
         """Puts an array as `Subject.put` does; the library must say of it what plugrt noted."""
         from plugrt_sdk.conformance.asking import expect_as_noted
 
+        array = np.asarray(array)
+        self.used_dtypes.add(array.dtype.name)
+        self.require_room(array.nbytes, self.client.devices()[device])
         buffer = super().put(array, device)
         expect_as_noted(buffer)
         return buffer
+
+    def compile(self, text: str, **options: Any) -> LoadedExecutable:
+        """Compiles a program as `Subject.compile` does."""
+        self.note_program(text)
+        return super().compile(text, **options)
+
+    def note_program(self, text: str) -> None:
+        """Notes the dtypes of a program's arrays."""
+        self.used_dtypes |= {_DTYPES[name] for name in _ELEMENT.findall(text) if name in _DTYPES}
+
+    def lacks_dtype(self) -> bool:
+        """Whether the device refuses arrays of a dtype that the check used.
+
+        float32 is demanded of all, and what a plugin declares must work.
+        """
+        stated = self.declared.dtypes if self.states("dtypes") else frozenset[str]()
+        for name in sorted(self.used_dtypes - stated - {"float32"}):
+            try:
+                super().put(np.zeros(1, named_dtype(name)))
+            except (Unimplemented, UnsupportedDtype):
+                return True
+            except PjrtError:  # a check of its own finds it
+                continue
+        return False
+
+    def run(self, text: str, *arrays: Any) -> list[Array]:
+        """Runs a program as `Subject.run` does, if its arguments fit into the device's memory."""
+        total = sum(np.asarray(array).nbytes for array in arrays)
+        self.require_room(total, self.client.devices()[0])
+        program = self.compile(text)
+        arguments = [(self.put(array),) for array in arrays]
+        begin = time.perf_counter()
+        results = [buffer.to_host() for [buffer] in program.execute(arguments)]
+        self.note_launch(time.perf_counter() - begin)
+        return results
+
+    def note_launch(self, seconds: float) -> None:
+        """Notes what a launch took; checks on a device whose launches are slow have more time."""
+        if not self.launch_seconds or seconds < self.launch_seconds:
+            self.launch_seconds = seconds
+            if slowness(seconds) > 1:
+                self.on_slow()
+
+    def require_room(self, count: int, device: Device) -> None:
+        """Raises `NotTried` where a device states less memory than twice so many bytes.
+
+        Results, or a copy, need as much as the arguments. What fits, and is refused for lack of
+        memory, is a fault: memory was lost.
+        """
+        if count <= _SMALL or not self.declared.memory_stats:
+            return
+        try:
+            stated = device.memory_stats().get("bytes_limit", 0)
+        except PjrtError:  # a check of its own demands the answer
+            return
+        if 0 < stated < 2 * count:
+            why = (
+                f"arrays of {count} bytes, with as much for results, do not fit into the {stated} "
+                f"bytes that {device!r} states (memory_stats: bytes_limit); "
+                f"a device with {2 * count} bytes or more runs it"
+            )
+            raise NotTried(Verdict.NOT_RUN, why, applies=False)
 
     def random(self, name: str) -> np.random.Generator:
         """Returns a generator of numbers that are the same in each run of one seed."""

@@ -214,3 +214,15 @@ class TableClient:
 def text_at(pointer: Any, size: int) -> bytes:
     """Returns the bytes that a library gave; `InvalidReply` where there is no memory."""
     return data(pointer, size)
+
+
+_BLAME_NOT_THE_CALLER = (0, 1, 4, 7, 8, UNIMPLEMENTED, 14, 15, 16)
+"""Codes on which a host tries again, or does without: no error, cancelled, late, denied, no room,
+unimplemented, unavailable, lost data, unauthenticated."""
+
+
+def expect_mistake(error: tuple[int, str] | None, what: str) -> None:
+    """Raises `Mismatch` unless a call gave an error, and one that may blame the caller."""
+    wanted = f"{what} to be refused with INVALID_ARGUMENT"
+    expect(error is not None, wanted, "no error")
+    expect(error and error[0] not in _BLAME_NOT_THE_CALLER, wanted, error)

@@ -18,7 +18,7 @@ from plugrt.interface import Client
 from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.check import Check
 from plugrt_sdk.conformance.judge import is_hardware_absent, judge
-from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.conformance.subject import PluginSubject, slowness
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Result, Verdict
 
@@ -45,8 +45,12 @@ def run_checks(argument: Mapping[str, Any], say: Callable[..., None]) -> None:
     sys.path += [folder for folder in argument["path"] if folder not in sys.path]
     seed, tolerances, seconds = (argument[key] for key in ("seed", "tolerances", "seconds"))
     subject = PluginSubject(Target(**argument["target"]), seed, tolerances, seconds=seconds)
+    subject.launch_seconds = argument["launch_seconds"]
+    subject.on_slow = lambda: say(
+        within=seconds * slowness(subject.launch_seconds), launch=subject.launch_seconds
+    )
     for name in argument["checks"]:
-        say(within=argument["seconds"], begin=name)
+        say(within=seconds * slowness(subject.launch_seconds), begin=name)
         check = registry.find(name)
         result = _start(check, subject, say) if name == START else judge(check, subject)
         say(end=name, result=result.as_dict())

@@ -6,6 +6,8 @@ import pytest
 
 from plugrt_sdk.conformance.checks.endurance import _expect_none_lost
 from plugrt_sdk.conformance.expect import Mismatch
+from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.conformance.target import Target
 
 
 @pytest.mark.parametrize(("period", "is_leak"), [(1000, False), (500, False), (1 << 30, True)])
@@ -19,6 +21,6 @@ def test_what_is_freed_at_each_thousandth_launch_is_no_leak(period: int, is_leak
 
     if is_leak:
         with pytest.raises(Mismatch, match=r"Python objects more"):
-            _expect_none_lost(cycle)
+            _expect_none_lost(PluginSubject(Target("object", "")), cycle)
     else:
-        _expect_none_lost(cycle)
+        _expect_none_lost(PluginSubject(Target("object", "")), cycle)

@@ -49,11 +49,12 @@ def _cycle(subject: PluginSubject, array: Array) -> Cycle:
 class _Rounds:
     """Rounds of cycles, of as many each as the device does in a time."""
 
-    def __init__(self, cycle: Cycle, most: int = _MOST) -> None:
+    def __init__(self, subject: PluginSubject, cycle: Cycle, most: int = _MOST) -> None:
         self._cycle, self._done = cycle, 0
         self._run(1)
         # The fastest one: on a loaded machine, one of the others is late.
         each = min(timeit.repeat(partial(self._run, 1), repeat=3, number=1))
+        subject.note_launch(each)
         self.count = max(1, min(most, int(_SECONDS / each)))
 
     def _run(self, count: int) -> None:
@@ -96,13 +97,13 @@ def _limits(count: int, is_slow: bool) -> Mapping[str, int]:
     }
 
 
-def _expect_none_lost(cycle: Cycle) -> None:
+def _expect_none_lost(subject: PluginSubject, cycle: Cycle) -> None:
     """Expects that cycles leave nothing behind.
 
     A growth counts if it is seen again over several rounds: a library may free at each thousandth
     launch what it kept of the launches before, as jaxlib does for plugrt-cpu.
     """
-    rounds = _Rounds(cycle)
+    rounds = _Rounds(subject, cycle)
     lost: dict[str, int] = {}
     for span in (1, _ROUNDS):
         count = span * rounds.count
@@ -120,7 +121,7 @@ def _expect_none_lost(cycle: Cycle) -> None:
 )  # fmt: skip
 def cycles(subject: PluginSubject) -> None:
     """Arrays that are put, added, read and dropped over and over are right, and leave nothing."""
-    _expect_none_lost(_cycle(subject, _SMALL))
+    _expect_none_lost(subject, _cycle(subject, _SMALL))
 
 
 @CHAPTER.check(
@@ -134,7 +135,7 @@ def arrays(subject: PluginSubject) -> None:
         given = _LARGE + np.float32(number % 1000)
         expect_same_bits(subject.put(given).to_host(), given, f"array {number}")
 
-    _expect_none_lost(cycle)
+    _expect_none_lost(subject, cycle)
 
 
 @CHAPTER.check(
@@ -145,7 +146,7 @@ def results(subject: PluginSubject) -> None:
     """Results that are dropped, of launches with the same arguments, leave nothing behind."""
     program = subject.compile(programs.ADD.replace("tensor<3xf32>", f"tensor<{_LARGE.size}xf32>"))
     x = (subject.put(_LARGE),)
-    _expect_none_lost(lambda number: program.execute([x, x])[0][0].block_until_ready())
+    _expect_none_lost(subject, lambda number: program.execute([x, x])[0][0].block_until_ready())
 
 
 @CHAPTER.check(
@@ -157,7 +158,7 @@ def memory_stats(subject: PluginSubject) -> None:
     """After a thousand cycles the device states no more bytes in use than before."""
     device = subject.client.addressable_devices()[0]
     name = "bytes_in_use"
-    rounds = _Rounds(_cycle(subject, _SMALL))
+    rounds = _Rounds(subject, _cycle(subject, _SMALL))
     grown = rounds.growths(lambda: {name: device.memory_stats()[name]})[name]
     expect(grown <= 0, f"no more bytes in use after {rounds.count} cycles", f"{grown} bytes more")
 
@@ -175,7 +176,7 @@ def compiled_programs(subject: PluginSubject) -> None:
         program.execute([x, x])[0][0].block_until_ready()
         program.delete()
 
-    rounds = _Rounds(cycle, 10)
+    rounds = _Rounds(subject, cycle, 10)
     grown = rounds.growths(lambda: {"": resident_bytes()})[""]
     expect(
         grown < rounds.count << 20, f"less than {rounds.count} MB more after as many programs",

@@ -10,7 +10,7 @@ from plugrt_sdk.conformance.check import Chapter, Demand, Level, Needs
 from plugrt_sdk.conformance.checks.arguments import check_named_value
 from plugrt_sdk.conformance.expect import Mismatch, expect, expect_equal
 from plugrt_sdk.conformance.subject import PluginSubject
-from plugrt_sdk.conformance.table_client import TableClient, text_at
+from plugrt_sdk.conformance.table_client import TableClient, expect_mistake, text_at
 from plugrt_sdk.conformance.verdict import NotTried, Verdict
 from plugrt_sdk.testing.subject import ONE
 
@@ -141,7 +141,7 @@ def assignment_needs_room(subject: PluginSubject) -> None:
     client = TableClient.of(subject)
     count = len(client.devices())
     error, behind = _assign(client, count, 1, count - 1)
-    expect(error, "PJRT_Client_DefaultDeviceAssignment to refuse too little room", "no error")
+    expect_mistake(error, "PJRT_Client_DefaultDeviceAssignment into too little room")
     expect_equal(behind, [-7] * 4, "what is behind the room:")
 
 

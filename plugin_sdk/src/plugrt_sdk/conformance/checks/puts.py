@@ -38,7 +38,9 @@ def put_and_get(subject: PluginSubject, array: Array) -> None:
 def put_on_one(subject: PluginSubject, array: Array, number: int, what: str) -> None:
     """Puts an array on one of the addressable devices, by turns; it must come back as it was."""
     devices = subject.client.addressable_devices()
-    buffer = subject.client.buffer_from_host(array, devices[number % len(devices)])
+    device = devices[number % len(devices)]
+    subject.require_room(array.nbytes, device)
+    buffer = subject.client.buffer_from_host(array, device)
     expect_same_bits(buffer.to_host(), array, what)
 
 
@@ -129,6 +131,7 @@ def huge(subject: PluginSubject) -> None:
     if available_bytes() < 8 << 30:
         why = "the host has less than 8 GiB of memory available"
         raise NotTried(Verdict.NOT_RUN, why, applies=False)
+    subject.require_room(2 << 30, subject.client.addressable_devices()[0])
     begin = time.perf_counter()
     put_on_one(subject, np.zeros(_SAMPLE, np.uint8), 0, "the array of 64 MiB")
     estimate = (2 << 30) / _SAMPLE * (time.perf_counter() - begin)

@@ -36,9 +36,10 @@ def _expect_works(subject: PluginSubject, when: str) -> None:
 def put(subject: PluginSubject) -> None:
     """An array that no memory holds is refused with ResourceExhausted, and the next one put."""
     source = np.broadcast_to(np.float32(1), (TOO_MANY,))
+    device = subject.client.devices()[0]
     expect_refusal(
-        lambda: subject.put(source).block_until_ready(), ResourceExhausted,
-        what="putting an array of 4 PiB",
+        lambda: subject.client.buffer_from_host(source, device).block_until_ready(),
+        ResourceExhausted, what="putting an array of 4 PiB",
     )  # fmt: skip
     _expect_works(subject, "after an array that was too large")
 

@@ -37,6 +37,7 @@ def devices(subject: PluginSubject) -> None:
 
 def _compile_for(subject: PluginSubject, topology: Topology, text: str) -> Executable:
     """Compiles a program; XLA says NOT_FOUND where it has no compiler for the platform."""
+    subject.note_program(text)
     try:
         return topology.compile(Program(text.encode()), CompileOptions())
     except NotFound as error:

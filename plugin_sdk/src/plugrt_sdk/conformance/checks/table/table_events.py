@@ -103,3 +103,35 @@ def read_calls_back(subject: PluginSubject) -> None:
     callbacks.expect_once_each()
     for seen in callbacks.seen:
         expect_same_bits(seen, _LARGE, "in the callback, the array")
+
+
+@CHAPTER.check(
+    "no_error", rests_on="pjrt_c_api.h: PJRT_Event_Error",
+    why="a host that asks an event for its error takes a success for a failure",
+)  # fmt: skip
+def success_is_no_error(subject: PluginSubject) -> None:
+    """The events of a put, an array, a launch and a read that went well have no error."""
+    client = TableClient.of(subject)
+    put = client.put_args(ONE)
+    loaded, _ = client.compile(programs.ADD.encode())
+    x = client.put(ONE)
+    launch, outputs = client.execute_args(loaded, x, x)
+    complete = client.keep(ffi.new("PJRT_Event*[1]"))
+    launch.device_complete_events = complete
+    for name, args in (("Client_BufferFromHostBuffer", put), ("LoadedExecutable_Execute", launch)):
+        failed = client.try_args(name, args)
+        expect(failed is None, f"PJRT_{name} to succeed", failed)
+    array = client.call("Buffer_ReadyEvent", buffer=outputs[0]).event
+    room = client.keep(np.empty_like(ONE))
+    read = client.call(
+        "Buffer_ToHostBuffer", src=put.buffer, dst=ffi.from_buffer(room), dst_size=room.nbytes
+    )
+    events = {
+        "a put": put.done_with_host_buffer, "a launch": complete[0], "an array": array,
+        "a read": read.event,
+    }  # fmt: skip
+    for what, event in events.items():
+        if event != ffi.NULL:
+            client.expect_ready(event, f"the event of {what}")
+            expect_equal(client.refused("Event_Error", event=event), None, f"the error of {what}:")
+            client.finish(event)

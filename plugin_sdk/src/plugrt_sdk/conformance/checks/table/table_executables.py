@@ -15,7 +15,7 @@ from plugrt_sdk.conformance.checks.table.table_programs import expect_owned
 from plugrt_sdk.conformance.expect import expect, expect_equal, expect_same_bits
 from plugrt_sdk.conformance.guarded_memory import Guarded
 from plugrt_sdk.conformance.subject import PluginSubject
-from plugrt_sdk.conformance.table_client import UNIMPLEMENTED, TableClient, text_at
+from plugrt_sdk.conformance.table_client import UNIMPLEMENTED, TableClient, expect_mistake, text_at
 from plugrt_sdk.testing import programs
 from plugrt_sdk.testing.subject import ONE
 
@@ -34,13 +34,6 @@ def _expect_sum(client: TableClient, args: Any, outputs: Any) -> None:
     expect_same_bits(client.get(outputs[0], ONE.size), ONE + ONE, "the sum")
 
 
-def _expect_mistake(error: tuple[int, str] | None, what: str) -> None:
-    """Raises `Mismatch` unless a call gave an error, and one that blames the caller."""
-    wanted = f"{what} to be refused with INVALID_ARGUMENT"
-    expect(error is not None, wanted, "no error")
-    expect(error and error[0] != UNIMPLEMENTED, wanted, error)
-
-
 @CHAPTER.check("arguments", why="the program reads arguments behind the list that it was given")
 def wrong_number_of_arguments(subject: PluginSubject) -> None:
     """A launch with fewer arguments than the program has, or more, is refused."""
@@ -50,7 +43,7 @@ def wrong_number_of_arguments(subject: PluginSubject) -> None:
     for count in (0, 1, 3):
         args, _ = client.execute_args(loaded, *[x] * count)
         error = client.try_args("LoadedExecutable_Execute", args)
-        _expect_mistake(error, f"PJRT_LoadedExecutable_Execute of {count} arguments for 2")
+        expect_mistake(error, f"PJRT_LoadedExecutable_Execute of {count} arguments for 2")
     _expect_sum(client, *client.execute_args(loaded, x, x))
 
 
@@ -66,7 +59,7 @@ def wrong_number_of_devices(subject: PluginSubject) -> None:
     args.output_lists = client.keep(ffi.new("PJRT_Buffer**[]", outputs))
     args.num_devices = 2
     error = client.try_args("LoadedExecutable_Execute", args)
-    _expect_mistake(error, "PJRT_LoadedExecutable_Execute on two devices for one")
+    expect_mistake(error, "PJRT_LoadedExecutable_Execute on two devices for one")
     _expect_sum(client, *client.execute_args(loaded, x, x))
 
 
@@ -81,7 +74,7 @@ def nonsense_options(subject: PluginSubject) -> None:
     fields = client.compile_fields(client.program(_ADD))
     fields |= {"compile_options": nonsense.pointer, "compile_options_size": nonsense.size}
     error = client.refused("Client_Compile", **fields)
-    _expect_mistake(error, "PJRT_Client_Compile with options that are no message")
+    expect_mistake(error, "PJRT_Client_Compile with options that are no message")
 
 
 def _first_two(client: TableClient) -> CompileOptions:

@@ -1,0 +1,62 @@
+"""Sound devices that can do little are not accused: what they lack is refused, or not tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from support import kit, limited_devices
+from support.apart import runs_apart
+
+pytestmark = runs_apart("sdk")
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "verdicts"),
+    [
+        ("one_megabyte", (), {
+            "buffers.put_get.dtypes.float32": ("PASS", ""),
+            "buffers.put_get.large": ("NOT-RUN", "a device with 8427544 bytes or more runs it"),
+            "buffers.put_get.lengths.float32": ("NOT-RUN", "524292 bytes, with as much for resu"),
+            "buffers.put_get.huge": ("NOT-RUN", "do not fit into the 1048576 bytes that numpy:0"),
+            "sizes.large.add.float32": ("NOT-RUN", "memory_stats: bytes_limit"),
+            "recovery.put": ("PASS", ""),
+        }),
+        # What fits, and is refused nevertheless: memory is lost.
+        ("one_megabyte", (900_000,), {
+            "buffers.put_get.lengths.float32": ("FAIL", "RESOURCE_EXHAUSTED"),
+        }),
+        ("float32_only", (), {
+            "buffers.put_get.dtypes.float32": ("PASS", ""),
+            "buffers.type": ("REFUSED", "arrays of int32"),
+            "programs.constant": ("REFUSED", "the device has float32 alone"),
+            "topologies.compile": ("REFUSED", "the device has float32 alone"),
+        }),
+        ("compiles_only", (), {
+            "topologies.compile": ("PASS", ""),
+            "programs.add": ("FAIL", "it was refused: Unimplemented"),
+        }),
+    ],
+)  # fmt: skip
+def test_what_a_device_lacks(
+    name: str, argument: tuple[int, ...], verdicts: Mapping[str, tuple[str, str]]
+) -> None:
+    found = kit.judged(lambda: getattr(limited_devices, name)(*argument), *verdicts)
+    for check, result, (verdict, words) in zip(verdicts, found, verdicts.values(), strict=True):
+        assert result.verdict == verdict, (check, result)
+        assert words in result.got, (check, result)
+        assert result.applies is (verdict != "NOT-RUN"), "what does not fit is part of no level"
+
+
+def test_checks_of_many_launches_have_more_time_where_these_are_slow() -> None:
+    name = "sizes.borders.add.float32"  # of more than 10 s
+    found = kit.run("object", "support.limited_devices:slow", [name], 10.0, argument="0.3")
+    assert found.verdicts == ["PASS"], found.results
+
+
+def test_a_client_that_does_not_list_its_devices_is_one_finding() -> None:
+    found = kit.run("object", "support.limited_devices:no_devices", ["programs.add"])
+    assert {key: str(result.verdict) for key, result in found.results.items()} == {
+        "client.create": "FAIL", "programs.add": "NOT-RUN",
+    }  # fmt: skip
