@@ -97,6 +97,16 @@ def _lose_code(args: Any) -> None:
     args.error_code = _UNKNOWN
 
 
+def _spoil_reads_of(size: int) -> TableFaults:
+    """Returns a mutant that reads the first byte of arrays of so many bytes wrong."""
+
+    def spoil(args: Any) -> None:
+        if args.dst != ffi.NULL and args.dst_size == size:
+            ffi.cast("char*", args.dst)[0] = b"\x55"
+
+    return replace_function("Buffer_ToHostBuffer", then(spoil))
+
+
 MUTANTS: Mapping[str, TableFaults] = {
     "table_buffers.device": replace_function("Buffer_Device", _say_first_device, devices=2),
     "table_buffers.results": _results_on_first_device(),
@@ -106,6 +116,8 @@ MUTANTS: Mapping[str, TableFaults] = {
     "table_buffers.raw.bounded": replace_function("Buffer_CopyRawToHost", _read_what_is_there),
     "table_buffers.read.layout": replace_function("Buffer_ToHostBuffer", before(_ignore_layout)),
     "table_buffers.read.bounded": replace_function("Buffer_ToHostBuffer", then(_write_behind)),
+    "table_buffers.read.lengths": _spoil_reads_of(4 * 63),
+    "table_buffers.read.dtypes": _spoil_reads_of(256),
     "table_buffers.address": replace_function(
         "Buffer_OpaqueDeviceMemoryDataPointer", then(_say_next_address)
     ),

@@ -5,6 +5,7 @@ plugrt's client calls none of these functions; other hosts do.
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from typing import Any
 
@@ -12,10 +13,13 @@ import ml_dtypes
 import numpy as np
 
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.abi.element_types import ELEMENT_TYPES
+from plugrt.capi.abi.declarations import API_MINOR
+from plugrt.capi.abi.element_types import ELEMENT_TYPES, supported_dtypes
 from plugrt.interface import CompileOptions, DeviceAssignment
 from plugrt_sdk.conformance.check import Chapter, Level, Needs
 from plugrt_sdk.conformance.expect import Array, expect, expect_equal, expect_same_bits
+from plugrt_sdk.conformance.inputs import LENGTHS, fill, patterns
+from plugrt_sdk.conformance.operation_cases import SHAPES
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.conformance.table_client import FLOAT32, TableClient, text_at
 from plugrt_sdk.testing import programs
@@ -183,9 +187,9 @@ def read_in_a_layout(subject: PluginSubject) -> None:
     expect_same_bits(found, _ROWS.T.reshape(-1), "the elements, column by column,")
 
 
-def _put_as(client: TableClient, array: Array) -> Any:
+def _put_as(client: TableClient, array: Array, device: Any = None) -> Any:
     """Puts an array of any dtype; returns None where the library has no such dtype."""
-    args = client.put_args(array)
+    args = client.put_args(array, device)
     args.type = ELEMENT_TYPES[array.dtype]
     if client.try_args("Client_BufferFromHostBuffer", args) is not None:
         expect(array.dtype != np.float32, "a buffer of float32", "an error")
@@ -210,6 +214,51 @@ def read_is_bounded(subject: PluginSubject) -> None:
         found, what = client.read(buffer, size), f"{count} of {array.dtype}"
         if size == array.nbytes:  # else parts of bytes are packed
             expect_same_bits(np.frombuffer(found, array.dtype), array, what)
+
+
+_LENGTHS = tuple(n for n in LENGTHS if n <= (1 << 17) + 1)
+"""Numbers of elements to read; `buffers.put_get.lengths` puts longer arrays."""
+
+
+def _expect_read(client: TableClient, array: Array, number: int) -> None:
+    """Reads an array from one of the devices, by turns, if the library has its dtype.
+
+    plugrt's client, and thus other checks, views the memory of devices that the host can address.
+    """
+    devices = client.devices()
+    buffer = _put_as(client, array, devices[number % len(devices)])
+    if buffer is None:
+        return
+    size = client.call("Buffer_ToHostBuffer", src=buffer, dst=ffi.NULL).dst_size
+    found = client.read(buffer, size)
+    client.call("Buffer_Destroy", buffer=buffer)
+    what = f"the array of {list(array.shape)} {array.dtype}"
+    expect_same_bits(np.frombuffer(found, array.dtype).reshape(array.shape), array, what)
+
+
+@CHAPTER.check(
+    "read.lengths", rests_on="pjrt_c_api.h: PJRT_Buffer_ToHostBuffer",
+    why="the last elements are lost where a length fills no vector, packet or page",
+)  # fmt: skip
+def read_lengths(subject: PluginSubject) -> None:
+    """Arrays of 0 to 257 elements, and of 2^k - 1, 2^k and 2^k + 1 up to 2^17, are read whole."""
+    client, whole = TableClient.of(subject), np.arange(_LENGTHS[-1], dtype=np.float32)
+    for i, length in enumerate(_LENGTHS):
+        _expect_read(client, whole[-length:] if length else whole[:0], i)
+
+
+@CHAPTER.check(
+    "read.dtypes", rests_on="pjrt_c_api.h: PJRT_Buffer_ToHostBuffer",
+    why="arrays of a dtype, or of more dimensions than an example's, are read as other numbers",
+)  # fmt: skip
+def read_dtypes(subject: PluginSubject) -> None:
+    """Arrays of each dtype of whole bytes are read with the same bits, in each rank."""
+    client, random = TableClient.of(subject), subject.random("read.dtypes")
+    narrow = re.compile(r"u?int[124]$|float[46]_|void")  # of which libraries pack parts of bytes
+    for dtype in sorted(d for d in supported_dtypes(API_MINOR) if not narrow.match(d)):
+        for i, shape in enumerate(((), *SHAPES)):
+            _expect_read(client, fill(dtype, shape, random), i)
+        _expect_read(client, patterns(dtype), 0)
 
 
 @CHAPTER.check(
