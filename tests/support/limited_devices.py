@@ -21,7 +21,7 @@ _OTHER_TYPE = re.compile(r"tensor<(?:[\d?]+x)*(?!f32\b|[\d?])")
 
 
 def one_megabyte(lost: int = 0) -> Plugin:
-    """A device of 1 MiB, which states it; of which ``lost`` bytes are never free."""
+    """A device that states its 1 MiB of memory; ``lost`` bytes are never free."""
 
     def stats(self: NumpyBackend, device: int) -> dict[str, int]:
         return {**NumpyBackend.memory_stats(self, device), "bytes_limit": BYTES}
@@ -49,7 +49,7 @@ def _launching(before: Callable[[], None]) -> Plugin:
 
 
 def slow(seconds: float = 2.0) -> Plugin:
-    """A device of which each launch takes so long."""
+    """A device with launches of so many seconds."""
     return _launching(lambda: time.sleep(float(seconds)))
 
 

@@ -51,7 +51,7 @@ class Runner:
     The first word of each to the whole, which names the checks of the process."""
 
     _launch_seconds: float = 0.0
-    """What a launch takes, where a process said that it is long."""
+    """The seconds of a launch, where a process said that it is long."""
     _results: dict[str, Result] = field(default_factory=dict)
     _patience: Patience = field(init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -36,13 +36,13 @@ _SMALL = 1 << 16
 _DTYPES = {element: name for name, element in ELEMENT_NAMES.items()}
 _ELEMENT = re.compile(r"tensor<(?:[\d?]+x)*([^,>]+>?)>")
 _PACE = 0.1
-"""The seconds of a launch up to which a run's limits hold."""
+"""The seconds of a launch; a run's limits grow with longer ones."""
 MOST_SLOWNESS = 20.0
-"""The most times by which they grow."""
+"""The largest factor of such limits."""
 
 
 def slowness(launch_seconds: float) -> float:
-    """Returns the factor of a run's limits for a device whose launches take so long."""
+    """Returns the factor of a run's limits for a device with launches of so many seconds."""
     return min(max(1.0, launch_seconds / _PACE), MOST_SLOWNESS)
 
 
@@ -137,7 +137,7 @@ class PluginSubject(Subject):
     def lacks_dtype(self) -> bool:
         """Whether the device refuses arrays of a dtype that the check used.
 
-        float32 is demanded of all, and what a plugin declares must work.
+        float32 is demanded of all, and a declared dtype must work.
         """
         stated = self.declared.dtypes if self.states("dtypes") else frozenset[str]()
         for name in sorted(self.used_dtypes - stated - {"float32"}):

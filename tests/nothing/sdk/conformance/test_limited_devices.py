@@ -1,4 +1,4 @@
-"""Sound devices that can do little are not accused: what they lack is refused, or not tried."""
+"""Sound devices that can do little are not accused of lacking the rest."""
 
 from __future__ import annotations
 
