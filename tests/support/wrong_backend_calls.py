@@ -73,10 +73,8 @@ def start_backend() -> Client:
 
 
 CLIENTS: dict[str, Callable[[], Client]] = {
-    "cpu": start_cpu,
-    "library": start_library,
-    "sdk": start_backend,
-}
+    "cpu": start_cpu, "library": start_library, "sdk": start_backend,
+}  # fmt: skip
 
 
 class Objects:

@@ -37,8 +37,6 @@ def test_the_cpu_plugin_runs_without_proc() -> None:
     """
     done = run_python(NO_PROC + textwrap.dedent(code), JAX_NUM_CPU_DEVICES="2", JAX_PLATFORMS="cpu")
     assert done.stdout.splitlines() == [
-        "no /proc",
-        "[[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]",
-        "[[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]",
+        "no /proc", "[[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]", "[[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]",
         "[3.0, 3.0, 3.0]",
-    ], done.stderr
+    ], done.stderr  # fmt: skip

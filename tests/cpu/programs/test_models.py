@@ -235,10 +235,8 @@ def test_files_that_are_no_model_of_this_device(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("text")
     (tmp_path / "folder").mkdir()
     for name, words in (
-        ("arrays.npz.zip", "model.json"),
-        ("text", "not a model"),
-        ("folder", "model.json"),
-    ):
+        ("arrays.npz.zip", "model.json"), ("text", "not a model"), ("folder", "model.json"),
+    ):  # fmt: skip
         path = tmp_path / name
         if name.startswith("arrays"):
             (tmp_path / "arrays.zip.npz").rename(path)
