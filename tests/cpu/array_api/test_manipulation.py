@@ -169,12 +169,6 @@ def test_tile(repetitions: tuple[int, ...]) -> None:
     identical(xp.tile(X, repetitions), np.tile(A, repetitions))
 
 
-@pytest.mark.parametrize("axis", [None, 0, 1, -1])
-@pytest.mark.parametrize("repeats", [0, 3])
-def test_repeat_by_a_number(axis: int | None, repeats: int) -> None:
-    identical(xp.repeat(X, repeats, axis=axis), A.repeat(repeats, axis))
-
-
 @pytest.mark.parametrize(
     ("shift", "axis"),
     [(1, None), (-7, None), (2, 1), (-9, -1), ((1, 2), (0, 2)), ((1, 1), (1, 1)), (1, (0, 1))],

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -21,14 +19,6 @@ def test_all_and_any_of_every_dtype(name: str, dtype: str) -> None:
     a = sample((3, 2), dtype)
     a[0] = 0
     identical(getattr(xp, name)(xp.asarray(a), axis=1), getattr(a.astype(np.bool_), name)(1))
-
-
-@pytest.mark.parametrize("axis", [None, 0, -1, (0, 2), ()])
-@pytest.mark.parametrize("keepdims", [False, True])
-def test_axes(axis: Any, keepdims: bool) -> None:
-    for name in ("all", "any"):
-        expected = getattr(np, name)(A, axis=axis, keepdims=keepdims)
-        identical(getattr(xp, name)(X, axis=axis, keepdims=keepdims), expected)
 
 
 def test_empty_arrays_and_nan() -> None:
