@@ -39,10 +39,11 @@ def puts(parts_are_put: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Traff
 def declare(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Returns a function that has the backend declare other capabilities."""
     client = get_backend()
+    stated = client.capabilities  # some clients keep them in the instance
     where: Any = client if "capabilities" in getattr(client, "__dict__", ()) else type(client)
 
     def declare(**changes: Any) -> None:
-        monkeypatch.setattr(where, "capabilities", replace(client.capabilities, **changes))
+        monkeypatch.setattr(where, "capabilities", replace(stated, **changes))
 
     return declare
 
