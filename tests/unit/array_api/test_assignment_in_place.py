@@ -69,6 +69,21 @@ def test_not_where_something_else_may_read(use: str, in_place: list[bool]) -> No
     del kept
 
 
+@pytest.mark.parametrize("known", ["reference", "host copy", "use"])
+def test_each_sign_of_another_reader_is_enough(known: str) -> None:
+    x = xp.zeros(65536)
+    x[0] = 1
+    taker = array_holding(x._shards, x._aval)
+    kept = x._shards if known == "reference" else None  # as a thread that reads has
+    if known == "host copy":
+        x._extra = np.ones(65536)  # of a backend whose copies refer to no list of buffers
+    if known == "use":
+        USES["pointer"](x)
+    assert not x._lend_to(taker, [])
+    assert x._shards is taker._shards
+    del kept
+
+
 def test_not_from_the_array_itself(in_place: list[bool]) -> None:
     x = xp.arange(65536)
     x[0] = 1

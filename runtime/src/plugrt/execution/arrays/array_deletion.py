@@ -190,13 +190,13 @@ class Deletable(Contents):
         """
         with sharers.lock:
             lent = taker._shards
-            if lent is None or self._shards is not lent or not getattr(self, "_is_alone", False):
+            if lent is None or self._shards is not lent:
                 return False
             self._assignment = Assignment(sys._getframe(1), taker, made)
             self._shards = None  # first, so that no other thread begins to use them
             if core is not None:
                 core.forget_result(lent)
-            read = self._extra is not None or self._is_viewed or hasattr(self, "_lives")
+            read = self._extra is not None or self._is_viewed
             shared = getattr(self, "_sharers", None) is not None or not self._is_alone
             if read or shared or getrefcount(lent) > _LENT:
                 self._shards, self._is_alone, self._assignment = lent, False, None
