@@ -12,9 +12,12 @@ import builtins
 import contextlib
 import dataclasses
 import functools
+import sys
 import threading
+import time
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
+from types import FrameType
 from typing import Any, NamedTuple, TypeVar
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, FailedPrecondition
@@ -51,16 +54,19 @@ T = TypeVar("T")
 
 
 class _AtExit:
-    """Replaces optree while the interpreter ends; at first it forwards to optree.
+    """Replaces optree while the interpreter ends.
 
     optree's own exit handler empties its registry, after which it would treat every container as a
-    leaf. From then on this class handles certain leaves and trees of known forms itself.
+    leaf. So daemon threads end here before it does; in exit handlers this class forwards to optree,
+    and from then on only certain leaves and trees of known forms.
     """
 
     def __init__(self, functions: Any) -> None:
         self._functions = functions
 
     def __getattr__(self, name: str) -> Any:
+        if threading.current_thread().daemon:
+            raise SystemExit  # which ends a daemon thread without a traceback
         function = getattr(self._functions, name)
         if name == "tree_unflatten" or not self._functions.tree_is_leaf(()):
             return function
@@ -69,8 +75,6 @@ class _AtExit:
             tree = given[name == "tree_map"]  # that has the function first
             if hasattr(type(tree), "__array__") or isinstance(tree, bool | int | float | complex):
                 return function(*given, **options)
-            if threading.current_thread().daemon:
-                raise SystemExit  # which ends a daemon thread without a traceback
             raise FailedPrecondition(
                 "the interpreter is ending: optree, with which plugrt flattens its arguments "
                 "and results, is unloaded; call plugrt earlier, as in an exit handler that is "
@@ -82,7 +86,20 @@ class _AtExit:
 
 def _foresee_the_end() -> None:
     global optree  # only now: until then there is nothing between a call and optree
+    folder = str(optree.__file__).removesuffix("__init__.py")
     optree = _AtExit(optree)  # type: ignore[assignment]
+    ends = time.monotonic() + 1  # a container's own function may wait for longer
+    while any(_is_in(frame, folder) for frame in sys._current_frames().values()):
+        if time.monotonic() > ends:
+            break
+        time.sleep(0.001)  # in which a daemon thread leaves optree, with a right result
+
+
+def _is_in(frame: FrameType | None, folder: str) -> bool:
+    """Whether a function of a Python file in the folder is on the stack that ends in the frame."""
+    while frame is not None and not frame.f_code.co_filename.startswith(folder):
+        frame = frame.f_back
+    return frame is not None
 
 
 atexit.register(_foresee_the_end)  # after optree's handler was: handlers run in reverse order
