@@ -46,20 +46,23 @@ def destroy_all(drop_views: Callable[[], None]) -> None:
     before it. Later uses, by finalisers of objects in modules and by threads that still run, raise
     `FailedPrecondition`. Three kinds of objects are not destroyed, since they may be in use during
     this or later: buffers whose memory is lent (a NumPy view, a DLPack capsule) after
-    ``drop_views`` has dropped plugrt's own views; all objects if another thread stays inside a
-    call; and all objects if a library may still call a Python function.
+    ``drop_views`` has dropped plugrt's own views; all objects and the clients if another thread
+    stays inside a call, such as a long compilation; and all objects if a library may still call a
+    Python function.
     """
     finish_pending()
     left = list(_live)
+    is_called = False
     if not expected:
         for handle in left:
             handle.refuse(_ENDING, but_frees=True, ends_daemons=True)
-        if _have_calls_ended():
+        is_called = not _have_calls_ended()
+        if not is_called:
             drop_views()
             for handle in left:
                 _free_children(handle)
     for handle in left:
-        handle.destroy()
+        handle.keep_forever() if is_called else handle.destroy()
     for handle in left:
         handle.refuse(_ENDING, ends_daemons=True)
     stop_freeing()

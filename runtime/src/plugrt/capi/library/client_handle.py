@@ -245,13 +245,17 @@ class ClientHandle:
             self.core.abandon()
         self.buffer_destroy = self._is_ready = _do_nothing
 
+    def keep_forever(self) -> None:
+        """Abandons the client, and keeps for ever what the library may alias."""
+        self.abandon()
+        keep_forever(self.pending)
+
     def destroy(self) -> None:
         """Destroys the client now, and keeps for ever what the library may alias.
 
         Later destructors do nothing: the interpreter is ending.
         """
-        self.abandon()
-        keep_forever(self.pending)
+        self.keep_forever()
         _destroy_client(self.library, self.pointer, self.keep)
 
     def refuse(self, why: str, *, but_frees: bool = False, ends_daemons: bool = False) -> None:
