@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence, Set
 from functools import lru_cache
 from typing import TypeGuard
@@ -139,9 +140,10 @@ class NamedSharding(TiledSharding):
         else:
             super().check_shape(shape)
 
+    @with_argument_errors
     def check_rank(self, ndim: int) -> None:
         self.require_whole()
-        if len(self._spec) > ndim:
+        if len(self._spec) > operator.index(ndim):
             cure = "" if ndim else ": PartitionSpec() is for scalars"
             raise ShapeError(
                 f"{self!r} names {len(self._spec)} dimensions, and the array has {ndim}{cure}"
