@@ -126,6 +126,23 @@ def test_another_thread_waits_for_the_end() -> None:
         assert [use.result() for use in found] == [[5, 9, 2, 3]] * len(uses)
 
 
+def test_who_waited_for_the_end_may_keep_the_buffers(in_place: list[bool]) -> None:
+    x = xp.arange(65536)
+    x[0] = 5
+    taker = array_holding(x._shards, x._aval)
+    made: list[Any] = []
+    assert x._lend_to(taker, made)
+    with ThreadPoolExecutor(1) as pool:
+        kept = pool.submit(x._held)
+        with pytest.raises(TimeoutError):
+            kept.result(0.05)
+        made.append(taker.at[1].set(9))
+        x._end_loan(taker, made)
+        assert kept.result() is x._shards
+    x[0] = 7
+    assert in_place == []  # nor is it tried: a pointer has no reference
+
+
 def test_its_own_thread_does_not_wait() -> None:
     x = xp.arange(65536)
     x[0] = 5

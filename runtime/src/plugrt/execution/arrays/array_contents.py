@@ -67,7 +67,8 @@ class Contents(Conversions):
         if _traces.trace is not None:
             sharers.note_read(self)
         held = self._shards  # read once: another thread may delete it
-        return self._await_held() if held is None else held
+        # After an assignment by another thread it is alone again.
+        return self._await_held() if held is None or self._is_alone else held
 
     def _host(self) -> npt.NDArray[np.generic]:
         """The contents as a read-only NumPy array, kept for the next time."""

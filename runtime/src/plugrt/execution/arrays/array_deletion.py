@@ -88,6 +88,7 @@ class Deletable(Contents):
         """Returns the buffers once no assignment writes to them; None if there are none."""
         with sharers.lock:
             self._await_assignment()
+            self._is_alone = False  # which the assignment's end has set
             return self._shards
 
     def _await_assignment(self) -> None:
@@ -172,12 +173,12 @@ class Deletable(Contents):
     def _take_from(self, new: Deletable) -> Lives:
         """Gives the array what ``new`` has, and returns the lives that end so."""
         lives = leave_sharers(self)
-        replace_held(self, new._shards)
         shared = getattr(new, "_sharers", None) is not None  # as where no element was picked
+        size = prod(self._aval.shape) * self._aval.dtype.itemsize
+        self._is_alone = not shared and size >= _LARGE  # first, so that `_held` sees it
+        replace_held(self, new._shards)
         if shared:
             keep_sharer(new, self)
-        aval = self._aval
-        self._is_alone = not shared and prod(aval.shape) * aval.dtype.itemsize >= _LARGE
         return lives
 
     def _lend_to(self, taker: Deletable, made: Sequence[Deletable]) -> bool:
