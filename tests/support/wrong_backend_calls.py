@@ -43,6 +43,7 @@ LEFT_OUT = {
     "require_open", "refuse", "held", "launcher", "parts", "from_parts", "from_buffers",
     "part_is_deleted", "give_away", "begin_profile", "register_handler",
     "copy_between_processes", "compile_put", "compile_copy", "compile_function_put",
+    "compile_function_copy",
     "await_shards",
     "register_handler_type",
     # Errors of a sequence: IndexError ends a loop over one.

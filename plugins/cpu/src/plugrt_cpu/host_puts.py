@@ -87,6 +87,25 @@ class PuttingClient(ClientBase):
         except PYTHON_ERRORS as error:
             refuse_call(self.shards_from_host, error, arrays=arrays)
 
+    def compile_function_copy(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any], device: Device
+    ) -> Callable[[Any], Any] | None:
+        """Returns a function that copies jaxlib's arrays of one type to a device; None if large."""
+        place = require_device(self, device).place
+        if array_type(shape, dtype)[0].nbytes >= LARGE_BYTES:
+            return None
+        devices, sharding, copy = place.raw_devices, place.sharding, adapter.copy
+
+        def copy_array(raw: Any) -> Any:
+            if self._raw is None:
+                self.require_open()
+            try:
+                return copy(raw, devices, sharding)
+            except JAXLIB_ERRORS as error:
+                raise translate(error) from error
+
+        return copy_array
+
     def compile_function_put(
         self, shape: tuple[int, ...], dtype: np.dtype[Any], device: Device
     ) -> Callable[[npt.NDArray[Any]], Any] | None:

@@ -17,7 +17,7 @@ from plugrt.execution.executables.bounded_executable import BoundedExecutable
 from plugrt.execution.launches.loaded_program import LoadedProgram
 from plugrt.execution.launches.placer import can_put_host_value, is_placed_for
 from plugrt.execution.placement.plan import Plan
-from plugrt.execution.transfers.quick_puts import compile_copy
+from plugrt.execution.transfers.quick_puts import compile_move
 from plugrt.execution.trees import pytrees
 from plugrt.interface import LaunchSteps, LoadedExecutable
 from plugrt.native.known_dtypes import KNOWN_DTYPES
@@ -160,11 +160,27 @@ def _compile_puts(
             exclusive = i in passed or i in plan.donated
             if exclusive or not can_put_host_value(launch, i):
                 return None
-            put = compile_copy(aval, launch.devices[0])
+            put = compile_move(aval, launch.devices[0])
+            if put is not None and type(put) is not core.Copy:
+                put = _compile_function_put(put, shape, dtype, steps)
             if put is None:
                 return None
         puts.append(put)
     return tuple(puts[: len(plan.kept)])
+
+
+def _compile_function_put(
+    put: Callable[[object], object],
+    shape: tuple[int, ...],
+    dtype: np.dtype[np.generic],
+    steps: LaunchSteps | None,
+) -> object:
+    """Returns what the core puts an argument with by a function; None where Python has to."""
+    if steps is None or dtype not in KNOWN_DTYPES:
+        return None
+    return core.ScratchPut(
+        make=None, is_ready=steps.is_ready, dtype=dtype, shape=shape, kind=None, put=put
+    )
 
 
 def _compile_scratch_puts(

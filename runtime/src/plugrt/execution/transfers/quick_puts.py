@@ -74,7 +74,7 @@ def _compile(aval: Aval, made: Array) -> Any:
     if device is None or made._aval.layout is not None:
         return None
     if is_placed(aval):
-        return _compile_move(aval, device)
+        return compile_move(aval, device)
     client, dtype = device.client, made.dtype
     compile_put = getattr(client, "compile_put", None)
     put = compile_put and compile_put(aval.shape, dtype, device, aval.weak)
@@ -93,12 +93,19 @@ def _put_one(client: Client, device: Device, host: npt.NDArray[Any]) -> Shards:
     return shards
 
 
-def _compile_move(aval: ArrayAval, device: Device) -> Any:
+def compile_move(aval: ArrayAval, device: Device) -> Any:
+    """Returns what copies such arrays to another device of their client, None where it has more
+    to do: a `Copy` of the core, or a function of the array.
+    """
     if not _is_copied_within_client(aval, device):
         return None
     client, copy = device.client, compile_copy(aval, device)
     if copy is not None:
         return copy
+    compiles = getattr(client, "compile_function_copy", None)
+    copy_held = compiles and compiles(*buffer_type(aval.shape, aval.dtype), device)
+    if copy_held is not None:
+        return lambda x: copy_held(x._held())
     return lambda x: launch_form(client.shards((x._live()[0].copy_to_device(device),)))
 
 
