@@ -27,6 +27,8 @@ _HOMES = {
 plugrt's comes here: it may import nothing."""
 INSTEAD = {
     **{name: f"it is plugrt.{home}.{name}" for home, names in _HOMES.items() for name in names},
+    "AbstractDevice": "an AbstractMesh has axes alone; lower(lowering_platforms=...) names the "
+    "platform of devices that are not here",
     "Shard": "it is what the addressable_shards of an array hold: device, index and data",
     "P": "it is plugrt.sharding.PartitionSpec",
     "ad": _TRANSFORMED.replace("jax.{name}", "jax.grad"),
@@ -101,8 +103,8 @@ INSTEAD = {
 }  # fmt: skip
 
 
-def missing_name(name: str) -> str:
-    """Returns the message of the AttributeError for a name that ``plugrt`` lacks."""
-    text = f"module 'plugrt' has no attribute {name!r}"
+def missing_name(name: str, module: str = "plugrt") -> str:
+    """Returns the message of the AttributeError for a name that a module of plugrt lacks."""
+    text = f"module {module!r} has no attribute {name!r}"
     instead = INSTEAD.get(name)
     return text if instead is None else f"{text}: {instead.format(name=name)}"

@@ -32,7 +32,13 @@ if TYPE_CHECKING:
     from plugrt.lax.explicit_axes import auto_axes, explicit_axes, reshard, use_abstract_mesh
 else:  # these trace, which needs jaxlib
     _TRACE = ("auto_axes", "explicit_axes", "reshard", "use_abstract_mesh")
-    __getattr__ = names_from(__name__, dict.fromkeys(_TRACE, "plugrt.lax.explicit_axes"))
+
+    def _missing(name: str) -> str:
+        from plugrt.missing_names import missing_name
+
+        return missing_name(name, __name__)
+
+    __getattr__ = names_from(__name__, dict.fromkeys(_TRACE, "plugrt.lax.explicit_axes"), _missing)
 
 __all__ = [
     "AUTO",
