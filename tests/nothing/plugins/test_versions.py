@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible, RegistrationError
+from plugrt.interface import VERSION
 from plugrt.plugins import Backends
 from support.distributions import install, install_plugin
 from support.fake_client import FakePlugin
@@ -70,7 +71,10 @@ def test_an_older_major_version_is_incompatible(
         assert fact in text
 
 
-@pytest.mark.parametrize("theirs", [(1, 1), (2, 0)])
+NEWER = (VERSION[0], VERSION[1] + 1)
+
+
+@pytest.mark.parametrize("theirs", [NEWER, (VERSION[0] + 1, 0)])
 def test_a_newer_version_is_incompatible(site: Path, theirs: tuple[int, int]) -> None:
     text = refused(installed(site, PLUGIN.format(theirs), "plugrt[trace] (>=0.3,<0.4)"))
     assert f"version {theirs[0]}.{theirs[1]} of plugrt.interface" in text
@@ -78,7 +82,7 @@ def test_a_newer_version_is_incompatible(site: Path, theirs: tuple[int, int]) ->
 
 
 def test_a_newer_version_that_requires_nothing(site: Path) -> None:
-    text = refused(installed(site, PLUGIN.format((1, 1))))
+    text = refused(installed(site, PLUGIN.format(NEWER)))
     assert "; pip install --upgrade plugrt; " in text
 
 
