@@ -88,9 +88,11 @@ def noise(seed: Any, key: Any) -> Any:
     given = jax.random.wrap_key_data(key)
     first, second = jax.random.split(jax.random.fold_in(own, 7))
     return {
-        "normal": jax.random.normal(first, SHAPE), "choice": jax.random.permutation(second, 10),
-        "given": jax.random.uniform(given, (5,)), "key": jax.random.key_data(given),
-    }  # fmt: skip
+        "normal": jax.random.normal(first, SHAPE),
+        "choice": jax.random.permutation(second, 10),
+        "given": jax.random.uniform(given, (5,)),
+        "key": jax.random.key_data(given),
+    }
 
 
 def cases(count: int, seed: int) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:

@@ -18,8 +18,10 @@ from plugrt_sdk import Backend, PendingEvent
 Array = npt.NDArray[Any]
 
 _BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
-    "stablehlo.add": np.add, "stablehlo.subtract": np.subtract, "stablehlo.multiply": np.multiply,
-}  # fmt: skip
+    "stablehlo.add": np.add,
+    "stablehlo.subtract": np.subtract,
+    "stablehlo.multiply": np.multiply,
+}
 
 
 class Adder(Backend):

@@ -74,8 +74,10 @@ def start_backend() -> Client:
 
 
 CLIENTS: dict[str, Callable[[], Client]] = {
-    "cpu": start_cpu, "library": start_library, "sdk": start_backend,
-}  # fmt: skip
+    "cpu": start_cpu,
+    "library": start_library,
+    "sdk": start_backend,
+}
 
 
 class Objects:

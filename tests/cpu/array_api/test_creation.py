@@ -17,9 +17,11 @@ from plugrt.sharding import PmapSharding
 from support.numpy_oracle import ALL, FLOATS, dtype_of, identical, same, sample, traced
 
 MAKERS: dict[str, Callable[..., Any]] = {
-    "zeros": lambda f, **o: f((2, 3), **o), "ones": lambda f, **o: f((2, 3), **o),
-    "full": lambda f, **o: f((2, 3), 1, **o), "eye": lambda f, **o: f(2, 3, k=1, **o),
-}  # fmt: skip
+    "zeros": lambda f, **o: f((2, 3), **o),
+    "ones": lambda f, **o: f((2, 3), **o),
+    "full": lambda f, **o: f((2, 3), 1, **o),
+    "eye": lambda f, **o: f(2, 3, k=1, **o),
+}
 
 
 @pytest.mark.parametrize("dtype", [*ALL, "float8_e4m3fn"])

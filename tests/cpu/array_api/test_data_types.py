@@ -119,8 +119,10 @@ class TestInfo:
 
     def test_capabilities(self) -> None:
         assert self.info.capabilities() == {
-            "boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64,
-        }  # fmt: skip
+            "boolean indexing": True,
+            "data-dependent shapes": True,
+            "max dimensions": 64,
+        }
         assert xp.zeros((1,) * 64).ndim == 64
 
     def test_devices(self) -> None:

@@ -117,9 +117,11 @@ WARM = plugrt.jit(lambda v: v + 1)
 _LOSES = "_get_module_lock.<locals>.cb"
 """Called by Python at the end of an import lock: it discards exceptions there."""
 EXPECTED: dict[str, Use] = {
-    "put": lambda: ONES + 1, "jit": lambda: 2 * ONES, "pmap": lambda: 2 * ONES,
+    "put": lambda: ONES + 1,
+    "jit": lambda: 2 * ONES,
+    "pmap": lambda: 2 * ONES,
     "sharded": lambda: ONES @ ONES.T,
-}  # fmt: skip
+}
 """The uses whose first calls are interrupted."""
 _LOCKS = tuple({type(threading.Lock()), type(threading.RLock()), type(new_lock())})
 

@@ -35,7 +35,9 @@ def test_too_small_an_address_space_is_an_error(
 ) -> None:
     """Earlier, SIGSEGV or SIGABRT ended the process between 0.6 and 1.5 GB."""
     done = run_python(
-        LIMITED.replace("MEGABYTES", str(megabytes)), JAX_PLATFORMS="cpu",
-        PLUGRT_CACHE_DIR=str(tmp_path), JAX_NUM_CPU_DEVICES="1",
-    )  # fmt: skip
+        LIMITED.replace("MEGABYTES", str(megabytes)),
+        JAX_PLATFORMS="cpu",
+        PLUGRT_CACHE_DIR=str(tmp_path),
+        JAX_NUM_CPU_DEVICES="1",
+    )
     assert (done.stdout, done.returncode) == (f"{printed}\n", 0), done.stderr[-2000:]

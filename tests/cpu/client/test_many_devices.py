@@ -139,11 +139,14 @@ def test_donation(client: Client) -> None:
 def test_bad_arguments_do_not_crash(client: Client, summed: Any, put: Put) -> None:
     """jaxlib itself crashes on each of these."""
     for arguments, match in (
-        ([], "takes 1 arguments; 0"), ([put(), put()], "takes 1 arguments; 2"),
+        ([], "takes 1 arguments; 0"),
+        ([put(), put()], "takes 1 arguments; 2"),
         ([put(size=3)], r"float32\[2\]; float32\[3\]"),
-        ([put()[:3]], "3 buffers for the 4 devices"), ([put()[::-1]], "cpu:3"),
-        ([[*put()[:3], *put(size=3)[3:]]], "types"), ([["x"] * 4], "another backend"),
-    ):  # fmt: skip
+        ([put()[:3]], "3 buffers for the 4 devices"),
+        ([put()[::-1]], "cpu:3"),
+        ([[*put()[:3], *put(size=3)[3:]]], "types"),
+        ([["x"] * 4], "another backend"),
+    ):
         with pytest.raises(InvalidArgument, match=match):
             summed.execute(arguments)
 

@@ -158,10 +158,12 @@ def test_a_coordinator_that_is_not_there_is_named(tmp_path: Path) -> None:
     address = f"127.0.0.1:{free_port()}"
     each = [
         {
-            "JAX_PROCESS_ID": "1", "JAX_NUM_PROCESSES": "2", "JAX_COORDINATOR_ADDRESS": address,
+            "JAX_PROCESS_ID": "1",
+            "JAX_NUM_PROCESSES": "2",
+            "JAX_COORDINATOR_ADDRESS": address,
             "WAITS": "1",
         }
-    ]  # fmt: skip
+    ]
     [ended] = run_together(process_programs.join_in_vain, 1, tmp_path, each=each)
     assert ended.returncode == 0, ended.errors
     words = f"DeadlineExceeded: DEADLINE_EXCEEDED: process 1 finds no coordinator at {address}"

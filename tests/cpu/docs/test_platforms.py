@@ -37,6 +37,8 @@ def test_the_cpu_plugin_runs_without_proc() -> None:
     """
     done = run_python(NO_PROC + textwrap.dedent(code), JAX_NUM_CPU_DEVICES="2", JAX_PLATFORMS="cpu")
     assert done.stdout.splitlines() == [
-        "no /proc", "[[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]", "[[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]",
+        "no /proc",
+        "[[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]",
+        "[[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]",
         "[3.0, 3.0, 3.0]",
-    ], done.stderr  # fmt: skip
+    ], done.stderr

@@ -171,9 +171,11 @@ def test_errors_of_the_users_own_functions_pass_as_they_are() -> None:
 
     x = xp.ones(2)
     for call in (
-        lambda: lax.cond(True, attribute, attribute, x), lambda: lax.fori_loop(0, 2, attribute, x),
-        lambda: x.at[0].apply(attribute), lambda: plugrt.jit(attribute)(x),
-    ):  # fmt: skip
+        lambda: lax.cond(True, attribute, attribute, x),
+        lambda: lax.fori_loop(0, 2, attribute, x),
+        lambda: x.at[0].apply(attribute),
+        lambda: plugrt.jit(attribute)(x),
+    ):
         with pytest.raises(AttributeError, match=r"^mine$"):
             call()
     with pytest.raises(KeyError) as caught:

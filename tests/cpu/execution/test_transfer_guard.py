@@ -210,8 +210,10 @@ def test_without_jit() -> None:
 @pytest.mark.parametrize("wrong", ["deny", "", 1, True])
 def test_wrong_levels(wrong: Any) -> None:
     for context in (
-        plugrt.transfer_guard, plugrt.transfer_guard_host_to_device,
-        plugrt.transfer_guard_device_to_device, plugrt.transfer_guard_device_to_host,
-    ):  # fmt: skip
+        plugrt.transfer_guard,
+        plugrt.transfer_guard_host_to_device,
+        plugrt.transfer_guard_device_to_device,
+        plugrt.transfer_guard_device_to_host,
+    ):
         with pytest.raises(ConfigError, match=r"allow \| log \| disallow"), context(wrong):
             pass

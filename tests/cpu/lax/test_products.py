@@ -91,14 +91,16 @@ CONVOLUTIONS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
         (1, 2, 5, 5),
         (3, 2, 3, 3),
         {
-            "window_strides": (1, 1), "padding": ((1, 2), (0, 1)), "lhs_dilation": (2, 1),
+            "window_strides": (1, 1),
+            "padding": ((1, 2), (0, 1)),
+            "lhs_dilation": (2, 1),
             "rhs_dilation": (1, 2),
         },
     ),
     ((1, 4, 6), (8, 2, 3), {"window_strides": (1,), "padding": "SAME", "feature_group_count": 2}),
     ((4, 3, 6), (4, 3, 3), {"window_strides": (1,), "padding": "SAME", "batch_group_count": 2}),
     ((2, 3), (4, 3), {"window_strides": (), "padding": "VALID"}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("lhs", "rhs", "options"), CONVOLUTIONS)

@@ -147,8 +147,10 @@ def test_versions_keys_and_dtypes() -> None:
     same(found[0], jax.random.uniform(key, (3,)))
     assert [str(x.dtype) for x in found] == ["float32", "bool", "bfloat16"]
     assert [str(x.tensor_type) for x in deserialize(made.serialize()).in_avals] == [
-        "uint32[2]", "bool[2]", "bfloat16[2]",
-    ]  # fmt: skip
+        "uint32[2]",
+        "bool[2]",
+        "bfloat16[2]",
+    ]
 
 
 @behaviour(

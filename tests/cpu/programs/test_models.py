@@ -235,8 +235,10 @@ def test_files_that_are_no_model_of_this_device(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("text")
     (tmp_path / "folder").mkdir()
     for name, words in (
-        ("arrays.npz.zip", "model.json"), ("text", "not a model"), ("folder", "model.json"),
-    ):  # fmt: skip
+        ("arrays.npz.zip", "model.json"),
+        ("text", "not a model"),
+        ("folder", "model.json"),
+    ):
         path = tmp_path / name
         if name.startswith("arrays"):
             (tmp_path / "arrays.zip.npz").rename(path)

@@ -121,8 +121,10 @@ def test_choices_match_jax() -> None:
 def test_categorical_matches_jax() -> None:
     logits = np.log1p(GRID)
     for options in (
-        {}, {"axis": 0, "shape": (3, 6)}, {"axis": 1, "shape": (3, 5), "replace": False},
-    ):  # fmt: skip
+        {},
+        {"axis": 0, "shape": (3, 6)},
+        {"axis": 1, "shape": (3, 5), "replace": False},
+    ):
         same(
             random.categorical(KEY, logits, **options),
             jax.random.categorical(KEY, logits, **options),

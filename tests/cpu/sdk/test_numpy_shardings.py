@@ -185,9 +185,11 @@ def test_a_donated_argument_stays_where_no_result_has_parts_of_its_size(
     mesh = Mesh(np.array(numpy_client.devices()), ("x",))
     divided, whole = NamedSharding(mesh, P("x")), NamedSharding(mesh, P())
     for given, asked, kept in (
-        (divided, whole, True), (whole, divided, True), (divided, None, False),
+        (divided, whole, True),
+        (whole, divided, True),
+        (divided, None, False),
         (whole, whole, False),
-    ):  # fmt: skip
+    ):
         x = plugrt.device_put(np.arange(16.0, dtype=np.float32), given)
         run = plugrt.jit(lambda x: x + 1, donate_argnums=0, out_shardings=asked)
         if kept:

@@ -57,9 +57,11 @@ def _operator(function: Callable[..., Any]) -> Call:
 
 def _scattering(name: str) -> Call:
     return lambda n, a, b: getattr(n.lax, name)(
-        n.vec(a), n.xp.asarray(np.int32([[0]])), n.vec(b)[:1],
+        n.vec(a),
+        n.xp.asarray(np.int32([[0]])),
+        n.vec(b)[:1],
         n.lax.ScatterDimensionNumbers((), (0,), (0,)),
-    )  # fmt: skip
+    )
 
 
 _XP_ONE = [

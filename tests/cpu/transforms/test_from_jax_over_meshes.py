@@ -85,10 +85,12 @@ def test_shardings_are_alike_as_jaxs(said_by_child: list[str]) -> None:
 def test_placement_and_donation() -> None:
     f = plugrt.from_jax(
         jax.jit(
-            lambda a, b: {"b": b, "a": a * 2}, in_shardings=(over("x"), None),
-            out_shardings=over(None, "y"), donate_argnums=0,
+            lambda a, b: {"b": b, "a": a * 2},
+            in_shardings=(over("x"), None),
+            out_shardings=over(None, "y"),
+            donate_argnums=0,
         )
-    )  # fmt: skip
+    )
     (taken, *_), _ = f.lower(A, A).compile().input_shardings
     assert taken.shard_shape(A.shape) == (4, 8)
     assert taken.mesh == plugrt.make_mesh((2, 4), ("x", "y"))
@@ -107,10 +109,12 @@ def test_placement_and_donation() -> None:
 def test_within_functions_of_plugrts() -> None:
     rows = plugrt.from_jax(
         jax.shard_map(
-            lambda a: jax.lax.psum(a, "x"), mesh=jax_mesh(2, 4),
-            in_specs=jax.sharding.PartitionSpec("x"), out_specs=jax.sharding.PartitionSpec(),
+            lambda a: jax.lax.psum(a, "x"),
+            mesh=jax_mesh(2, 4),
+            in_specs=jax.sharding.PartitionSpec("x"),
+            out_specs=jax.sharding.PartitionSpec(),
         )
-    )  # fmt: skip
+    )
     expected = A[:4] + A[4:]
     total = plugrt.jit(lambda a: (xp.sum(rows(a)), rows(a + 1)))
     for x in (A, plugrt.device_put(A, NamedSharding(shuffled(), P("y")))):

@@ -148,9 +148,11 @@ def test_devices_and_a_backend_agree() -> None:
 def test_devices_that_make_no_sense() -> None:
     ours, other = devices(), FakeClient(count=2, processes=2).devices()
     for wrong, said in (
-        ([], "none"), (["cpu:0"], "'cpu:0'"), ([ours[0], ours[0]], "twice"),
+        ([], "none"),
+        (["cpu:0"], "'cpu:0'"),
+        ([ours[0], ours[0]], "twice"),
         ([ours[0], other[0]], "different backends"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(InvalidArgument, match=said):
             pmap(same, devices=wrong)  # type: ignore[arg-type]
     theirs = [device for device in other if not device.is_addressable]

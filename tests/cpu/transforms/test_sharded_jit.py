@@ -176,9 +176,11 @@ def test_which_functions_accept_a_spec_of_more_dimensions(kind: AxisType) -> Non
         assert made.sharding.is_equivalent_to(short, 2)
         np.testing.assert_array_equal(made, np.ones_like(A))
     for x in (
-        plugrt.jit(lambda x: x)(made), plugrt.jit(lambda x: x * 2 - 1)(made),
-        lax.full_like(made, 1), plugrt.device_put(made, short),
-    ):  # fmt: skip
+        plugrt.jit(lambda x: x)(made),
+        plugrt.jit(lambda x: x * 2 - 1)(made),
+        lax.full_like(made, 1),
+        plugrt.device_put(made, short),
+    ):
         np.testing.assert_array_equal(x, np.ones_like(A))
         assert x.sharding.is_equivalent_to(short, 2)
         assert {shard.data.shape for shard in x.addressable_shards} == {(2, 8)}

@@ -58,8 +58,10 @@ def test_a_library_that_the_variable_names_has_no_second_row(tmp_path: Path, how
     link = tmp_path / "link.so"
     link.symlink_to(path)
     value = {
-        "by its path": f"chip:{path}", "by a link": f"chip:{link}", "another": f"mine:{library}",
-    }  # fmt: skip
+        "by its path": f"chip:{path}",
+        "by a link": f"chip:{link}",
+        "another": f"mine:{library}",
+    }
     rows = rows_of(tmp_path, value[how].partition(":")[0], **{VARIABLE: value[how]})
     if how == "another":
         assert rows["silent"]["cure"] == f"{VARIABLE}={value[how]},chip:{path} loads it"

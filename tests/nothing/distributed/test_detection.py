@@ -33,8 +33,10 @@ SLURM = {
     "SLURM_LOCALID": "1",
 }
 OPEN_MPI = {
-    "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_LOCAL_RANK": "1",
-}  # fmt: skip
+    "OMPI_COMM_WORLD_SIZE": "4",
+    "OMPI_COMM_WORLD_RANK": "3",
+    "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+}
 OPEN_MPI_4 = {"OMPI_MCA_orte_hnp_uri": "1531576320.0;tcp://10.96.0.1,10.148.0.1:34911", **OPEN_MPI}
 TPU = {"TPU_WORKER_ID": "1", "TPU_WORKER_HOSTNAMES": "h0, h1,h2"}
 
@@ -56,9 +58,11 @@ def found(
     p = find_parameters(given, method, 1, table)
     local = p.local_device_ids
     return (
-        p.coordinator_address, p.num_processes, p.process_id,
+        p.coordinator_address,
+        p.num_processes,
+        p.process_id,
         None if local is None else list(local),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(

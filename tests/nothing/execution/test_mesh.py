@@ -61,9 +61,11 @@ def test_equality_is_of_devices_shape_and_names(devices: list[Any]) -> None:
     assert mesh == Mesh(grid(2, 4), ("x", "y"))
     assert hash(mesh) == hash(Mesh(grid(2, 4), ("x", "y")))
     others = [
-        Mesh(grid(4, 2), ("x", "y")), Mesh(grid(2, 4), ("y", "x")),
-        Mesh(grid(2, 4)[::-1], ("x", "y")), mesh.abstract_mesh,
-    ]  # fmt: skip
+        Mesh(grid(4, 2), ("x", "y")),
+        Mesh(grid(2, 4), ("y", "x")),
+        Mesh(grid(2, 4)[::-1], ("x", "y")),
+        mesh.abstract_mesh,
+    ]
     assert all(mesh != other and other != mesh for other in others)
 
 

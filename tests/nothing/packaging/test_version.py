@@ -89,10 +89,12 @@ def test_the_lock_has_the_version() -> None:
 @pytest.mark.parametrize(
     ("version", "allowed"),
     [
-        ("0.1.0", ">=0.1.0,<0.2"), ("0.9.3", ">=0.9.3,<0.10"), ("1.0.0rc1", ">=1.0.0rc1,<2"),
+        ("0.1.0", ">=0.1.0,<0.2"),
+        ("0.9.3", ">=0.9.3,<0.10"),
+        ("1.0.0rc1", ">=1.0.0rc1,<2"),
         ("2.5.1", ">=2.5.1,<3"),
     ],
-)  # fmt: skip
+)
 def test_bounds_end_before_the_next_version_that_may_break(version: str, allowed: str) -> None:
     assert TOOL.bounds(version) == allowed
 

@@ -58,7 +58,8 @@ READS: dict[str, tuple[str, Change, Change]] = {
         lambda site, patch: patch.setenv("PLUGRT_STRICT_PLUGINS", "1"),
     ),
     "a file": (
-        'found = open(SITE + "/facts").read()', lambda site, patch: rewrite(site / "facts"),
+        'found = open(SITE + "/facts").read()',
+        lambda site, patch: rewrite(site / "facts"),
         lambda site, patch: rewrite(site / "other"),
     ),
     "a file by its path": (
@@ -67,11 +68,13 @@ READS: dict[str, tuple[str, Change, Change]] = {
         lambda site, patch: (site / "more").touch(),
     ),
     "a file in the working folder": (
-        'found = os.path.exists("card")', lambda site, patch: patch.chdir("/"),
+        'found = os.path.exists("card")',
+        lambda site, patch: patch.chdir("/"),
         lambda site, patch: (site / "more").touch(),
     ),
     "whether a file is there": (
-        'found = os.path.exists(SITE + "/card")', lambda site, patch: (site / "card").touch(),
+        'found = os.path.exists(SITE + "/card")',
+        lambda site, patch: (site / "card").touch(),
         lambda site, patch: (site / "more").touch(),
     ),
     "a folder": (

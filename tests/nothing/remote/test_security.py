@@ -35,8 +35,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     issued.cert_chain_pems[0].write_to_path(found["certificate"])
     issued.private_key_pem.write_to_path(found["key"])
     for name, content in {
-        "token": TOKEN, "wrong": TOKEN[::-1], "open": TOKEN, "short": "x",
-    }.items():  # fmt: skip
+        "token": TOKEN,
+        "wrong": TOKEN[::-1],
+        "open": TOKEN,
+        "short": "x",
+    }.items():
         found[name] = str(folder / name)
         Path(found[name]).write_text(content + "\n")
         Path(found[name]).chmod(0o644 if name == "open" else 0o600)

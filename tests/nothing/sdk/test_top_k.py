@@ -34,8 +34,10 @@ def test_top_k(shape: tuple[int, ...], k: int) -> None:
     x = np.random.default_rng(k).choice(SPECIAL, shape)  # many equal ones
     dims = "x".join(map(str, shape[:-1])) + "x" * (len(shape) > 1)
     operand, values, places = (
-        f"tensor<{dims}50xf32>", f"tensor<{dims}{k}xf32>", f"tensor<{dims}{k}xi32>",
-    )  # fmt: skip
+        f"tensor<{dims}50xf32>",
+        f"tensor<{dims}{k}xf32>",
+        f"tensor<{dims}{k}xi32>",
+    )
     text = f"""func.func public @main(%a: {operand}) -> ({values}, {places}) {{
       %v, %i = chlo.top_k(%a, k = {k}) : {operand} -> ({values}, {places})
       return %v, %i : {values}, {places}

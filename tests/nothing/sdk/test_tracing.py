@@ -120,7 +120,9 @@ def test_a_clean_host_has_no_finding_and_every_call_is_recorded(
 
 PLANTED = {
     "a leaked buffer": (
-        "put()", ("host", "leak", None), "2 Buffers of Client_BufferFromHostBuffer",
+        "put()",
+        ("host", "leak", None),
+        "2 Buffers of Client_BufferFromHostBuffer",
     ),
     "a leaked event": ("put()", ("host", "leak", None), "2 never awaited"),
     "an unfreed error": (
@@ -161,7 +163,7 @@ PLANTED = {
         ("host", "struct size", "Client_Devices"),
         "struct_size is 37: no field ends there",
     ),
-}  # fmt: skip
+}
 
 
 @preloads_tracer

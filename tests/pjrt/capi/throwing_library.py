@@ -16,9 +16,11 @@ STATIC = ("-static-libstdc++", "-static-libgcc")
 """The flags that give the library a C++ runtime of its own."""
 
 THROWN = {
-    1: "std::runtime_error: no chips here", 2: "int", 3: "Strange",
+    1: "std::runtime_error: no chips here",
+    2: "int",
+    3: "Strange",
     4: "a C++ exception of another runtime",
-}  # fmt: skip
+}
 """The types that the library can throw, by number, with the words of their messages."""
 
 _SOURCE = r"""

@@ -106,9 +106,11 @@ def value_and_gradient(f):
 """The prefix of a function for `from_jax`: it is JAX's on both sides."""
 
 PYTHON = {
-    "bool": ("True", "False"), "int": ("2", "0", "-1", "7"),
-    "float": ("0.5", "2.0", "-1.25", "math.nan"), "complex": ("1j", "(2+0.5j)"),
-}  # fmt: skip
+    "bool": ("True", "False"),
+    "int": ("2", "0", "-1", "7"),
+    "float": ("0.5", "2.0", "-1.25", "math.nan"),
+    "complex": ("1j", "(2+0.5j)"),
+}
 
 
 def place_text(place: Place, memory: str = "") -> str:

@@ -84,9 +84,11 @@ class TestCalls:
     def test_packed_elements_are_copied_packed(self) -> None:
         copies, result = MadeUpCopies(), np.zeros(5, ml_dtypes.int4)
         call(
-            lambda x, y, _: y[0].__setitem__(..., -x[0]), copies,
-            [np.arange(5).astype(result.dtype)], [result],
-        )  # fmt: skip
+            lambda x, y, _: y[0].__setitem__(..., -x[0]),
+            copies,
+            [np.arange(5).astype(result.dtype)],
+            [result],
+        )
         assert result.tolist() == [0, -1, -2, -3, -4]
         assert [size for _, size, _ in copies.calls] == [3, 0, 3, 0]
 

@@ -149,8 +149,10 @@ def test_a_symbol_is_looked_up_by_the_file_s_own_hash_table(
     monkeypatch.setattr(SymbolTableSection, "get_symbol_by_name", refuse)
     monkeypatch.setattr(SymbolTableSection, "iter_symbols", refuse)
     assert [read_elf(str(path)).exports_api for path in (ours, other, needs)] == [
-        True, False, False,
-    ]  # fmt: skip
+        True,
+        False,
+        False,
+    ]
 
 
 def test_using_the_room_costs_nothing_before_it_is_used() -> None:

@@ -50,8 +50,10 @@ def test_a_read_is_a_read_only_array_over_the_memory_that_keeps_it(shape: Any, v
     np.testing.assert_array_equal(host, wanted, strict=True)
     assert host.strides == wanted.strides or not host.size
     assert (host.flags.writeable, host.flags.owndata, host.flags.c_contiguous) == (
-        False, False, True,
-    )  # fmt: skip
+        False,
+        False,
+        True,
+    )
     if host.size:
         held[0] ^= 1
         assert host.flat[0] == wanted.flat[0] ^ 1

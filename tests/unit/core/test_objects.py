@@ -162,8 +162,10 @@ def test_results_are_put_where_the_tree_says() -> None:
     for _ in range(100_000):
         deep = (deep,)
     for form, says in (
-        (deep, "deeper than"), ((0, 2), "another number"), ((0, -1), "another number"),
-    ):  # fmt: skip
+        (deep, "deeper than"),
+        ((0, 2), "another number"),
+        ((0, -1), "another number"),
+    ):
         with pytest.raises(ValueError, match=says):
             core.Tree(2, form, None)
 

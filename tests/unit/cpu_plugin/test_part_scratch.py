@@ -52,10 +52,12 @@ def test_calls_with_small_numpy_arrays_put_no_parts(
 @pytest.mark.parametrize(
     "function",
     [
-        lambda x: x + 0, lambda x: x * 1, lambda x: (x, x + 0, -x),
+        lambda x: x + 0,
+        lambda x: x * 1,
+        lambda x: (x, x + 0, -x),
         lambda x: {"a": x.reshape(8, 2, 2), "b": x},
     ],
-)  # fmt: skip
+)
 def test_results_never_see_what_the_source_or_the_next_call_holds(
     function: Callable[..., Any],
 ) -> None:

@@ -252,9 +252,11 @@ def test_partitions_that_exchange_data_or_ask_their_number_are_launched_together
         np.testing.assert_allclose(found, expected)
     mesh = over().mesh
     numbers = plugrt.shard_map(
-        lambda: plugrt.lax.axis_index("x")[None], mesh=mesh, in_specs=(),
+        lambda: plugrt.lax.axis_index("x")[None],
+        mesh=mesh,
+        in_specs=(),
         out_specs=PartitionSpec("x"),
-    )()  # fmt: skip
+    )()
     assert not numbers._live().is_split
     assert [*map(int, numbers)] == [0, 1]
 

@@ -106,10 +106,12 @@ def test_what_does_not_divide_is_refused() -> None:
 @pytest.mark.parametrize(
     ("source", "target", "most"),
     [
-        ("reversed rows", "rows", 0), ("rows", "whole on each", 64), ("whole on each", "rows", 64),
+        ("reversed rows", "rows", 0),
+        ("rows", "whole on each", 64),
+        ("whole on each", "rows", 64),
         ("rows", "halves", 2 * 64),
     ],
-)  # fmt: skip
+)
 def test_planning_looks_at_each_pair_of_different_parts_once(
     source: str, target: str, most: int
 ) -> None:

@@ -108,8 +108,10 @@ def test_calls_of_compiled_objects_with_arrays_are_the_cores(client: Client) -> 
     scaled = plugrt.jit(lambda a, b: a * b).lower(x, 2.0).compile()
     scaled(x, 2.0)
     for called, args, kwargs in (
-        (compiled, (x, H), {}), (scaled, (x, 3.0), {}), (of_tree, ({"a": H, "b": x},), {"k": H}),
-    ):  # fmt: skip
+        (compiled, (x, H), {}),
+        (scaled, (x, 3.0), {}),
+        (of_tree, ({"a": H, "b": x},), {"k": H}),
+    ):
         assert not warm_calls(partial(called, *args, **kwargs))
     for wrong in (H.astype(np.int32), np.float32(2), 1):  # at first, and again
         for _ in range(2):

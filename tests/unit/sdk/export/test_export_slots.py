@@ -137,8 +137,10 @@ def test_figures_are_written_where_the_host_has_room(late: Exported, client: Any
     struct = ffi.new("struct PJRT_Device_MemoryStats_Args*")
     struct.struct_size = ffi.offsetof("struct PJRT_Device_MemoryStats_Args", "num_allocs")
     struct.device, struct.num_allocs, struct.bytes_limit_is_set = (
-        client.devices()[0].pointer, 99, 99,
-    )  # fmt: skip
+        client.devices()[0].pointer,
+        99,
+        99,
+    )
     assert client.library.api.Device_MemoryStats(struct) == ffi.NULL
     assert (struct.peak_bytes_in_use, struct.peak_bytes_in_use_is_set) == (7, 1)
     assert (struct.num_allocs, struct.bytes_limit_is_set) == (99, 99)
