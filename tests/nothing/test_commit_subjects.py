@@ -12,13 +12,17 @@ find_mistakes = load_script("tools/commit_subjects.py").find_mistakes
 @pytest.mark.parametrize(
     ("subject", "mistake"),
     [
-        ("Pass shardings to nested calls", None), ("Bring forks into lifetime", None),
-        ("A" + "b" * 70 + " c", "73 characters"), ("x", "imperative"),
-        ("add a check", "imperative"), ("Added a check", "imperative"),
-        ("Adds a check", "imperative"), ("Adding a check", "imperative"),
+        ("Pass shardings to nested calls", None),
+        ("Bring forks into lifetime", None),
+        ("A" + "b" * 70 + " c", "73 characters"),
+        ("x", "imperative"),
+        ("add a check", "imperative"),
+        ("Added a check", "imperative"),
+        ("Adds a check", "imperative"),
+        ("Adding a check", "imperative"),
         ("Add a check.", "imperative"),
     ],
-)  # fmt: skip
+)
 def test_subjects(subject: str, mistake: str | None) -> None:
     found = find_mistakes([subject])
     assert [mistake in line for line in found] == [True] * (mistake is not None)

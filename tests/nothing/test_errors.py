@@ -51,13 +51,18 @@ def test_an_undefined_code_is_unknown_and_says_so() -> None:
 @pytest.mark.parametrize(
     ("cls", "builtin"),
     [
-        (errors.InvalidArgument, ValueError), (errors.ResourceExhausted, MemoryError),
-        (errors.Unimplemented, NotImplementedError), (errors.DeadlineExceeded, TimeoutError),
-        (errors.NotAnArray, TypeError), (errors.ShapeError, ValueError),
-        (errors.DtypeError, TypeError), (errors.ConcretizationError, TypeError),
-        (errors.DeletedBuffer, RuntimeError), (errors.ProgramError, ValueError),
+        (errors.InvalidArgument, ValueError),
+        (errors.ResourceExhausted, MemoryError),
+        (errors.Unimplemented, NotImplementedError),
+        (errors.DeadlineExceeded, TimeoutError),
+        (errors.NotAnArray, TypeError),
+        (errors.ShapeError, ValueError),
+        (errors.DtypeError, TypeError),
+        (errors.ConcretizationError, TypeError),
+        (errors.DeletedBuffer, RuntimeError),
+        (errors.ProgramError, ValueError),
     ],
-)  # fmt: skip
+)
 def test_classes_are_what_python_users_catch(cls: type, builtin: type) -> None:
     assert issubclass(cls, builtin)
 

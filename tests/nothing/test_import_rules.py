@@ -20,13 +20,32 @@ MODULES = modules(RUNTIME)
 PLUGINS = sorted(p for p in (ROOT / "plugins").glob("*/src/*") if (p / "__init__.py").exists())
 
 LAYERS = [
-    {"errors"}, {"lifetime"}, {"base"}, {"processes"}, {"interface"}, {"settings"}, {"frames"},
-    {"wire"}, {"monitoring"}, {"_core", "native"}, {"callbacks"}, {"capi"}, {"plugins"},
-    {"distributed"}, {"stablehlo"}, {"execution", "layout", "memory", "tree", "typing"},
-    {"tracing"}, {"array_api", "lax", "random"}, {"transforms", "debug", "ffi", "sharding"},
-    {"programs", "export", "serialize_executable"}, {"models"}, {"profiler"}, {"demo"}, {"cli"},
+    {"errors"},
+    {"lifetime"},
+    {"base"},
+    {"processes"},
+    {"interface"},
+    {"settings"},
+    {"frames"},
+    {"wire"},
+    {"monitoring"},
+    {"_core", "native"},
+    {"callbacks"},
+    {"capi"},
+    {"plugins"},
+    {"distributed"},
+    {"stablehlo"},
+    {"execution", "layout", "memory", "tree", "typing"},
+    {"tracing"},
+    {"array_api", "lax", "random"},
+    {"transforms", "debug", "ffi", "sharding"},
+    {"programs", "export", "serialize_executable"},
+    {"models"},
+    {"profiler"},
+    {"demo"},
+    {"cli"},
     {"__init__", "__main__", "missing_names"},
-]  # fmt: skip
+]
 """A layer imports from earlier layers in the list and from its own modules.
 
 References in annotations, in functions and in strings count like imports at the top.

@@ -15,10 +15,26 @@ from support.markdown import ROOT
 
 SOURCES = ("runtime/src", "plugin_sdk/src", "plugins")
 MAKERS = {
-    "dict", "list", "set", "deque", "defaultdict", "OrderedDict", "Counter", "WeakKeyDictionary",
-    "WeakValueDictionary", "WeakSet", "WeakKeys", "Lock", "RLock", "local", "count", "Condition",
-    "Event", "ContextVar", "Semaphore",
-}  # fmt: skip
+    "dict",
+    "list",
+    "set",
+    "deque",
+    "defaultdict",
+    "OrderedDict",
+    "Counter",
+    "WeakKeyDictionary",
+    "WeakValueDictionary",
+    "WeakSet",
+    "WeakKeys",
+    "Lock",
+    "RLock",
+    "local",
+    "count",
+    "Condition",
+    "Event",
+    "ContextVar",
+    "Semaphore",
+}
 REASON = "# Process-wide: "
 
 

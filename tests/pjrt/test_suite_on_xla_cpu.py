@@ -107,8 +107,19 @@ def test_what_is_left_out_is_there() -> None:
 
 def test_every_area_runs_here_or_is_about_the_cpu_plugin() -> None:
     about_the_plugin = {
-        "cli", "client", "differential", "distributed", "docs", "errors", "examples", "packaging",
-        "plugins", "remote", "sdk", "stablehlo", "typing",
-    }  # fmt: skip
+        "cli",
+        "client",
+        "differential",
+        "distributed",
+        "docs",
+        "errors",
+        "examples",
+        "packaging",
+        "plugins",
+        "remote",
+        "sdk",
+        "stablehlo",
+        "typing",
+    }
     folders = {f.name for f in (TESTS / "cpu").iterdir() if any(f.rglob("test_*.py"))}
     assert folders == {*FEWEST, *about_the_plugin}

@@ -75,9 +75,13 @@ def transform(f: Callable[[Any, Any], Any], choice: random.Random) -> tuple[str,
         return jnp.mean(f(x, y) ** 2)
 
     return choice.choice([
-        ("value", f), ("jit", jax.jit(f)), ("grad", jax.grad(loss, argnums=(0, 1))),
-        ("value_and_grad", jax.value_and_grad(loss)), ("vjp", lambda x, y: jax.vjp(f, x, y)[1](x)),
-        ("vmap", jax.vmap(f, in_axes=(None, 0))), ("checkpoint", jax.grad(jax.checkpoint(loss))),
+        ("value", f),
+        ("jit", jax.jit(f)),
+        ("grad", jax.grad(loss, argnums=(0, 1))),
+        ("value_and_grad", jax.value_and_grad(loss)),
+        ("vjp", lambda x, y: jax.vjp(f, x, y)[1](x)),
+        ("vmap", jax.vmap(f, in_axes=(None, 0))),
+        ("checkpoint", jax.grad(jax.checkpoint(loss))),
         ("grad of vmap", jax.grad(lambda x, y: jnp.sum(jax.vmap(loss, (None, 0))(x, y)))),
     ])  # fmt: skip
 

@@ -18,11 +18,14 @@ import pytest
 FILE = Path(__file__).with_name("slow_tests.txt")
 SECONDS = 0.8
 KEPT = (
-    "tests/contract/", "tests/cpu/docs/test_examples.py",
-    "tests/cpu/transforms/test_changed_arguments.py", "tests/nothing/test_broad_handlers.py",
-    "tests/nothing/test_import_circles.py", "tests/nothing/test_import_rules.py",
+    "tests/contract/",
+    "tests/cpu/docs/test_examples.py",
+    "tests/cpu/transforms/test_changed_arguments.py",
+    "tests/nothing/test_broad_handlers.py",
+    "tests/nothing/test_import_circles.py",
+    "tests/nothing/test_import_rules.py",
     "tests/nothing/test_process_state.py",
-)  # fmt: skip
+)
 """The tests that fail most often after a change."""
 
 

@@ -51,9 +51,12 @@ def install_plugin(
     """Installs a plugin ``name`` in the module ``<name>_module``; healthy if no source is given."""
     module = f"{distribution.replace('-', '_') or name}_module"
     return install(
-        folder, distribution or f"{name}-dist", {group: {name: f"{module}:plugin"}},
-        {module: source or PLUGIN.format(name=name, priority=priority)}, version,
-    )  # fmt: skip
+        folder,
+        distribution or f"{name}-dist",
+        {group: {name: f"{module}:plugin"}},
+        {module: source or PLUGIN.format(name=name, priority=priority)},
+        version,
+    )
 
 
 PATIENT = {"PLUGRT_DOCTOR_SECONDS": "120", "PLUGRT_PROBE_SECONDS": "90"}

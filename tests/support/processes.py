@@ -86,11 +86,14 @@ def run_together(
         for index in range(count):
             env = environment(
                 **{
-                    "JAX_NUM_CPU_DEVICES": str(devices), "JAX_COORDINATOR_ADDRESS": address,
-                    "JAX_NUM_PROCESSES": str(count), "JAX_PROCESS_ID": str(index), **variables,
+                    "JAX_NUM_CPU_DEVICES": str(devices),
+                    "JAX_COORDINATOR_ADDRESS": address,
+                    "JAX_NUM_PROCESSES": str(count),
+                    "JAX_PROCESS_ID": str(index),
+                    **variables,
                     **(each[index] if each else {}),
                 }
-            )  # fmt: skip
+            )
             results = folder / f"results-{index}.json"
             results.unlink(missing_ok=True)
             children.append((start(function, results, env), results))

@@ -35,9 +35,13 @@ KEYS: list[Any] = [
     (slice(None), MASK[0]), (True, 1), False, [],
 ]  # fmt: skip
 UPDATES: dict[str, Callable[[Any, Any, Any], None]] = {
-    "set": lambda a, k, v: a.__setitem__(k, v), "add": np.add.at, "subtract": np.subtract.at,
-    "multiply": np.multiply.at, "min": np.minimum.at, "max": np.maximum.at,
-}  # fmt: skip
+    "set": lambda a, k, v: a.__setitem__(k, v),
+    "add": np.add.at,
+    "subtract": np.subtract.at,
+    "multiply": np.multiply.at,
+    "min": np.minimum.at,
+    "max": np.maximum.at,
+}
 
 
 def expected_of(how: str, a: Any, key: Any, value: Any) -> Any:
@@ -164,10 +168,15 @@ def _update_host(host: np.ndarray[Any, Any], how: str, key: Any) -> np.ndarray[A
     result = host.copy()
     old = host[key]
     result[key] = {
-        "set": lambda: np.full_like(old, 2), "add": lambda: old + 2, "multiply": lambda: old * 2,
-        "min": lambda: np.minimum(old, 2), "max": lambda: np.maximum(old, 2),
-        "divide": lambda: old / 2, "power": lambda: old**2, "apply": lambda: -old,
-    }[how]()  # fmt: skip
+        "set": lambda: np.full_like(old, 2),
+        "add": lambda: old + 2,
+        "multiply": lambda: old * 2,
+        "min": lambda: np.minimum(old, 2),
+        "max": lambda: np.maximum(old, 2),
+        "divide": lambda: old / 2,
+        "power": lambda: old**2,
+        "apply": lambda: -old,
+    }[how]()
     return result
 
 

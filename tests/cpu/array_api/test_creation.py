@@ -75,15 +75,21 @@ def test_full_keeps_the_bits_of_its_value() -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda **o: xp.zeros(2, **o), lambda **o: xp.ones(2, **o), lambda **o: xp.empty(2, **o),
-        lambda **o: xp.full(2, 3.0, **o), lambda **o: xp.eye(2, **o), lambda **o: xp.arange(2, **o),
-        lambda **o: xp.arange(1 << 17, **o), lambda **o: xp.linspace(0, 1, 2, **o),
-        lambda **o: xp.asarray([1, 2], **o), lambda **o: xp.zeros_like(xp.ones(2), **o),
+        lambda **o: xp.zeros(2, **o),
+        lambda **o: xp.ones(2, **o),
+        lambda **o: xp.empty(2, **o),
+        lambda **o: xp.full(2, 3.0, **o),
+        lambda **o: xp.eye(2, **o),
+        lambda **o: xp.arange(2, **o),
+        lambda **o: xp.arange(1 << 17, **o),
+        lambda **o: xp.linspace(0, 1, 2, **o),
+        lambda **o: xp.asarray([1, 2], **o),
+        lambda **o: xp.zeros_like(xp.ones(2), **o),
         lambda **o: xp.full_like(xp.ones(2), 2, **o),
         lambda **o: xp.astype(xp.ones(2), xp.int8, **o),
         lambda **o: xp.from_dlpack(np.ones(2), **o),
     ],
-)  # fmt: skip
+)
 def test_device_commits(make: Callable[..., Any]) -> None:
     device = plugrt.devices()[5]
     result = make(device=device)

@@ -138,16 +138,21 @@ def test_iteration_launches_once_for_a_hundred_rows() -> None:
 @pytest.mark.parametrize(
     ("key", "said"),
     [
-        (3, "index 3 is out of bounds for axis 0"), (-4, "index -4 is out of bounds for axis 0"),
-        ((0, 0, 5), "index 5 is out of bounds for axis 2"), ((0, 0, 0, 0), "takes 4 axes"),
-        ((..., ...), "more than one ellipsis"), ("a", "'a' of type str"),
-        (1.0, "1.0 of type float"), (np.zeros(2), "dtype float64"),
+        (3, "index 3 is out of bounds for axis 0"),
+        (-4, "index -4 is out of bounds for axis 0"),
+        ((0, 0, 5), "index 5 is out of bounds for axis 2"),
+        ((0, 0, 0, 0), "takes 4 axes"),
+        ((..., ...), "more than one ellipsis"),
+        ("a", "'a' of type str"),
+        (1.0, "1.0 of type float"),
+        (np.zeros(2), "dtype float64"),
         (np.ones((3, 3), np.bool_), r"shape \(3, 3\) meets axes of shape \(3, 4\)"),
-        (([0, 1], [0, 1, 2]), r"\(2,\), \(3,\)"), (slice(None, None, 0), "zero"),
+        (([0, 1], [0, 1, 2]), r"\(2,\), \(3,\)"),
+        (slice(None, None, 0), "zero"),
         (slice("a"), "is not an index"),
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_keys_that_are_refused(key: Any, said: str) -> None:
     with pytest.raises(IndexError, match=said) as caught:
         X[key]

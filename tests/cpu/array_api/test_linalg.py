@@ -194,9 +194,12 @@ def test_half_precision_and_integers_are_computed_as_floats() -> None:
 
 
 CALLS: dict[str, Callable[[Any], Any]] = {
-    "qr": linalg.qr, "eigh": linalg.eigh, "slogdet": linalg.slogdet, "inv": linalg.inv,
+    "qr": linalg.qr,
+    "eigh": linalg.eigh,
+    "slogdet": linalg.slogdet,
+    "inv": linalg.inv,
     "norm": linalg.matrix_norm,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -21,9 +21,12 @@ X, Y = np.float32([[1, 2], [3, 5]]), np.float32([[1, 2.5], [-3, 2]])
 V, W = np.float32([4, -1]), np.float32([2, 7])
 OF_TWO = ["array_equal", "divmod", "fmod", "inner", "vdot"]
 OTHERWISE: dict[str, Any] = {
-    "append": lambda: np.append(X, Y, axis=0), "average": lambda: np.average(X, weights=Y),
-    "cov": lambda: np.cov(X), "identity": lambda: np.identity(2), "vsplit": lambda: np.vsplit(X, 2),
-}  # fmt: skip
+    "append": lambda: np.append(X, Y, axis=0),
+    "average": lambda: np.average(X, weights=Y),
+    "cov": lambda: np.cov(X),
+    "identity": lambda: np.identity(2),
+    "vsplit": lambda: np.vsplit(X, 2),
+}
 
 
 def said(name: str) -> str:

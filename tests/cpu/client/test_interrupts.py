@@ -44,10 +44,13 @@ print("done", flush=True)
 @pytest.mark.parametrize(
     ("handler", "signals", "status"),
     [
-        ("raise", ["INT"], -2), ("raise", ["INT", "INT", "INT"], -2), ("sys.exit(3)", ["INT"], 3),
-        ("raise ValueError", ["INT", "INT"], 1), ("raise", ["TERM"], 5),
+        ("raise", ["INT"], -2),
+        ("raise", ["INT", "INT", "INT"], -2),
+        ("sys.exit(3)", ["INT"], 3),
+        ("raise ValueError", ["INT", "INT"], 1),
+        ("raise", ["TERM"], 5),
     ],
-)  # fmt: skip
+)
 def test_the_process_ends_as_the_program_says(
     handler: str, signals: list[str], status: int
 ) -> None:
@@ -318,10 +321,13 @@ print(wrong or "right", [x for x in launches.calling if x.is_under_way()])
 @pytest.mark.parametrize(
     ("raised", "core"),
     [
-        ("KeyboardInterrupt()", "c"), ("KeyboardInterrupt()", "python"), ("SystemExit(3)", "c"),
-        ('Leave("x")', "c"), ('Late("x")', "c"),
+        ("KeyboardInterrupt()", "c"),
+        ("KeyboardInterrupt()", "python"),
+        ("SystemExit(3)", "c"),
+        ('Leave("x")', "c"),
+        ('Late("x")', "c"),
     ],
-)  # fmt: skip
+)
 def test_what_a_signal_handler_raises_in_a_callback_arrives(raised: str, core: str) -> None:
     """Earlier, plugrt's functions around the user's made it `Internal`, or wrong results.
 

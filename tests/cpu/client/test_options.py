@@ -69,11 +69,14 @@ def test_too_many_devices(client: Client) -> None:
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"num_devices": 0}, "whole number from 1"), ({"num_devices": True}, "whole number"),
-        ({"num_devices": "4"}, "whole number"), ({"asynchronous": "yes"}, "bool"),
-        ({"collectives": "pigeon"}, "gloo"), ({"num_device": 4}, "num_device.*num_devices"),
+        ({"num_devices": 0}, "whole number from 1"),
+        ({"num_devices": True}, "whole number"),
+        ({"num_devices": "4"}, "whole number"),
+        ({"asynchronous": "yes"}, "bool"),
+        ({"collectives": "pigeon"}, "gloo"),
+        ({"num_device": 4}, "num_device.*num_devices"),
     ],
-)  # fmt: skip
+)
 def test_bad_create_options(options: dict[str, Any], match: str) -> None:
     with pytest.raises(InvalidArgument, match=match):
         plugin.create_client(options)

@@ -46,10 +46,13 @@ def test_one_call_of_the_backend_for_an_array(
 @pytest.mark.parametrize(
     "arguments",
     [
-        (_parts(2), 3), ([], 0), ([X[0], X[0, :2]], 2), ([X[0], X[0].astype(int)], 2),
+        (_parts(2), 3),
+        ([], 0),
+        ([X[0], X[0, :2]], 2),
+        ([X[0], X[0].astype(int)], 2),
         (_parts(2), 2, "no such memory"),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit_is_refused(arguments: tuple[Any, ...]) -> None:
     client = devices()[0].client
     hosts, count, *kind = arguments

@@ -42,9 +42,13 @@ def python(
         if value is not None:
             variables[name] = value
     return subprocess.run(
-        [sys.executable, "-c", PUT_AND_ADD + textwrap.dedent(code)], capture_output=True, text=True,
-        env=variables, timeout=120, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", PUT_AND_ADD + textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        env=variables,
+        timeout=120,
+        check=False,
+    )
 
 
 def output(code: str, environ: Mapping[str, str | None] | None = None) -> str:

@@ -51,14 +51,17 @@ def uncommitted(leaf: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("known-without-the-array", on_another_device), ("known-without-the-array", other_value),
-        ("integer-division", other_value), ("choice-of-the-compiler", whole_on_each),
-        ("choice-of-the-compiler", uncommitted), ("from-jax-without-jit", other_value),
+        ("known-without-the-array", on_another_device),
+        ("known-without-the-array", other_value),
+        ("integer-division", other_value),
+        ("choice-of-the-compiler", whole_on_each),
+        ("choice-of-the-compiler", uncommitted),
+        ("from-jax-without-jit", other_value),
         ("from-jax-without-jit", of_another_class),
         ("rows-on-the-default-device", on_another_device),
         ("rows-on-the-default-device", other_value),
     ],
-)  # fmt: skip
+)
 def test_another_fault_in_the_same_call_is_found(name: str, change: Change) -> None:
     from support.differential.compare import compare
     from support.differential.deviations import entries, unknown

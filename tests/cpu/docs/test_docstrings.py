@@ -109,8 +109,18 @@ BAD_CALLS: list[tuple[ModuleType, str, Callable[[Any], Any], str]] = [
     *(
         (xp, name, lambda f: f(["a"]), "NotAnArray")
         for name in (
-            "abs", "conj", "imag", "isfinite", "isinf", "isnan", "logical_not", "positive", "real",
-            "reciprocal", "square", "ravel",
+            "abs",
+            "conj",
+            "imag",
+            "isfinite",
+            "isinf",
+            "isnan",
+            "logical_not",
+            "positive",
+            "real",
+            "reciprocal",
+            "square",
+            "ravel",
         )
     ),
     (xp, "prod", lambda f: f(X, axis=2), "AxisError"),
@@ -193,7 +203,7 @@ BAD_CALLS: list[tuple[ModuleType, str, Callable[[Any], Any], str]] = [
     (random, "fold_in", lambda f: f(KEY, V), "ShapeError"),
     (random, "permutation", lambda f: f(KEY, np.asarray(1.0)), "ShapeError"),
     (random, "choice", lambda f: f(KEY, 3, (4,), False), "ArgumentError"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(

@@ -279,8 +279,14 @@ print(json.dumps(found))
 PYTHONS_OWN = {"xp.asarray(x) + 'a'", "api.jit(lambda v: v)(None, 1)"}
 """Python's own errors, for an operator that no side has and for the user's own function."""
 BUILT_IN = (
-    TypeError, ValueError, IndexError, KeyError, OverflowError, NotImplementedError, NameError,
-)  # fmt: skip
+    TypeError,
+    ValueError,
+    IndexError,
+    KeyError,
+    OverflowError,
+    NotImplementedError,
+    NameError,
+)
 GIVEN = {
     "x": np.ones((2, 3), np.float32), "y": np.ones((4,), np.float32),
     "i": np.zeros((1, 1), np.int32),

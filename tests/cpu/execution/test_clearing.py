@@ -26,13 +26,18 @@ def f(x):
 
 
 USES = [
-    "pass", "device_put(X)", "add(X, 1)", "f(X); f(device_put(X, devices()[1]))",
+    "pass",
+    "device_put(X)",
+    "add(X, 1)",
+    "f(X); f(device_put(X, devices()[1]))",
     "jit(lambda x: f(x))(X)",
     "np.asarray(device_put(np.ones((2, 3)), PmapSharding(devices()[:2])))",
     "device_put(device_put(np.ones((2, 3)), PmapSharding(devices()[:2])), devices()[1])",
-    "f.lower(X).compile()(X)", "pmap(lambda x: add(x, 1))(np.ones((2, 3), np.float32))",
-    "plugrt.array_api.sum(plugrt.array_api.asarray([1.0, 2.0])[1:])", "kept = f(X).__array__()",
-]  # fmt: skip
+    "f.lower(X).compile()(X)",
+    "pmap(lambda x: add(x, 1))(np.ones((2, 3), np.float32))",
+    "plugrt.array_api.sum(plugrt.array_api.asarray([1.0, 2.0])[1:])",
+    "kept = f(X).__array__()",
+]
 """The last is what NumPy keeps before Python 3.12; later it keeps arrays that it reads itself."""
 
 

@@ -148,11 +148,14 @@ FIRST: dict[str, F] = {
         0, 5, lambda i, c: at_step(2, i) + xp.log(1.5 - xp.astype(i, xp.float32)) + c, x[0]
     ),
     "earlier loop": lambda x: lax.fori_loop(
-        0, 3, lambda i, c: c * xp.log(-c),
+        0,
+        3,
+        lambda i, c: c * xp.log(-c),
         lax.fori_loop(0, 3, lambda i, c: c + at_step(1, i), x[0]) * -1,
     ),
     "earlier carry": lambda x: lax.fori_loop(
-        0, 4,
+        0,
+        4,
         lambda i, c: (c[0] + c[1] + xp.log(2.5 - xp.astype(i, xp.float32)), c[1] + at_step(1, i)),
         (x[0], x[1]),
     )[0],
@@ -170,7 +173,7 @@ FIRST: dict[str, F] = {
     "overwritten": lambda x: lax.fori_loop(
         0, 4, lambda i, c: (xp.log(-x[0]) * 0, c[1] + at_step(2, i)), (x[0], x[0])
     )[1],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", some_of([*FIRST], 4))

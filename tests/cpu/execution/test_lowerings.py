@@ -47,10 +47,13 @@ def lowered(**rules: Any) -> Any:
 def test_calls_with_and_without() -> None:
     jitted, array = jit(cosine), plugrt.device_put(X)
     calls: list[Any] = [
-        lambda: jitted(X), lambda: xp.cos(array), lambda: pmap(cosine)(X[None])[0],
-        lambda: jitted.lower(X).compile()(X), lambda: jit(lambda x: jitted(x) + 0)(array),
+        lambda: jitted(X),
+        lambda: xp.cos(array),
+        lambda: pmap(cosine)(X[None])[0],
+        lambda: jitted.lower(X).compile()(X),
+        lambda: jit(lambda x: jitted(x) + 0)(array),
         lambda: lax.fori_loop(0, 1, lambda _, x: cosine(x), array),
-    ]  # fmt: skip
+    ]
     for _ in range(2):
         for call in calls:
             same(call(), np.cos(X), rtol=1e-6)

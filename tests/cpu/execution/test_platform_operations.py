@@ -42,11 +42,18 @@ def lowered(name: str, rule: Callable[..., Any]) -> Any:
 def factors(x: Any) -> list[Any]:
     """Returns the results of all such operations, for all triangles and forms."""
     return [
-        *linalg.eigh(x), linalg.eigvalsh(x), *linalg.svd(x),
-        *linalg.svd(x[..., :3], full_matrices=False), linalg.svdvals(x),
-        *linalg.qr(x[..., :3], mode="complete"), *linalg.qr(x[..., :3, :]), linalg.cholesky(x),
-        linalg.cholesky(x, upper=True), linalg.solve(x, x[..., :2]), *linalg.slogdet(x),
-    ]  # fmt: skip
+        *linalg.eigh(x),
+        linalg.eigvalsh(x),
+        *linalg.svd(x),
+        *linalg.svd(x[..., :3], full_matrices=False),
+        linalg.svdvals(x),
+        *linalg.qr(x[..., :3], mode="complete"),
+        *linalg.qr(x[..., :3, :]),
+        linalg.cholesky(x),
+        linalg.cholesky(x, upper=True),
+        linalg.solve(x, x[..., :2]),
+        *linalg.slogdet(x),
+    ]
 
 
 @behaviour(

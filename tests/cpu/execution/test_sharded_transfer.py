@@ -15,10 +15,15 @@ X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 def shardings() -> list[Sharding]:
     ours = devices()
     return [
-        SingleDeviceSharding(ours[0]), SingleDeviceSharding(ours[5]), PmapSharding(ours[:3], 0),
-        PmapSharding(ours[3:6], 0), PmapSharding(ours[:4], 1), PmapSharding(ours[:5], 2),
-        PmapSharding(ours[:4], None), PmapSharding([ours[6], ours[0]], None),
-    ]  # fmt: skip
+        SingleDeviceSharding(ours[0]),
+        SingleDeviceSharding(ours[5]),
+        PmapSharding(ours[:3], 0),
+        PmapSharding(ours[3:6], 0),
+        PmapSharding(ours[:4], 1),
+        PmapSharding(ours[:5], 2),
+        PmapSharding(ours[:4], None),
+        PmapSharding([ours[6], ours[0]], None),
+    ]
 
 
 def test_shapes_that_do_not_divide() -> None:

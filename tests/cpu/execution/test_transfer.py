@@ -77,13 +77,18 @@ def test_aliasing_shares_aligned_memory() -> None:
 @pytest.mark.parametrize(
     "host",
     [
-        np.arange(6, dtype=">i4"), np.arange(6, dtype=">f8"),
-        np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1), np.arange(24.0)[::-2],
-        np.broadcast_to(np.float32(3), (4, 5)), np.asfortranarray(np.arange(6.0).reshape(2, 3)),
-        np.array(5, np.int8), np.zeros((0, 3)), np.frombuffer(b"abcdefghi", np.uint8)[1:],
+        np.arange(6, dtype=">i4"),
+        np.arange(6, dtype=">f8"),
+        np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1),
+        np.arange(24.0)[::-2],
+        np.broadcast_to(np.float32(3), (4, 5)),
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        np.array(5, np.int8),
+        np.zeros((0, 3)),
+        np.frombuffer(b"abcdefghi", np.uint8)[1:],
     ],
     ids=lambda h: f"{h.dtype.str}{h.shape}",
-)  # fmt: skip
+)
 def test_forms_of_host_arrays(host: np.ndarray[Any, Any]) -> None:
     x = device_put(host)
     assert x.dtype == host.dtype.newbyteorder("=")
@@ -152,9 +157,12 @@ def test_narrowing_warns_once() -> None:
         **platform_environment(),
     )
     assert done.stdout.splitlines() == [
-        "float32 [1.0, 1.0]", "int32 [0, 1, 2]", "complex64 [(1+0j)]", "uint32 [1]",
+        "float32 [1.0, 1.0]",
+        "int32 [0, 1, 2]",
+        "complex64 [(1+0j)]",
+        "uint32 [1]",
         "[('UserWarning', '<string>')]",
-    ], done.stderr  # fmt: skip
+    ], done.stderr
 
 
 def test_device_get_leaves_random_keys() -> None:

@@ -77,10 +77,15 @@ def _reduce(of: Any, by: Any) -> Any:
 @pytest.mark.parametrize(
     ("make", "anew"),
     [
-        (_composite, True), (_solver, True), (_root, True), (_map, True), (_associative_scan, True),
-        (_scan, False), (_reduce, False),
+        (_composite, True),
+        (_solver, True),
+        (_root, True),
+        (_map, True),
+        (_associative_scan, True),
+        (_scan, False),
+        (_reduce, False),
     ],
-)  # fmt: skip
+)
 def test_what_closures_hold(make: Any, *, anew: bool) -> None:
     value = np.float32(2)
     ours, theirs = make(lax, lambda: value), make(jax.lax, lambda: value)

@@ -40,10 +40,13 @@ def test_python_scalars_are_multiplied_without_communication() -> None:
 def test_gathers_and_permutations_match_jax() -> None:
     def run(m: Any) -> Any:
         return lambda x: (
-            m.all_gather(x, "i"), m.all_gather(x, "i", axis=1, tiled=True),
-            m.all_gather(x, "i", axis=-1), m.ppermute(x, "i", [(0, 1), (1, 2), (3, 0)]),
-            m.pshuffle(x, "i", [3, 2, 0, 1]), m.axis_index("i"),
-        )  # fmt: skip
+            m.all_gather(x, "i"),
+            m.all_gather(x, "i", axis=1, tiled=True),
+            m.all_gather(x, "i", axis=-1),
+            m.ppermute(x, "i", [(0, 1), (1, 2), (3, 0)]),
+            m.pshuffle(x, "i", [3, 2, 0, 1]),
+            m.axis_index("i"),
+        )
 
     compare(run(lax), run(jax.lax), X)
 
@@ -53,11 +56,15 @@ def test_exchanges_match_jax() -> None:
 
     def run(m: Any) -> Any:
         return lambda y: (
-            m.all_to_all(y, "i", 0, 0), m.all_to_all(y, "i", 0, 1), m.all_to_all(y, "i", 0, 2),
-            m.all_to_all(y, "i", 0, 0, tiled=True), m.all_to_all(y, "i", 2, 0, tiled=True),
-            m.pswapaxes(y, "i", 0), m.psum_scatter(y, "i"),
+            m.all_to_all(y, "i", 0, 0),
+            m.all_to_all(y, "i", 0, 1),
+            m.all_to_all(y, "i", 0, 2),
+            m.all_to_all(y, "i", 0, 0, tiled=True),
+            m.all_to_all(y, "i", 2, 0, tiled=True),
+            m.pswapaxes(y, "i", 0),
+            m.psum_scatter(y, "i"),
             m.psum_scatter(y, "i", scatter_dimension=2, tiled=True),
-        )  # fmt: skip
+        )
 
     compare(run(lax), run(jax.lax), y)
 

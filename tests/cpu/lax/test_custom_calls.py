@@ -58,10 +58,15 @@ def test_optimization_barrier_gives_the_tree_back() -> None:
 def test_custom_call_states_what_it_was_told() -> None:
     def run(x: Any) -> Any:
         return lax.custom_call(
-            "mine", [x], F32, has_side_effect=True,
+            "mine",
+            [x],
+            F32,
+            has_side_effect=True,
             backend_config={"name": "n", "flag": True, "count": 3, "rate": np.float32(0.5)},
-            operand_layouts=[(0, 1)], result_layouts=[(1, 0)], output_operand_aliases={0: 0},
-        )  # fmt: skip
+            operand_layouts=[(0, 1)],
+            result_layouts=[(1, 0)],
+            output_operand_aliases={0: 0},
+        )
 
     text = jit(run).lower(np.zeros((3, 3), np.float32)).as_text()
     for part in (

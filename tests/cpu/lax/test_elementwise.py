@@ -28,9 +28,12 @@ def values(kind: str, dtype: Any) -> np.ndarray[Any, Any]:
 
 
 DTYPES = {
-    "f": (np.float32, np.float16, BFLOAT16), "i": (np.int32, np.int8), "u": (np.uint8,),
-    "c": (np.complex64,), "b": (np.bool_,),
-}  # fmt: skip
+    "f": (np.float32, np.float16, BFLOAT16),
+    "i": (np.int32, np.int8),
+    "u": (np.uint8,),
+    "c": (np.complex64,),
+    "b": (np.bool_,),
+}
 UNARY = {
     "abs": "ifc", "neg": "iufc", "sign": "iufc", "floor": "f", "ceil": "f", "round": "f",
     "is_finite": "f", "exp": "fc", "exp2": "f", "expm1": "f", "log": "fc", "log1p": "f",
@@ -163,10 +166,13 @@ def test_clamp_matches_jax() -> None:
 @pytest.mark.parametrize(
     ("dtype", "shape", "to"),
     [
-        (np.float32, (2,), np.int32), (np.uint32, (2,), np.uint8), (np.uint8, (3, 4), np.int32),
-        (BFLOAT16, (2,), np.uint16), (np.float32, (2, 3), np.float32),
+        (np.float32, (2,), np.int32),
+        (np.uint32, (2,), np.uint8),
+        (np.uint8, (3, 4), np.int32),
+        (BFLOAT16, (2,), np.uint16),
+        (np.float32, (2, 3), np.float32),
     ],
-)  # fmt: skip
+)
 def test_bitcast_convert_type_matches_jax(dtype: Any, shape: tuple[int, ...], to: Any) -> None:
     x = np.arange(np.prod(shape)).astype(dtype).reshape(shape)
     same(lax.bitcast_convert_type(x, to), jax.lax.bitcast_convert_type(x, to))

@@ -133,17 +133,23 @@ def test_conv_takes_jaxs_dimension_numbers_and_integers() -> None:
         ((1, 3, 7), (4, 3, 3), {"padding": "FULL"}, ArgumentError, "got 'FULL'"),
         ((1, 3, 7), (4, 3, 3), {"window_strides": (1, 1)}, ArgumentError, "needs 1"),
         (
-            (1, 3, 7), (4, 3, 3), {"dimension_numbers": ("NCW", "OIW", "NCX")}, ArgumentError,
+            (1, 3, 7),
+            (4, 3, 3),
+            {"dimension_numbers": ("NCW", "OIW", "NCX")},
+            ArgumentError,
             "the s",
         ),
         ((1, 3, 7), (4, 3, 3), {"lhs_dilation": (2,)}, ArgumentError, "padding 'SAME'"),
         ((3, 3, 7), (4, 3, 3), {"batch_group_count": 2}, ShapeError, "multiple of 2 batch groups"),
         (
-            (1, 3, 7), (4, 3, 3), {"padding": ((1, 1), (1, 1))}, ArgumentError,
+            (1, 3, 7),
+            (4, 3, 3),
+            {"padding": ((1, 1), (1, 1))},
+            ArgumentError,
             "each of 1 dimensions",
         ),
     ],
-)  # fmt: skip
+)
 def test_convolutions_that_do_not_fit_are_refused(
     lhs: Any, rhs: Any, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:

@@ -17,13 +17,17 @@ N = X.astype(np.int32)
 @pytest.mark.parametrize(
     ("name", "x"),
     [
-        ("reduce_prod", X[:, :, 1:]), ("reduce_and", N > 0), ("reduce_or", N), ("reduce_and", N),
-        ("reduce_xor", N.astype(np.uint8)), ("reduce_max", np.zeros((2, 0), np.float32)),
+        ("reduce_prod", X[:, :, 1:]),
+        ("reduce_and", N > 0),
+        ("reduce_or", N),
+        ("reduce_and", N),
+        ("reduce_xor", N.astype(np.uint8)),
+        ("reduce_max", np.zeros((2, 0), np.float32)),
         ("reduce_min", np.zeros((2, 0), np.int8)),
         ("reduce_max", np.array([[1, np.nan]], np.float32)),
         ("reduce_sum", np.array([[1, 2j]], np.complex64)),
     ],
-)  # fmt: skip
+)
 def test_reductions_match_jax(name: str, x: Any) -> None:
     same(getattr(lax, name)(x, (1,)), getattr(jax.lax, name)(x, (1,)))
 

@@ -61,14 +61,21 @@ PROGRAM = """
 @pytest.mark.parametrize(
     "amid",
     [
-        "numpy._core.multiarray", "numpy._core.umath", "ml_dtypes._ml_dtypes_ext",
-        "jaxlib.mlir._mlir_libs", "jaxlib.mlir.dialects._ods_common",
-        "jaxlib.mlir.dialects._stablehlo_ops_gen", "jaxlib.mlir.dialects._func_ops_gen",
-        "jaxlib.mlir.dialects._sdy_ops_gen", "jaxlib._jax", "optree._C",
-        "jaxlib/mlir/dialects/_stablehlo_ops_gen.py:40", "jaxlib/mlir/dialects/_sdy_ops_gen.py:9",
+        "numpy._core.multiarray",
+        "numpy._core.umath",
+        "ml_dtypes._ml_dtypes_ext",
+        "jaxlib.mlir._mlir_libs",
+        "jaxlib.mlir.dialects._ods_common",
+        "jaxlib.mlir.dialects._stablehlo_ops_gen",
+        "jaxlib.mlir.dialects._func_ops_gen",
+        "jaxlib.mlir.dialects._sdy_ops_gen",
+        "jaxlib._jax",
+        "optree._C",
+        "jaxlib/mlir/dialects/_stablehlo_ops_gen.py:40",
+        "jaxlib/mlir/dialects/_sdy_ops_gen.py:9",
         "numpy/_core/__init__.py:3",
     ],
-)  # fmt: skip
+)
 def test_the_next_call_works(amid: str) -> None:
     ran = run_python(PROGRAM, arguments=(amid,))
     assert ran.stdout.split() == ["True", "1", "2.0", "0"], ran.stderr

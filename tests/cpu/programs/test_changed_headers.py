@@ -101,15 +101,21 @@ def test_a_changed_function_is_refused_or_runs(make: Any) -> None:
 @pytest.mark.parametrize(
     ("place", "value"),
     [
-        (("kept",), [5]), (("donated",), [0, 0, 7]), (("name",), 3),
+        (("kept",), [5]),
+        (("donated",), [0, 0, 7]),
+        (("name",), 3),
         (("arrays",), [{"shape": [2**40], "dtype": "float32", "weak": False}]),
         (("arrays",), [{"shape": [2**40, 2**40], "dtype": "float32", "weak": False}]),
-        (("outputs", 0, "dtype"), "datetime64[s]"), (("outputs", 0, "dtype"), "int32"),
-        (("outputs", 0, "shape"), [3, 2]), (("types", 0, "weak"), 1),
-        (("sources",), [["argument", 9]] * 4), (("launch", "devices"), [0, 0]),
-        (("launch", "replicas"), 2), (("launch", "arguments", 0, 1), "no memory of this kind"),
+        (("outputs", 0, "dtype"), "datetime64[s]"),
+        (("outputs", 0, "dtype"), "int32"),
+        (("outputs", 0, "shape"), [3, 2]),
+        (("types", 0, "weak"), 1),
+        (("sources",), [["argument", 9]] * 4),
+        (("launch", "devices"), [0, 0]),
+        (("launch", "replicas"), 2),
+        (("launch", "arguments", 0, 1), "no memory of this kind"),
     ],
-)  # fmt: skip
+)
 def test_a_field_that_lies_is_refused(place: tuple[Any, ...], value: Any) -> None:
     saved, *_ = serialize_executable.serialize(closing().compile())
     magic, header, contents = split(saved)

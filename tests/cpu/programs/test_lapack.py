@@ -92,9 +92,12 @@ def test_jax_is_not_needed_for_it(program: bytes, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", X)
     for _ in range(2):
         done = subprocess.run(
-            [sys.executable, "-c", CHILD, tmp_path], capture_output=True, text=True, timeout=300,
+            [sys.executable, "-c", CHILD, tmp_path],
+            capture_output=True,
+            text=True,
+            timeout=300,
             env={**os.environ, "JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "2"},
-        )  # fmt: skip
+        )
         assert done.returncode == 0, done.stderr
         assert done.stdout.split() == ["['plugrt_cpu']"]
 

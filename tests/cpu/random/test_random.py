@@ -76,10 +76,15 @@ def test_other_parameters_match_jax() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "dtype"),
     [
-        (0, 100, np.int32), (-3, 7, np.int8), (0, 256, np.uint8), (0, 1000, np.uint32),
-        (5, 5, np.int32), (9, 2, np.int16), (np.arange(4, dtype=np.int32), np.int32(50), np.int32),
+        (0, 100, np.int32),
+        (-3, 7, np.int8),
+        (0, 256, np.uint8),
+        (0, 1000, np.uint32),
+        (5, 5, np.int32),
+        (9, 2, np.int16),
+        (np.arange(4, dtype=np.int32), np.int32(50), np.int32),
     ],
-)  # fmt: skip
+)
 def test_randint_matches_jax(low: Any, high: Any, dtype: Any) -> None:
     same(
         random.randint(KEY, (3, 4), low, high, dtype),

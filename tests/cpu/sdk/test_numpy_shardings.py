@@ -105,11 +105,15 @@ def cases() -> list[tuple[tuple[int, ...], tuple[P | None, ...]]]:
         a, b = "a", "b" if len(shape) > 1 else None
         both = (a, b) if b else a
         found += [
-            (shape, (P(a), P(a), P(a))), (shape, (P(None, a), P(None, a), P())),
-            (shape, (P(a, b), P(a, b), P(b))), (shape, (P(b, a), P(), P(a))),
-            (shape, (P(a), None, None)), (shape, (P(), P(), P())),
-            (shape, (P(both), P(None, a), None)), (shape, (P(a, b), P(b, a), P(both))),
-        ]  # fmt: skip
+            (shape, (P(a), P(a), P(a))),
+            (shape, (P(None, a), P(None, a), P())),
+            (shape, (P(a, b), P(a, b), P(b))),
+            (shape, (P(b, a), P(), P(a))),
+            (shape, (P(a), None, None)),
+            (shape, (P(), P(), P())),
+            (shape, (P(both), P(None, a), None)),
+            (shape, (P(a, b), P(b, a), P(both))),
+        ]
     return found
 
 

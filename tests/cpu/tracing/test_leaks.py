@@ -35,12 +35,18 @@ def leak() -> Any:
 @pytest.mark.parametrize(
     "use",
     [
-        lambda t: add(t, 1), lambda t: add(X, t), lambda t: jit(lambda x: add(x, 1))(t),
-        lambda t: jit(lambda x: add(x, t))(X), lambda t: jit(lambda: t)(),
-        lambda t: jit(lambda: (X, [t]))(), lambda t: jit(lambda x: jit(lambda: add(x, t))())(X),
-        device_put, lambda t: bool(t), np.asarray,
+        lambda t: add(t, 1),
+        lambda t: add(X, t),
+        lambda t: jit(lambda x: add(x, 1))(t),
+        lambda t: jit(lambda x: add(x, t))(X),
+        lambda t: jit(lambda: t)(),
+        lambda t: jit(lambda: (X, [t]))(),
+        lambda t: jit(lambda x: jit(lambda: add(x, t))())(X),
+        device_put,
+        lambda t: bool(t),
+        np.asarray,
     ],
-)  # fmt: skip
+)
 def test_use_after_the_call(use: Any) -> None:
     traced = leak()
     with pytest.raises(LeakedTracer, match="'leaking'"):

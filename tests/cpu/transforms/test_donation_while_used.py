@@ -91,8 +91,11 @@ def test_launches_and_donations_of_one_array_do_not_wait_for_each_other(which: s
     if which == "c" and not IN_C:
         pytest.skip("no compiled core here")
     env = {
-        **os.environ, **platform_environment(), "TF_CPP_MIN_LOG_LEVEL": "3", "PLUGRT_CORE": which,
-    }  # fmt: skip
+        **os.environ,
+        **platform_environment(),
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "PLUGRT_CORE": which,
+    }
     done = subprocess.run(
         [sys.executable, "-c", THREADS],
         env=env, capture_output=True, text=True, timeout=300, check=False,

@@ -246,10 +246,13 @@ def test_terms_are_not_read_as_the_array() -> None:
     assert "unreduced={'x'}" in repr(terms)
     assert str(terms) == repr(terms)
     reads: list[Callable[[], Any]] = [
-        lambda: np.asarray(terms), terms.tolist, lambda: pickle.dumps(terms),
-        lambda: plugrt.device_get(terms), lambda: terms.sharding.devices_indices_map(A.shape),
+        lambda: np.asarray(terms),
+        terms.tolist,
+        lambda: pickle.dumps(terms),
+        lambda: plugrt.device_get(terms),
+        lambda: terms.sharding.devices_indices_map(A.shape),
         lambda: plugrt.make_array_from_callback(A.shape, terms.sharding, lambda i: A[i]),
-    ]  # fmt: skip
+    ]
     for read in reads:
         with pytest.raises(Unimplemented, match="term of a sum"):
             read()

@@ -95,8 +95,15 @@ def compile_scale(folder: Path, *flags: str) -> Any:
         pytest.skip("needs a C compiler")
     (folder / "scale.c").write_text(SOURCE)
     command = [
-        compiler, "-shared", "-fPIC", *flags, f"-I{ffi.include_dir()}", "scale.c", "-o", "scale.so",
-    ]  # fmt: skip
+        compiler,
+        "-shared",
+        "-fPIC",
+        *flags,
+        f"-I{ffi.include_dir()}",
+        "scale.c",
+        "-o",
+        "scale.so",
+    ]
     subprocess.run([*command, "-o", "scale.so"], cwd=folder, check=True)
     return ctypes.CDLL(str(folder / "scale.so")).scale
 

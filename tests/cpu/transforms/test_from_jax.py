@@ -199,10 +199,13 @@ def test_settings_of_jax_are_part_of_the_key() -> None:
 def test_each_setting_is_read(name: str) -> None:
     before = getattr(jax.config, f"jax_{name}")
     other = {
-        "default_matmul_precision": "highest", "numpy_dtype_promotion": "strict",
-        "numpy_rank_promotion": "raise", "default_prng_impl": "rbg", "random_seed_offset": 7,
+        "default_matmul_precision": "highest",
+        "numpy_dtype_promotion": "strict",
+        "numpy_rank_promotion": "raise",
+        "default_prng_impl": "rbg",
+        "random_seed_offset": 7,
         "explicit_x64_dtypes": "error",
-    }.get(name, not before)  # fmt: skip
+    }.get(name, not before)
     key = jax_lowering.read_settings()
     jax.config.update(f"jax_{name}", other)
     try:

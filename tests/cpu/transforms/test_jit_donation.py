@@ -415,10 +415,13 @@ def test_divided_arguments_are_donated_where_their_parts_fit_as_in_jax(
 @pytest.mark.parametrize(
     "function",
     [
-        lambda x, y, z: (x + y, z), lambda x, y, z: (x == y, z[:0]), lambda x, y, z: (z, z, x + y),
-        lambda x, y, z: (x + y, 1.5), lambda x, y, z: x + y,
+        lambda x, y, z: (x + y, z),
+        lambda x, y, z: (x == y, z[:0]),
+        lambda x, y, z: (z, z, x + y),
+        lambda x, y, z: (x + y, 1.5),
+        lambda x, y, z: x + y,
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("shape", [(4,), (0,)])
 def test_results_that_are_not_computed_take_donated_arguments_as_in_jax(
     function: Any, shape: tuple[int, ...]

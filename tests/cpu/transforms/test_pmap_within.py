@@ -40,9 +40,13 @@ def quiet() -> Iterator[None]:
 
 def of_both(v: Any) -> Any:
     return (
-        lax.psum(v, "j"), lax.psum(v, "i"), lax.pmax(v, ("i", "j")), lax.axis_index(("j", "i")),
-        lax.ppermute(v, "i", [(0, 1)]), lax.all_gather(v[0], "j"),
-    )  # fmt: skip
+        lax.psum(v, "j"),
+        lax.psum(v, "i"),
+        lax.pmax(v, ("i", "j")),
+        lax.axis_index(("j", "i")),
+        lax.ppermute(v, "i", [(0, 1)]),
+        lax.all_gather(v[0], "j"),
+    )
 
 
 @behaviour(107, "pmap within pmap: a device for each pair, collectives over either axis or both",

@@ -135,10 +135,14 @@ def test_wrong_types_say_which_and_how() -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda c: c(X), lambda c: c(X, PARAMS, X), lambda c: c(X, [X, X]), lambda c: c(X, {"w": X}),
-        lambda c: c(X, PARAMS, scale=3.0), lambda c: c(x=X, p=PARAMS),
+        lambda c: c(X),
+        lambda c: c(X, PARAMS, X),
+        lambda c: c(X, [X, X]),
+        lambda c: c(X, {"w": X}),
+        lambda c: c(X, PARAMS, scale=3.0),
+        lambda c: c(x=X, p=PARAMS),
     ],
-)  # fmt: skip
+)
 def test_wrong_structures_show_both(call: Any) -> None:
     compiled = jit(affine).lower(X, PARAMS).compile()
     with pytest.raises(ArgumentMismatch, match=r"structure .*'b'.*called with"):

@@ -21,10 +21,15 @@ def grid() -> Mesh:
 
 
 CASES: list[tuple[tuple[int, ...], tuple[Any, ...], dict[str, Any]]] = [
-    ((8, 16), ("x", "y"), {}), ((8, 16), ("y", "x"), {"scale": 2.0}), ((16, 8), (("x", "y"),), {}),
-    ((8, 8), (None, "y"), {"min_width": 3}), ((8, 8), (), {"max_width": 40}), ((8,), ("y",), {}),
-    ((8,), (("y", "x"),), {"min_width": 12, "max_width": 120}), ((4, 64), ("x",), {}),
-]  # fmt: skip
+    ((8, 16), ("x", "y"), {}),
+    ((8, 16), ("y", "x"), {"scale": 2.0}),
+    ((16, 8), (("x", "y"),), {}),
+    ((8, 8), (None, "y"), {"min_width": 3}),
+    ((8, 8), (), {"max_width": 40}),
+    ((8,), ("y",), {}),
+    ((8,), (("y", "x"),), {"min_width": 12, "max_width": 120}),
+    ((4, 64), ("x",), {}),
+]
 
 
 @behaviour(103, "`debug.visualize_sharding` draws which devices have which part")

@@ -103,11 +103,14 @@ def test_files_of_a_distribution_in_the_namespace_package_count(folder: Path) ->
 @pytest.mark.parametrize(
     ("platforms", "aliases", "found"),
     [
-        ((), {}, True), (("both",), {}, True), (("cpu", "both"), {}, True),
-        (("chip",), {"chip": ("other", "both")}, True), (("cpu",), {}, False),
+        ((), {}, True),
+        (("both",), {}, True),
+        (("cpu", "both"), {}, True),
+        (("chip",), {"chip": ("other", "both")}, True),
+        (("cpu",), {}, False),
         (("chip",), {"chip": ("other",)}, False),
     ],
-)  # fmt: skip
+)
 def test_jax_platforms_selects(
     folder: Path, platforms: tuple[str, ...], aliases: dict[str, tuple[str, ...]], found: bool
 ) -> None:

@@ -16,19 +16,23 @@ from support.distributions import install_plugin, run_cli, run_warm
 
 PROGRAM = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
 WRONG = {
-    ("new", "my chip"): "try my_chip", ("new", "9x"): "try my_9x",
+    ("new", "my chip"): "try my_chip",
+    ("new", "9x"): "try my_9x",
     ("new", "cpu", "--path", "there"): "choose another name",
     ("new", "fine", "--library", "program.mlir"): "--kind library",
     ("new", "fine", "--kind", "library", "--library", "program.mlir"): "program.mlir",
     ("devices", "--platform", "cud"): "--platform cud requests 'cud'",
-    ("compile", "program.mlir", "--topology", "cud"): "requests 'cud'", ("export", "cud"): "'cud'",
-    ("conform", "cud"): "cud", ("conform", "cpu", "--check", "nosuch"): "nosuch",
+    ("compile", "program.mlir", "--topology", "cud"): "requests 'cud'",
+    ("export", "cud"): "'cud'",
+    ("conform", "cud"): "cud",
+    ("conform", "cpu", "--check", "nosuch"): "nosuch",
     ("trace", "--", "./nosuch"): "cannot run ./nosuch",
     ("trace", "--plugin", "nosuch", "--", "true"): "--plugin nosuch",
     ("trace", "--library", "nosuch.so", "--", "true"): "--library nosuch.so",
     ("trace", "--fail", "Nothing", "--", "true"): "Nothing",
-    ("abi", "diff", "notes.md"): "notes.md", ("abi", "diff", "nosuch.h"): "nosuch.h",
-}  # fmt: skip
+    ("abi", "diff", "notes.md"): "notes.md",
+    ("abi", "diff", "nosuch.h"): "nosuch.h",
+}
 """The words after ``plugrt``, and the words that the message must contain."""
 
 

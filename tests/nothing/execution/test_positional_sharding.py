@@ -114,9 +114,12 @@ def test_it_is_a_value() -> None:
     assert sharding == over(3, 4).replicate(1)
     assert hash(sharding) == hash(over(3, 4).replicate(1))
     others = [
-        over(3, 4), sharding.T, PositionalSharding(DEVICES[::-1]).reshape(3, 4).replicate(1),
-        sharding.with_memory_kind("host"), NamedSharding(Mesh(DEVICES, "x"), P("x")),
-    ]  # fmt: skip
+        over(3, 4),
+        sharding.T,
+        PositionalSharding(DEVICES[::-1]).reshape(3, 4).replicate(1),
+        sharding.with_memory_kind("host"),
+        NamedSharding(Mesh(DEVICES, "x"), P("x")),
+    ]
     assert sharding not in others
     # Transposing twice restores it; so does a set that was joined in another order.
     assert over(3, 4).T.replicate(0).T == sharding == sharding.T.T

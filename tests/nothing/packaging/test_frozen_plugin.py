@@ -65,10 +65,13 @@ def test_its_backend_and_its_client_work(installed: Path) -> None:
     done = run_python(UNDER_PLUGRT, installed, JAX_PLATFORMS="icy,frozen-client")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
-        "frozen frozen chip 1 [1.0, 2.0]", "[2.0, 4.0]", "frozen-client frozen chip 2 [1.0, 2.0]",
-        "[2.0, 4.0]", "frozen has no stablehlo.negate",
+        "frozen frozen chip 1 [1.0, 2.0]",
+        "[2.0, 4.0]",
+        "frozen-client frozen chip 2 [1.0, 2.0]",
+        "[2.0, 4.0]",
+        "frozen has no stablehlo.negate",
         "[('frozen', 'initialised', '1.0'), ('frozen-client', 'initialised', '1.0')]",
-    ]  # fmt: skip
+    ]
     assert done.stderr == ""
 
 

@@ -20,9 +20,14 @@ from support.requirements import needs
 
 RELEASE = load_script("tools/release.py")
 ALL = (
-    "plugrt", "plugrt-cpu", "plugrt-cuda", "plugrt-numpy", "plugrt-remote", "plugrt-tpu",
+    "plugrt",
+    "plugrt-cpu",
+    "plugrt-cuda",
+    "plugrt-numpy",
+    "plugrt-remote",
+    "plugrt-tpu",
     "plugrt-sdk",
-)  # fmt: skip
+)
 CHANGELOG = "# Changelog\n\n## Unreleased\n\n## 0.2.0 - 2026-12-01\n"
 
 

@@ -43,8 +43,13 @@ def test_the_attribute_is_the_version() -> None:
 
 def test_there_are_seven_distributions() -> None:
     parts = {
-        "plugrt-cpu", "plugrt-cuda", "plugrt-numpy", "plugrt-remote", "plugrt-tpu", "plugrt-sdk",
-    }  # fmt: skip
+        "plugrt-cpu",
+        "plugrt-cuda",
+        "plugrt-numpy",
+        "plugrt-remote",
+        "plugrt-tpu",
+        "plugrt-sdk",
+    }
     assert {"plugrt", *parts} == NAMES
 
 

@@ -23,11 +23,15 @@ def record(name: str, source: str = "plugrt.plugins", distribution: str = "") ->
 @pytest.mark.parametrize(
     ("platforms", "platform_name", "names", "exclusive"),
     [
-        (None, None, (), False), ("", "", (), False), (" , ", None, (), False),
-        ("cpu", None, ("cpu",), True), (" cuda , cpu,cuda,", None, ("cuda", "cpu"), True),
-        (None, "cuda", ("cuda",), False), ("cpu", "cuda", ("cpu",), True),
+        (None, None, (), False),
+        ("", "", (), False),
+        (" , ", None, (), False),
+        ("cpu", None, ("cpu",), True),
+        (" cuda , cpu,cuda,", None, ("cuda", "cpu"), True),
+        (None, "cuda", ("cuda",), False),
+        ("cpu", "cuda", ("cpu",), True),
     ],
-)  # fmt: skip
+)
 def test_parse_request(
     platforms: str | None, platform_name: str | None, names: tuple[str, ...], exclusive: bool
 ) -> None:

@@ -137,13 +137,17 @@ def test_code_is_tried_again_where_what_it_read_has_changed(
 @pytest.mark.parametrize(
     "reads",
     [
-        "dict(os.environ)", "os.environ.copy()", "open('/proc/self/status').read()",
-        "os.path.exists('/sys/class')", "import subprocess; subprocess.run(['true'])",
-        "os.system('true')", "import socket; socket.gethostname()",
+        "dict(os.environ)",
+        "os.environ.copy()",
+        "open('/proc/self/status').read()",
+        "os.path.exists('/sys/class')",
+        "import subprocess; subprocess.run(['true'])",
+        "os.system('true')",
+        "import socket; socket.gethostname()",
         "import ctypes\ntry: ctypes.CDLL('libchip.so')\nexcept OSError: pass",
         "os.stat('.', dir_fd=os.open('/', os.O_RDONLY))",
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_compared_is_tried_at_each_start(
     site: Path, runs: list[int], reads: str
 ) -> None:

@@ -31,18 +31,21 @@ def test_at_debug_each_step_is_told_in_order_with_its_row_and_the_state_that_it_
         plugrt.devices(of=of)
     steps = [r for r in caplog.records if r.levelno == logging.DEBUG]
     expected = [
-        ("choosing: JAX_PLATFORMS unset", None), (r"found 3 candidates in [\d.]+ ms", None),
+        ("choosing: JAX_PLATFORMS unset", None),
+        (r"found 3 candidates in [\d.]+ ms", None),
         ("found 'absent' .* in registered: found", "absent"),
         ("found 'chip' .* in registered: found", "chip"),
         ("found 'broken' .* in plugrt.plugins: found", "broken"),
         ("loading 'broken' .*: broken_module:plugin", "broken"),
         (r"loading 'broken' .* took [\d.]+ ms: broken", "broken"),
-        ("ranked absent 900, chip 500", None), ("probing 'absent'", "absent"),
-        (r"starting 'absent' .* took [\d.]+ ms: unavailable", "absent"), ("probing 'chip'", "chip"),
+        ("ranked absent 900, chip 500", None),
+        ("probing 'absent'", "absent"),
+        (r"starting 'absent' .* took [\d.]+ ms: unavailable", "absent"),
+        ("probing 'chip'", "chip"),
         ("starting 'chip' .* with {}", "chip"),
         (r"starting 'chip' .* took [\d.]+ ms: initialised", "chip"),
         ("chose chip: chip has the highest priority", None),
-    ]  # fmt: skip
+    ]
     assert len(steps) == len(expected), [step.getMessage() for step in steps]
     for step, (pattern, name) in zip(steps, expected, strict=True):
         assert re.match(pattern, step.getMessage()), step.getMessage()

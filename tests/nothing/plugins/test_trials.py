@@ -255,17 +255,20 @@ def test_no_client_is_created_in_the_child(why: str, site: Path, log: Path) -> N
 @pytest.mark.parametrize(
     ("names", "needed", "options", "changed"),
     [
-        (("cuda",), (), {}, True), (("xla_cuda12",), (), {"memory_fraction": 0.5}, True),
+        (("cuda",), (), {}, True),
+        (("xla_cuda12",), (), {"memory_fraction": 0.5}, True),
         (("mine", "xla_rocm_plugin.so"), (), {}, True),
         (("mine", "pjrt_c_api_gpu_plugin.so"), ("libc.so.6",), {}, True),
-        (("tpu", "xla_cudagraphs"), (), {}, False), (("mine",), (), {"preallocate": True}, True),
-        (("mine",), (), {"n": 1}, False), (("tpu",), (), {}, False),
+        (("tpu", "xla_cudagraphs"), (), {}, False),
+        (("mine",), (), {"preallocate": True}, True),
+        (("mine",), (), {"n": 1}, False),
+        (("tpu",), (), {}, False),
         (("mine",), ("libc.so.6", "libcudart.so.12"), {}, True),
         (("mine",), ("libamdhip64.so.7",), {"n": 1}, True),
         (("mine",), ("libze_loader.so.1",), {}, True),
         (("mine",), ("libc.so.6", "libstdc++.so.6"), {}, False),
     ],
-)  # fmt: skip
+)
 def test_no_memory_is_preallocated(
     names: tuple[str, ...], needed: tuple[str, ...], options: dict[str, Any], changed: bool
 ) -> None:

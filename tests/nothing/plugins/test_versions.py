@@ -114,10 +114,13 @@ plugin = Old("chip")
 @pytest.mark.parametrize(
     "requirement",
     [
-        "plugrt<0.1", "plugrt-sdk>=0.2,<0.3", "plugrt (==0.0.9)", "plugrt[trace]!=0.1.0",
+        "plugrt<0.1",
+        "plugrt-sdk>=0.2,<0.3",
+        "plugrt (==0.0.9)",
+        "plugrt[trace]!=0.1.0",
         "plugrt~=0.4",
     ],
-)  # fmt: skip
+)
 def test_what_fails_outside_the_required_range_is_incompatible(
     site: Path, failure: str, requirement: str
 ) -> None:

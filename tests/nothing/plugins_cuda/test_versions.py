@@ -151,10 +151,13 @@ def test_a_library_that_refuses_to_answer_is_a_fault(wheels: Wheels) -> None:
 @pytest.mark.parametrize(
     ("cudnn", "cublas", "capabilities", "words"),
     [
-        (91000, 120500, [90], "9.10.0 reorders"), (90800, 120900, [90, 90], "on several GPUs"),
-        (90800, 120900, [90], ""), (90800, 120800, [90, 90], ""), (91001, 120900, [90, 90], ""),
+        (91000, 120500, [90], "9.10.0 reorders"),
+        (90800, 120900, [90, 90], "on several GPUs"),
+        (90800, 120900, [90], ""),
+        (90800, 120800, [90, 90], ""),
+        (91001, 120900, [90, 90], ""),
     ],
-)  # fmt: skip
+)
 def test_pairs_that_compute_wrong_numbers(
     wheels: Wheels, cudnn: int, cublas: int, capabilities: list[int], words: str
 ) -> None:

@@ -100,14 +100,18 @@ def test_source_goes_with_its_function() -> None:
 CONSTANTS: list[tuple[str, str, Any]] = [
     ("(1.0,2.0)", "tensor<complex<f32>>", 1 + 2j),
     ("[(1.0,2.0),(0x7F800000,-3.0)]", "tensor<2xcomplex<f32>>", [1 + 2j, complex(np.inf, -3)]),
-    ("7", "tensor<i4>", 7), ("[-8,7]", "tensor<2xi4>", [-8, 7]),
-    ("1.5", "tensor<2xf8E4M3FN>", [1.5, 1.5]), ("0xFF", "tensor<f8E5M2>", np.nan),
-    ("[0x7F,1.0]", "tensor<2xf8E4M3FN>", [np.nan, 1]), ("0x7FC0", "tensor<3xbf16>", [np.nan] * 3),
-    ("0xFFFFFFFF", "tensor<2xf32>", [np.nan] * 2), ("0xFFF0000000000000", "tensor<f64>", -np.inf),
+    ("7", "tensor<i4>", 7),
+    ("[-8,7]", "tensor<2xi4>", [-8, 7]),
+    ("1.5", "tensor<2xf8E4M3FN>", [1.5, 1.5]),
+    ("0xFF", "tensor<f8E5M2>", np.nan),
+    ("[0x7F,1.0]", "tensor<2xf8E4M3FN>", [np.nan, 1]),
+    ("0x7FC0", "tensor<3xbf16>", [np.nan] * 3),
+    ("0xFFFFFFFF", "tensor<2xf32>", [np.nan] * 2),
+    ("0xFFF0000000000000", "tensor<f64>", -np.inf),
     ("18446744073709551615", "tensor<2xui64>", [2**64 - 1] * 2),
     ("-9223372036854775808", "tensor<i64>", -(2**63)),
     ("[true,false]", "tensor<2xi1>", [True, False]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("literal", "kind", "value"), CONSTANTS, ids=lambda v: str(v))

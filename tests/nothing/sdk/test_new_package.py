@@ -162,16 +162,25 @@ def test_a_file_that_is_no_pjrt_library_is_not_packaged(
     ("name", "facts"),
     [
         ("cpu", ["already a platform", "plugrt-cpu", "my_cpu"]),
-        ("numpy", ["already a platform", "plugrt-numpy"]), ("gpu", ["already a platform"]),
-        ("metal", ["already a platform", "my_metal"]), ("class", ["keyword"]),
-        ("json", ["comes with Python"]), ("plugrt", ["installed here already"]),
+        ("numpy", ["already a platform", "plugrt-numpy"]),
+        ("gpu", ["already a platform"]),
+        ("metal", ["already a platform", "my_metal"]),
+        ("class", ["keyword"]),
+        ("json", ["comes with Python"]),
+        ("plugrt", ["installed here already"]),
         ("pytest", ["installed here already", "pytest_device"]),
-        ("MyChip", ["lower-case", "try mychip"]), ("my chip", ["try my_chip"]),
-        ("9000", ["try my_9000"]), ("CPU", ["try my_cpu"]), ("../x", ["try x"]),
-        ("a--b", ["try a_b"]), ("chip-", ["try chip"]), ("", ["lower-case"]), ("é", ["lower-case"]),
+        ("MyChip", ["lower-case", "try mychip"]),
+        ("my chip", ["try my_chip"]),
+        ("9000", ["try my_9000"]),
+        ("CPU", ["try my_cpu"]),
+        ("../x", ["try x"]),
+        ("a--b", ["try a_b"]),
+        ("chip-", ["try chip"]),
+        ("", ["lower-case"]),
+        ("é", ["lower-case"]),
         ("x" * 31, ["at most 30", "try " + "x" * 30]),
     ],
-)  # fmt: skip
+)
 def test_a_name_that_cannot_be_taken(name: str, facts: list[str]) -> None:
     with pytest.raises(InvalidArgument) as error:
         PackageName(name)

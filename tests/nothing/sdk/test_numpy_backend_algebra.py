@@ -13,8 +13,16 @@ from plugrt_numpy.operations.lu import factor_lu, permutation_of
 from plugrt_sdk import BackendClient
 
 SHAPES = [
-    (5, 5), (1, 1), (40, 40), (100, 37), (37, 100), (3, 2, 50, 50), (0, 4, 4), (2, 0, 3), (3, 0),
-]  # fmt: skip
+    (5, 5),
+    (1, 1),
+    (40, 40),
+    (100, 37),
+    (37, 100),
+    (3, 2, 50, 50),
+    (0, 4, 4),
+    (2, 0, 3),
+    (3, 0),
+]
 
 
 def matrices(shape: tuple[int, ...], dtype: str) -> np.ndarray[Any, Any]:

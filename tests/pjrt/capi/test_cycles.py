@@ -25,9 +25,13 @@ def run_on_library(code: str) -> subprocess.CompletedProcess[str]:
         "TF_CPP_MIN_LOG_LEVEL": "3",
     }
     return subprocess.run(
-        [sys.executable, "-W", "ignore", "-X", "faulthandler", "-c", code], capture_output=True,
-        text=True, timeout=120, env={**os.environ, **names}, check=False,
-    )  # fmt: skip
+        [sys.executable, "-W", "ignore", "-X", "faulthandler", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **names},
+        check=False,
+    )
 
 
 OTHERS = """

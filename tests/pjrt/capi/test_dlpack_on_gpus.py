@@ -141,10 +141,14 @@ def test_the_device_is_named_by_its_hardware_id(gpu: Gpu, make: Any) -> None:
 @pytest.mark.parametrize(
     ("stream", "asked"),
     [
-        (None, ["ready 0", "refer 1"]), (1, ["ready 0", "refer 1"]), (2, ["ready 0", "refer 1"]),
-        (1 << 40, [f"wait {1 << 40}", "refer 1"]), (3, ["wait 3", "refer 1"]), (-1, ["refer 1"]),
+        (None, ["ready 0", "refer 1"]),
+        (1, ["ready 0", "refer 1"]),
+        (2, ["ready 0", "refer 1"]),
+        (1 << 40, [f"wait {1 << 40}", "refer 1"]),
+        (3, ["wait 3", "refer 1"]),
+        (-1, ["refer 1"]),
     ],
-)  # fmt: skip
+)
 def test_who_waits_for_the_contents(gpu: Gpu, stream: int | None, asked: list[str]) -> None:
     x = gpu.put()
     capsule = x.to_dlpack(stream)

@@ -175,10 +175,15 @@ def test_functions_beside_the_table_may_throw(library: Path, what: int) -> None:
 @pytest.mark.parametrize("what", SOME)
 def test_programs_go_on_after_an_exception(library: Path, what: int) -> None:
     outcomes = _run(
-        _PROGRAMS, library, what, JAX_PLATFORMS="throwing",
-        PJRT_NAMES_AND_LIBRARY_PATHS=f"throwing:{library}", PATH_OF_LIBRARY=str(library_path()),
-        PLUGRT_CLIENT_CREATE_OPTIONS="throwing:cpu_device_count:2", TF_CPP_MIN_LOG_LEVEL="3",
-    )  # fmt: skip
+        _PROGRAMS,
+        library,
+        what,
+        JAX_PLATFORMS="throwing",
+        PJRT_NAMES_AND_LIBRARY_PATHS=f"throwing:{library}",
+        PATH_OF_LIBRARY=str(library_path()),
+        PLUGRT_CLIENT_CREATE_OPTIONS="throwing:cpu_device_count:2",
+        TF_CPP_MIN_LOG_LEVEL="3",
+    )
     assert len(outcomes) >= 12
     for name, (times, found) in outcomes.items():
         assert times >= 1, name

@@ -125,8 +125,16 @@ def throwing_library(folder: Path, *flags: str) -> Path:
     source, target = folder / "throwing.cc", folder / "libthrowing.so"
     source.write_text(_SOURCE)
     command: list[str | Path] = [
-        "c++", "-std=c++17", "-shared", "-fPIC", "-O0", "-w", f"-I{folder}",
-        f"-DPROFILER={ENUMS['Extension_Type'].index('Profiler')}", "-o", target,
-    ]  # fmt: skip
+        "c++",
+        "-std=c++17",
+        "-shared",
+        "-fPIC",
+        "-O0",
+        "-w",
+        f"-I{folder}",
+        f"-DPROFILER={ENUMS['Extension_Type'].index('Profiler')}",
+        "-o",
+        target,
+    ]
     subprocess.run([*command, source, *flags, "-ldl"], check=True, capture_output=True)
     return target

@@ -25,9 +25,20 @@ DTYPES = ["float32"] * 6 + ["int32"] * 2 + ["bool", "float64", "complex64", "flo
 SHAPES = [(4,)] * 6 + [(), (2, 3), (0, 3)]
 POOL = 12
 PLAIN = [
-    "add", "double", "two", "by_name", "kinds", "unused", "sum", "keywords", "optional", "nested",
-    "closed", "compiled", "compiled_forms",
-]  # fmt: skip
+    "add",
+    "double",
+    "two",
+    "by_name",
+    "kinds",
+    "unused",
+    "sum",
+    "keywords",
+    "optional",
+    "nested",
+    "closed",
+    "compiled",
+    "compiled_forms",
+]
 """Functions whose warm calls with arrays need only a launch."""
 WARM = 4
 """Repetitions of a call: the first is traced, later ones are warm."""

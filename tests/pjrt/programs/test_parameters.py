@@ -52,10 +52,14 @@ def compiled(client: Client, program: Program) -> Executable:
 @pytest.mark.parametrize(
     ("kind", "shape"),
     [
-        ("f32", (2, 3)), ("f64", ()), ("i8", (0, 5)), ("ui16", (7,)), ("bf16", (2, 1, 300)),
+        ("f32", (2, 3)),
+        ("f64", ()),
+        ("i8", (0, 5)),
+        ("ui16", (7,)),
+        ("bf16", (2, 1, 300)),
         ("i1", (3,)),
     ],
-)  # fmt: skip
+)
 def test_a_shape_is_written_as_xla_writes_it(
     client: Client, kind: str, shape: tuple[int, ...]
 ) -> None:
@@ -105,12 +109,16 @@ MODULE = message(4, FLOATS)
 @pytest.mark.parametrize(
     "given",
     [
-        None, Program(b"anything", "text"), Program(b"", "hlo"), Program(b"\xff\xff", "hlo"),
-        Program(MODULE, "hlo_with_config"), Program(MODULE[:-1], "hlo"),
+        None,
+        Program(b"anything", "text"),
+        Program(b"", "hlo"),
+        Program(b"\xff\xff", "hlo"),
+        Program(MODULE, "hlo_with_config"),
+        Program(MODULE[:-1], "hlo"),
         Program(message(4, message(1, integer(2, 13))), "hlo"),
     ],
     ids=["nothing", "format", "empty", "malformed", "other message", "cut", "tuple"],
-)  # fmt: skip
+)
 def test_what_cannot_be_read_is_not_guessed(given: Program | None) -> None:
     assert parameter_types(Shown(given)) is None
 

@@ -107,15 +107,19 @@ def test_another_thread_waits_for_the_end() -> None:
     made: list[Any] = []
     assert x._lend_to(taker, made)
     uses: list[Callable[[], Any]] = [
-        lambda: np.asarray(x).tolist()[:4], lambda: plugrt.jit(lambda y: y + 0)(x).tolist()[:4],
-        lambda: (x + 0).tolist()[:4], lambda: x[:].tolist()[:4],
-        lambda: plugrt.device_put(x).tolist()[:4], lambda: x.block_until_ready().tolist()[:4],
-        lambda: np.from_dlpack(x).tolist()[:4], lambda: plugrt.jit(lambda: x + 0)().tolist()[:4],
+        lambda: np.asarray(x).tolist()[:4],
+        lambda: plugrt.jit(lambda y: y + 0)(x).tolist()[:4],
+        lambda: (x + 0).tolist()[:4],
+        lambda: x[:].tolist()[:4],
+        lambda: plugrt.device_put(x).tolist()[:4],
+        lambda: x.block_until_ready().tolist()[:4],
+        lambda: np.from_dlpack(x).tolist()[:4],
+        lambda: plugrt.jit(lambda: x + 0)().tolist()[:4],
         lambda: (memoryview(x) if IN_C else np.asarray(x)).tolist()[:4],
         lambda: plugrt.jit(lambda y: y + 0, donate_argnums=0)(x.copy()).tolist()[:4],
         lambda: x.addressable_shards[0].data.tolist()[:4],
         lambda: [5, 9, 2, 3] if not x.is_deleted() else None,
-    ]  # fmt: skip
+    ]
     with ThreadPoolExecutor(len(uses)) as pool:
         found = [pool.submit(use) for use in uses]
         for use in found[:-1]:

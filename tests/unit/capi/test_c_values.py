@@ -83,10 +83,13 @@ def test_unknown_element_type() -> None:
 @pytest.mark.parametrize(
     ("shape", "strides", "order"),
     [
-        ((2, 3), None, [1, 0]), ((2, 3), (3, 1), [1, 0]), ((2, 3), (1, 2), [0, 1]),
-        ((2, 3, 4), (4, 8, 1), [2, 0, 1]), ((), None, []),
+        ((2, 3), None, [1, 0]),
+        ((2, 3), (3, 1), [1, 0]),
+        ((2, 3), (1, 2), [0, 1]),
+        ((2, 3, 4), (4, 8, 1), [2, 0, 1]),
+        ((), None, []),
     ],
-)  # fmt: skip
+)
 def test_layout_of_strides(
     shape: tuple[int, ...], strides: tuple[int, ...] | None, order: list[int]
 ) -> None:

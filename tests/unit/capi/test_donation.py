@@ -17,11 +17,14 @@ DONORS = message(18, message(1, integer(1, 5)))
     ("program", "expected"),
     [
         (Program(ALIASES + DONORS, "hlo"), {0, 3}),
-        (Program(message(1, ALIASES), "hlo_with_config"), {0, 3}), (Program(b"", "hlo"), set()),
-        (Program(ALIASES[:-1], "hlo"), None), (Program(ALIASES, "text"), None), (None, None),
+        (Program(message(1, ALIASES), "hlo_with_config"), {0, 3}),
+        (Program(b"", "hlo"), set()),
+        (Program(ALIASES[:-1], "hlo"), None),
+        (Program(ALIASES, "text"), None),
+        (None, None),
     ],
     ids=["both", "with config", "none", "cut", "format", "not shown"],
-)  # fmt: skip
+)
 def test_donated_parameters(program: Program | None, expected: set[int] | None) -> None:
     assert donated_parameters(Shown(program)) == expected
 

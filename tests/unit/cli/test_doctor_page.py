@@ -56,11 +56,16 @@ def examination(word: str) -> Examination:
     return Examination(
         versions={"plugrt": f"version {word}"},
         settings=[{k: f"{k} {word}" for k in ("variable", "value", "source", "doc")}],
-        candidates=[candidate(word)], chosen=[f"chosen {word}"], why=f"why {word}",
-        devices={f"chosen {word}": 3}, hints=[f"hint {word}"], warnings=[f"warning {word}"],
-        problems=[f"problem {word}"], steps=[f"first step {word}", f"second step {word}"],
+        candidates=[candidate(word)],
+        chosen=[f"chosen {word}"],
+        why=f"why {word}",
+        devices={f"chosen {word}": 3},
+        hints=[f"hint {word}"],
+        warnings=[f"warning {word}"],
+        problems=[f"problem {word}"],
+        steps=[f"first step {word}", f"second step {word}"],
         elapsed_s=1.25,
-    )  # fmt: skip
+    )
 
 
 def texts_of(value: Any) -> list[str]:

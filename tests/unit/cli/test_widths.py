@@ -21,7 +21,11 @@ ROOT = Path(__file__).parents[3]
 WIDE = 5000
 COMMANDS = ("compile", "demo", "devices", "doctor", "inspect", "pack", "run")
 CALLS = [
-    ["--help"], *([command, "--help"] for command in COMMANDS), ["nosuch"], ["docter"], ["run"],
+    ["--help"],
+    *([command, "--help"] for command in COMMANDS),
+    ["nosuch"],
+    ["docter"],
+    ["run"],
     ["run", "a_file_that_is_not_there_and_has_a_long_name.mlir", "--platform", "cpu"],
     ["run", str(ROOT / "README.md"), "--nosuch-option", "1"],
     ["compile", str(ROOT / "examples/mlp.mlir")],
@@ -29,7 +33,7 @@ CALLS = [
     ["compile", str(ROOT / "examples/mlp.mlir"), "--topology", "cpu:1", "--option", "no value"],
     ["devices", "--platform", "a platform that nobody has"],
     ["doctor", "--html", "/no/such/folder/page.html"],
-]  # fmt: skip
+]
 
 
 def check(narrow: str, wide: str, width: int) -> None:

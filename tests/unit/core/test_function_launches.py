@@ -64,9 +64,13 @@ class _Given:
 def _run(x: Any, **given: Any) -> Any:
     """Calls a runner of given functions, with one array; "slow" is Python's result."""
     steps = {
-        "take": None, "take_arguments": (), "argument_class": None, "unless": (), "explain": None,
+        "take": None,
+        "take_arguments": (),
+        "argument_class": None,
+        "unless": (),
+        "explain": None,
         **given,
-    }  # fmt: skip
+    }
     launcher = core.FunctionLauncher(results=2, **steps)
 
     def explain(values: Any, error: Exception) -> Any:

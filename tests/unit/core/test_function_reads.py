@@ -24,10 +24,14 @@ pytestmark = runs_in_c
 
 def _reader(shape: Any, dtype: Any, view: Any = memoryview, **steps: Any) -> Any:
     return core.FunctionReader(
-        held_class=bytearray, view=view, shape=shape, dtype=dtype, unless=(),
+        held_class=bytearray,
+        view=view,
+        shape=shape,
+        dtype=dtype,
+        unless=(),
         format=_format(np.dtype(dtype)),
         **{"is_ready": lambda held: True, "wait": None, "lock": RLock(), **steps},
-    )  # fmt: skip
+    )
 
 
 def _array(

@@ -94,18 +94,27 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     for _ in range(3):
         jitted(text, 2.0)
     held: list[tuple[Any, tuple[Any, ...]]] = [
-        (client, (a, b, c)), (buffer, (spec, client, buffer._pointer)), (array, (a, b, c)),
-        (array_aval, (a, b, c)), (deletion, (a,)), (put, (client, a, b, c)),
-        (references, (client, lock)), (reader, (references, c, dtype)),
+        (client, (a, b, c)),
+        (buffer, (spec, client, buffer._pointer)),
+        (array, (a, b, c)),
+        (array_aval, (a, b, c)),
+        (deletion, (a,)),
+        (put, (client, a, b, c)),
+        (references, (client, lock)),
+        (reader, (references, c, dtype)),
         (reads, (Held, a, b, lock.acquire, lock.release, call, dtype)),
-        (executable, (client, a, specs, ids)), (launcher, (executable, a, b)),
+        (executable, (client, a, specs, ids)),
+        (launcher, (executable, a, b)),
         (bounded, (launcher, a, b)),
         (shards, (a, Held, parameters, b, pairs, launches, c, d, e, spec, call, gates)),
-        (shards_wait, (Held, a, b, c)), (given, (call, a, b, c, Held, gates, e)),
-        (unflatten, (call,)), (outputs, (avals, constants, a, alone)),
-        (runner, (launcher, put, constants, outputs, c, d)), (scratch_put, (e, dtype)),
+        (shards_wait, (Held, a, b, c)),
+        (given, (call, a, b, c, Held, gates, e)),
+        (unflatten, (call,)),
+        (outputs, (avals, constants, a, alone)),
+        (runner, (launcher, put, constants, outputs, c, d)),
+        (scratch_put, (e, dtype)),
         (jitted, (runners, numbers, names, token, text, aval, tuple)),
-    ]  # fmt: skip
+    ]
     for owner, expected in held:
         found = {*map(id, gc.get_referents(owner))}
         missing = [x for x in (*expected, type(owner)) if id(x) not in found]

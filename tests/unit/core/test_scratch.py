@@ -23,11 +23,14 @@ def slow(seen: list[str]) -> int:
 @pytest.mark.parametrize(
     "numbers",
     [
-        [0.5 * i for i in range(20)], [2.5, float("inf"), float("-inf"), -0.0, 0.0, 1e-30, 3.4e38],
-        [*range(10_000, 10_020)], [-(2**31), 2**31 - 1], [True, False, True, True],
+        [0.5 * i for i in range(20)],
+        [2.5, float("inf"), float("-inf"), -0.0, 0.0, 1e-30, 3.4e38],
+        [*range(10_000, 10_020)],
+        [-(2**31), 2**31 - 1],
+        [True, False, True, True],
         [complex(i, -i) for i in range(5)],
     ],
-)  # fmt: skip
+)
 def test_new_numbers_are_put_without_python(numbers: list[Any]) -> None:
     add = plugrt.jit(lambda a, b: a + b)
     x = plugrt.device_put(H.astype(np.int32) if type(numbers[0]) is int else H)

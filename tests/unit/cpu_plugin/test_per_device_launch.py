@@ -178,11 +178,14 @@ def test_larger_work_is_done_together(client: Client) -> None:
 @pytest.mark.parametrize(
     ("analysis", "small"),
     [
-        ({}, True), ({"flops": 1000.0, "bytes accessed": 8000.0, "utilization": 1e9}, True),
-        ({"flops": 1e5}, False), ({"transcendentals": 1e4}, False),
-        ({"bytes accessed": 1e6}, False), ({"flops": -1.0}, False),
+        ({}, True),
+        ({"flops": 1000.0, "bytes accessed": 8000.0, "utilization": 1e9}, True),
+        ({"flops": 1e5}, False),
+        ({"transcendentals": 1e4}, False),
+        ({"bytes accessed": 1e6}, False),
+        ({"flops": -1.0}, False),
     ],
-)  # fmt: skip
+)
 def test_what_is_small(analysis: dict[str, float], small: bool) -> None:
     assert is_small(analysis) is small
 

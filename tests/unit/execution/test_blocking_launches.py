@@ -363,11 +363,16 @@ def test_another_thread_may_launch_for_a_function_within_the_call_that_launches(
 @pytest.mark.parametrize(
     ("queues", "outer", "inner", "refused"),
     [
-        (False, "a", "a", False), (False, "ab", "a", False), (False, "a", "ab", False),
-        (False, "ab", "ab", True), (False, "ab", "cd", True), (True, "a", "a", True),
-        (True, "a", "b", False), (True, "ab", "a", False),
+        (False, "a", "a", False),
+        (False, "ab", "a", False),
+        (False, "a", "ab", False),
+        (False, "ab", "ab", True),
+        (False, "ab", "cd", True),
+        (True, "a", "a", True),
+        (True, "a", "b", False),
+        (True, "ab", "a", False),
     ],
-)  # fmt: skip
+)
 def test_what_would_end_after_the_launch_that_waits_for_it_is_refused(
     queues: bool, outer: str, inner: Any, refused: bool
 ) -> None:

@@ -181,9 +181,12 @@ def test_a_library_that_the_trial_took_away_makes_it_run_here(site: Path, runs: 
 
 STATIC = [
     "xla_client.register_custom_call_target('t', None)",
-    "xla_client.register_custom_type_handler('CHIP', None)", "mlir.register_lowering(p, rule)",
-    "jax.ffi.register_ffi_target('t', None)", "_register_all()", "part.register_all_lowerings()",
-]  # fmt: skip
+    "xla_client.register_custom_type_handler('CHIP', None)",
+    "mlir.register_lowering(p, rule)",
+    "jax.ffi.register_ffi_target('t', None)",
+    "_register_all()",
+    "part.register_all_lowerings()",
+]
 
 
 @needs_jax

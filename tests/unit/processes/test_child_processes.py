@@ -52,15 +52,18 @@ def test_what_a_function_says_and_prints() -> None:
 @pytest.mark.parametrize(
     ("target", "argument", "words"),
     [
-        ("leave", 0, "ended with exit code 0"), ("leave", 3, "ended with exit code 3"),
-        ("fail", None, "ended with exit code 1"), ("stop", "file", "was stopped by SIGSTOP"),
+        ("leave", 0, "ended with exit code 0"),
+        ("leave", 3, "ended with exit code 3"),
+        ("fail", None, "ended with exit code 1"),
+        ("stop", "file", "was stopped by SIGSTOP"),
         ("stop_group", "file", "was stopped by SIGSTOP"),
         ("kill_group", "file", "was killed by SIGKILL"),
         ("real_time_signal", "file", "was killed by signal 40"),
-        ("kill_keeper", "file", "was lost"), ("term_keeper", "file", "was lost"),
+        ("kill_keeper", "file", "was lost"),
+        ("term_keeper", "file", "was lost"),
         ("stop_keeper", "file", "was lost: it stopped the process that watches it"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.usefixtures("token")
 def test_how_it_ended(target: str, argument: object, words: str, tmp_path: Path) -> None:
     argument = str(tmp_path / "pids") if argument == "file" else argument

@@ -80,10 +80,13 @@ def test_never_anything_but_a_value_error(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("value", "encoded"),
     [
-        (0, b"\x00"), (127, b"\x7f"), (128, b"\x80\x01"), (300, b"\xac\x02"),
+        (0, b"\x00"),
+        (127, b"\x7f"),
+        (128, b"\x80\x01"),
+        (300, b"\xac\x02"),
         (-1, b"\xff" * 9 + b"\x01"),
     ],
-)  # fmt: skip
+)
 def test_varint(value: int, encoded: bytes) -> None:
     assert protobuf.varint(value) == encoded
 

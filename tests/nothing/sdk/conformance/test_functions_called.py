@@ -17,8 +17,13 @@ from support.apart import runs_apart
 pytestmark = [runs_apart("sdk"), pytest.mark.long]
 
 OF_ONE_BODY = (
-    "operations.", "composites.", "random.", "collectives.", "buffers.views.", "effects.",
-)  # fmt: skip
+    "operations.",
+    "composites.",
+    "random.",
+    "collectives.",
+    "buffers.views.",
+    "effects.",
+)
 """Chapters of many checks that call the same functions as others."""
 NOT_CALLED = {
     "CopyToDeviceStream_": "streams that only a recv operation of a program hands over",

@@ -89,8 +89,13 @@ def test_scalars_strided_arrays_and_the_dtypes_of_ml_dtypes_are_put_by_the_core(
 ) -> None:
     wide = np.arange(24, dtype=np.float32).reshape(4, 6)
     scalars = [
-        np.float32(2), np.int32(3), np.bool_(True), np.float64(4), np.longlong(5), np.half(6),
-    ]  # fmt: skip
+        np.float32(2),
+        np.int32(3),
+        np.bool_(True),
+        np.float64(4),
+        np.longlong(5),
+        np.half(6),
+    ]
     small = [ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fn, ml_dtypes.int4]
     views = [wide[::2, ::3], wide.T, wide[::-1], np.broadcast_to(H, (2, 4)), H[::2], wide[:0, ::2]]
     for value in (*scalars, *views, *(H.astype(t) for t in small), ml_dtypes.bfloat16(7)):
@@ -291,7 +296,10 @@ def test_what_a_library_says_is_in_the_first_page_is_not_read(client: Client) ->
     reader = core.Reader(
         references=core.References(handle.core, *counters, handle.lock),
         functions=tuple(int(ffi.cast("uintptr_t", f)) for f in functions),
-        is_memory=handle.is_memory, shape=(4,), dtype=np.dtype(np.float32), views=False,
-    )  # fmt: skip
+        is_memory=handle.is_memory,
+        shape=(4,),
+        dtype=np.dtype(np.float32),
+        views=False,
+    )
     assert reader(buffer) is None
     assert asked

@@ -60,11 +60,16 @@ def test_what_changes_nothing_is_not_in_it(old: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("limits.MOST - count", "limits.MOST + count"), ("1.5", "1.25"), ("!r", "!s"),
-        (" of ", " in "), ('open("", ', "open("), ("seed: int | None = None", "seed: int | None"),
-        ("case 0 | 1", "case 0"), ('b"\\0"', '"\\0"'),
+        ("limits.MOST - count", "limits.MOST + count"),
+        ("1.5", "1.25"),
+        ("!r", "!s"),
+        (" of ", " in "),
+        ('open("", ', "open("),
+        ("seed: int | None = None", "seed: int | None"),
+        ("case 0 | 1", "case 0"),
+        ('b"\\0"', '"\\0"'),
     ],
-)  # fmt: skip
+)
 def test_what_changes_something_is(old: str, new: str) -> None:
     assert old in MODULE
     assert digest(MODULE.replace(old, new)) != DIGEST

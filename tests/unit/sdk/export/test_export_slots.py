@@ -370,11 +370,14 @@ def _bitcast(client: Any, buffer: Any, dtype: Any, shape: tuple[int, ...]) -> Bu
 @pytest.mark.parametrize(
     ("before", "after", "shape"),
     [
-        (np.float32, np.int32, (3, 2)), (np.float64, np.uint8, (2, 3, 8)),
-        (np.int16, np.complex64, (1,)), (np.uint8, np.bool_, (6,)),
-        (ml_dtypes.bfloat16, np.float16, (6,)), (ml_dtypes.int4, ml_dtypes.int4, (3, 2)),
+        (np.float32, np.int32, (3, 2)),
+        (np.float64, np.uint8, (2, 3, 8)),
+        (np.int16, np.complex64, (1,)),
+        (np.uint8, np.bool_, (6,)),
+        (ml_dtypes.bfloat16, np.float16, (6,)),
+        (ml_dtypes.int4, ml_dtypes.int4, (3, 2)),
     ],
-)  # fmt: skip
+)
 def test_a_bitcast_keeps_the_bytes(
     client: Any, before: Any, after: Any, shape: tuple[int, ...]
 ) -> None:

@@ -68,11 +68,14 @@ def _use_shared(client: Any, shared: list[Any], seed: int) -> None:
     memory = client.devices()[0].default_memory()
     program = compile_add(client)
     acts: list[Callable[[Any], Any]] = [
-        lambda b: b.to_host(), lambda b: b.copy_raw_to_host(4, 4), lambda b: b.block_until_ready(),
-        lambda b: b.ready_event().is_ready(), lambda b: b.delete(),
+        lambda b: b.to_host(),
+        lambda b: b.copy_raw_to_host(4, 4),
+        lambda b: b.block_until_ready(),
+        lambda b: b.ready_event().is_ready(),
+        lambda b: b.delete(),
         lambda b: b.copy_to_device(client.devices()[1]).to_host(),
         lambda b: program.execute([(b,), (b,)])[0][0].to_host(),
-    ]  # fmt: skip
+    ]
 
     def replace(place: int) -> None:
         if chance.random() < 0.5:
