@@ -20,7 +20,7 @@ MODULES = modules(RUNTIME)
 PLUGINS = sorted(p for p in (ROOT / "plugins").glob("*/src/*") if (p / "__init__.py").exists())
 
 LAYERS = [
-    {"errors"},
+    {"errors", "missing_names"},
     {"lifetime"},
     {"base"},
     {"processes"},
@@ -44,7 +44,7 @@ LAYERS = [
     {"profiler"},
     {"demo"},
     {"cli"},
-    {"__init__", "__main__", "missing_names"},
+    {"__init__", "__main__"},
 ]
 """A layer imports from earlier layers in the list and from its own modules.
 
