@@ -183,6 +183,32 @@ def test_daemon_threads_print_nothing() -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
+def test_daemon_threads_end_before_optree_forgets_containers() -> None:
+    """A thread leaves optree first; its next use of optree ends it."""
+    ran = run_python(
+        """
+        import threading, time
+        from plugrt.execution.trees import pytrees
+        class Pair: pass
+        def flatten(pair):
+            inside.set(), time.sleep(0.2)
+            left.append(pair)
+            return (1, 2), None
+        pytrees.register_node(Pair, flatten, lambda _, parts: Pair())
+        inside, left = threading.Event(), []
+        def work():
+            pytrees.flatten(Pair())
+            pytrees.flatten((1, 2)), print("went on")
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start(), inside.wait()
+        pytrees._foresee_the_end()  # as atexit calls it
+        print(len(left), pytrees.leaves((1, 2)))
+        thread.join()
+        """,
+    )
+    assert (ran.returncode, ran.stderr, ran.stdout) == (0, "", "1 [1, 2]\n")
+
+
 def test_an_exit_amid_the_first_import_in_a_daemon_thread_prints_nothing() -> None:
     ran = run_python(
         """

@@ -16,6 +16,7 @@ from typing import Any
 from plugrt.base.logger import get_logger
 from plugrt.errors import AlreadyExists, PjrtError, ProcessLost, describe, escape_controls
 from plugrt.lifetime.interruptions import scope
+from plugrt.lifetime.main_interpreter import current_frames
 from plugrt.plugins.coordination import Connection
 
 logger = get_logger(__package__)
@@ -228,7 +229,7 @@ def interrupt_main_thread(
     Raised.__module__ = kind.__module__
     main = threading.main_thread().ident or 0
     imported_until = time.monotonic() + _IMPORT_SECONDS
-    while _is_native_import(sys._current_frames().get(main)):
+    while _is_native_import(current_frames().get(main)):
         if given_up.wait(_LOOK_SECONDS) or time.monotonic() > imported_until:
             break
     until = time.monotonic() + seconds

@@ -5,6 +5,9 @@ from __future__ import annotations
 import gc
 import importlib
 import sys
+import threading
+import time
+from collections.abc import Callable
 from types import FrameType
 
 from plugrt.errors import FailedPrecondition
@@ -48,3 +51,25 @@ def current_frames() -> dict[int, FrameType]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def is_entered(test: Callable[[FrameType], bool]) -> bool:
+    """Whether another thread is inside a function whose frame passes the test."""
+    here = threading.get_ident()
+    found: FrameType | None
+    for thread, found in current_frames().items():
+        while thread != here and found is not None:
+            if test(found):
+                return True
+            found = found.f_back
+    return False
+
+
+def wait_while(question: Callable[[], bool], seconds: float) -> bool:
+    """Asks until the answer is False, or the time is over; returns whether it became False."""
+    end = time.monotonic() + seconds
+    while question():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.001)
+    return True

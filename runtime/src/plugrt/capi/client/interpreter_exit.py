@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import gc
 import sys
-import threading
-import time
 import weakref
 from collections.abc import Callable
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from plugrt.capi.library.callback_threads import expected
 from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.capi.loading.owned_handles import free_group, stop_freeing
 from plugrt.lifetime.forks import FORKED, call_in_child
-from plugrt.lifetime.main_interpreter import current_frames
+from plugrt.lifetime.main_interpreter import is_entered, wait_while
 from plugrt.native.finalizers import finish_pending
 from plugrt.native.native_core import core, new_lock
 
@@ -56,48 +53,30 @@ def destroy_all(drop_views: Callable[[], None]) -> None:
     if not expected:
         for handle in left:
             handle.refuse(_ENDING, but_frees=True, ends_daemons=True)
-        is_called = not _have_calls_ended()
+        is_called = not wait_while(_is_called, _PATIENCE_SECONDS)
         if not is_called:
             drop_views()
             for handle in left:
                 _free_children(handle)
     for handle in left:
-        handle.keep_forever() if is_called else handle.destroy()
+        if is_called:
+            handle.keep_forever()
+        else:
+            handle.destroy()
     for handle in left:
         handle.refuse(_ENDING, ends_daemons=True)
     stop_freeing()
 
 
-def _have_calls_ended() -> bool:
-    """Waits for a while; returns whether no other thread is inside a call any more.
+def _is_called() -> bool:
+    """Whether another thread may be using a handle: only functions of `capi` and the core do.
 
     Once calls are refused no thread can begin one. XLA's CPU client crashes if it is destroyed
     during one (xla-cpu-pjrt 0.0.1).
     """
-    end = time.monotonic() + _PATIENCE_SECONDS
-    while _is_called():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.001)
-    return True
-
-
-def _is_called() -> bool:
-    """Whether another thread may be using a handle: only functions of `capi` and the core do."""
     if core is not None and core.calls_under_way():
         return True
-    here = threading.get_ident()
-    frames = [frame for thread, frame in current_frames().items() if thread != here]
-    return any(_is_ours(frame) for frame in frames)
-
-
-def _is_ours(innermost: FrameType) -> bool:
-    frame: FrameType | None = innermost
-    while frame is not None:
-        if str(frame.f_globals.get("__name__")).startswith(_PACKAGE):
-            return True
-        frame = frame.f_back
-    return False
+    return is_entered(lambda frame: str(frame.f_globals.get("__name__")).startswith(_PACKAGE))
 
 
 def _free_children(handle: ClientHandle) -> None:

@@ -12,16 +12,17 @@ import builtins
 import contextlib
 import dataclasses
 import functools
-import sys
 import threading
-import time
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from types import FrameType
 from typing import Any, NamedTuple, TypeVar
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, FailedPrecondition
-from plugrt.lifetime.main_interpreter import require_main_interpreter
+from plugrt.lifetime.main_interpreter import (
+    is_entered,
+    require_main_interpreter,
+    wait_while,
+)
 from plugrt.lifetime.uninterrupted_imports import import_native
 
 require_main_interpreter("optree")
@@ -88,18 +89,9 @@ def _foresee_the_end() -> None:
     global optree  # only now: until then there is nothing between a call and optree
     folder = str(optree.__file__).removesuffix("__init__.py")
     optree = _AtExit(optree)  # type: ignore[assignment]
-    ends = time.monotonic() + 1  # a container's own function may wait for longer
-    while any(_is_in(frame, folder) for frame in sys._current_frames().values()):
-        if time.monotonic() > ends:
-            break
-        time.sleep(0.001)  # in which a daemon thread leaves optree, with a right result
-
-
-def _is_in(frame: FrameType | None, folder: str) -> bool:
-    """Whether a function of a Python file in the folder is on the stack that ends in the frame."""
-    while frame is not None and not frame.f_code.co_filename.startswith(folder):
-        frame = frame.f_back
-    return frame is not None
+    # A daemon thread leaves optree meanwhile, with a right result; a container's own function may
+    # keep it there for longer.
+    wait_while(lambda: is_entered(lambda frame: frame.f_code.co_filename.startswith(folder)), 1)
 
 
 atexit.register(_foresee_the_end)  # after optree's handler was: handlers run in reverse order
