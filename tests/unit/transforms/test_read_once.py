@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ import pytest
 import plugrt
 import plugrt.array_api as xp
 from plugrt.execution.launches import call_object, flat_calls
-from support.native_core import IN_C
+from support.native_core import IN_C, runs_in_c
 
 X = plugrt.device_put(np.ones(2, np.float32))
 opened: Counter[str] = Counter()
@@ -161,3 +162,22 @@ def test_all_other_calls_are_read_once(name: str, readings: Counter[str]) -> Non
     for n in range(1, 4):
         CALLS[name]()
         check_readings(readings, n)
+
+
+@runs_in_c
+def test_a_moved_argument_does_not_take_a_call_out_of_the_core() -> None:
+    """It is copied by a function of the backend, and launched and wrapped by the core."""
+    first, second = plugrt.devices()[:2]
+    committed, free = plugrt.device_put(X, second), xp.ones(2, dtype=xp.float32)
+    function = plugrt.jit(lambda a, b: a + b)
+    assert free.sharding.device is first
+    for _ in range(3):
+        function(committed, free)
+    called: list[str] = []
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_filename))
+    try:
+        result = function(committed, free)
+    finally:
+        sys.setprofile(None)
+    assert not [name for name in called if name.endswith("launches/loaded_program.py")]
+    assert (result.tolist(), result.sharding.device) == ([2, 2], second)

@@ -94,27 +94,22 @@ def _put_one(client: Client, device: Device, host: npt.NDArray[Any]) -> Shards:
 
 
 def compile_move(aval: ArrayAval, device: Device) -> Any:
-    """Returns what copies such arrays to another device of their client, None where it has more
-    to do: a `Copy` of the core, or a function of the array.
+    """Returns what copies such arrays to another device of their client.
+
+    It is a `Copy` of the core, or a function of the array. None where a copy is not enough.
     """
     if not _is_copied_within_client(aval, device):
         return None
-    client, copy = device.client, compile_copy(aval, device)
+    client, buffers = device.client, buffer_type(aval.shape, aval.dtype)
+    compiles = getattr(client, "compile_copy", None)
+    copy = compiles and compiles(*buffers, device)
     if copy is not None:
         return copy
     compiles = getattr(client, "compile_function_copy", None)
-    copy_held = compiles and compiles(*buffer_type(aval.shape, aval.dtype), device)
+    copy_held = compiles and compiles(*buffers, device)
     if copy_held is not None:
         return lambda x: copy_held(x._held())
     return lambda x: launch_form(client.shards((x._live()[0].copy_to_device(device),)))
-
-
-def compile_copy(aval: ArrayAval, device: Device) -> Any:
-    """Returns what copies such arrays to a device in the core; None where Python has to."""
-    compiles = getattr(device.client, "compile_copy", None)
-    if compiles is None or not _is_copied_within_client(aval, device):
-        return None
-    return compiles(*buffer_type(aval.shape, aval.dtype), device)
 
 
 def _is_copied_within_client(aval: ArrayAval, device: Device) -> bool:
