@@ -175,10 +175,14 @@ class BlockingLaunches:
         same = self._queues_nested and [*devices] == [*outer.devices]
         return same and not outer.is_within_call()
 
+    def _find_deadline(self) -> float:
+        """Returns the time at which a wait that begins now has lasted too long."""
+        return time.monotonic() + (self._patience or calling_launch.PATIENCE)
+
     def _await_turn(
         self, other: CallingLaunch, devices: Sequence[Device], functions: Sequence[object]
     ) -> None:
-        deadline = time.monotonic() + (self._patience or calling_launch.PATIENCE)
+        deadline = self._find_deadline()
         calls = other.functions
         while self._is_before(other, devices, functions) and not other.wait_for_end(0.01):
             if time.monotonic() > deadline:
@@ -189,7 +193,7 @@ class BlockingLaunches:
         deadline = 0.0
         while self._is_bounded and len(self.calling) >= 3 * self.bound:
             now = time.monotonic()
-            deadline = deadline or now + (self._patience or calling_launch.PATIENCE)
+            deadline = deadline or self._find_deadline()
             if now > deadline:
                 calls = calls_under_way() or self.calling[-1].functions
                 raise FailedPrecondition(
@@ -254,7 +258,7 @@ class BlockingLaunches:
         Without the lock, which its callbacks may need. If it calls Python, only until there is a
         slot: it may be waiting for the caller.
         """
-        deadline = time.monotonic() + (self._patience or calling_launch.PATIENCE)
+        deadline = self._find_deadline()
         while oldest[0]() is False:  # before it is removed: an interrupt may end the waiting
             if len(self._launches) < self.bound or time.monotonic() > deadline:
                 return len(self._launches) < self.bound
