@@ -38,13 +38,6 @@ def address(request: pytest.FixtureRequest) -> Iterator[str]:
         yield found
 
 
-@pytest.fixture
-def client(address: str) -> Iterator[RemoteClient]:
-    found = RemoteClient(address)
-    yield found
-    found.close()
-
-
 def compiled(client: Client, function: object) -> tuple[LoadedExecutable, Program]:
     """Returns a program that calls the function; the `Program` keeps the function alive."""
     program = Program(CALLS, callbacks={7: function})  # type: ignore[dict-item]

@@ -52,13 +52,6 @@ def address() -> Iterator[str]:
         yield found
 
 
-@pytest.fixture
-def client(address: str) -> Iterator[RemoteClient]:
-    found = RemoteClient(address)
-    yield found
-    found.close()
-
-
 def add(client: Client, donated: str = "") -> plugrt.interface.LoadedExecutable:
     text = ADD.format(donated=f" {{{donated}}}" if donated else "")
     return client.compile(Program(text.encode()), CompileOptions())
