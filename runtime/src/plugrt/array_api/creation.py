@@ -46,7 +46,7 @@ def _splat(*, shape: tuple[int, ...], value: object, dtype: Dtype, weak: bool = 
 def _splat_like(
     x: Tracer, *, shape: tuple[int, ...], value: object, dtype: Dtype, weak: bool
 ) -> Tracer:
-    return _divided_like(with_weakness(emit.full(shape, value, dtype), weak), x)  # and where it is
+    return _divided_like(with_weakness(emit.full(shape, value, dtype), weak), x)  # on its devices
 
 
 def _broadcast(value: Tracer, dtype: Dtype, shape: tuple[int, ...]) -> Tracer:
@@ -75,9 +75,9 @@ def _emit_full_like(
 
 
 def _divided_like(made: Tracer, x: Tracer) -> Tracer:
-    """Returns an array with the type of ``x`` along Manual axes, and along Explicit ones.
+    """Returns an array that varies as ``x`` along Manual axes, and has its Explicit sharding.
 
-    The latter if it has the shape of ``x``.
+    The latter only if it has the shape of ``x``.
     """
     made = emit.with_manual_type(made, made.mat.moved(x.mat.varying, "varying"))
     sharding = x.sharding_type
@@ -261,7 +261,7 @@ def _like(x: ArrayLike, value: int, dtype: object, device: object) -> Array:
 
 
 def _require_model(x: object) -> Any:
-    """Returns an array, a scalar or a struct to be like; raises `NotAnArray`."""
+    """Returns ``x`` if it is an array, a scalar or a struct; raises `NotAnArray` for others."""
     if type(x) in (Array, Tracer) or is_struct(x):
         return x
     return as_array(x, "x") if current_trace() is None else as_tracer(x, "x")
@@ -270,7 +270,7 @@ def _require_model(x: object) -> Any:
 def _read_fill_value(
     function: str, value: object, dtype: object, shape: tuple[int, ...]
 ) -> tuple[object, Dtype]:
-    # Python scalars are converted here: on a device a float has passed through float32.
+    # Python scalars are converted on the host: a device would round floats to float32 first.
     if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
         target = scalar_dtype(value) if dtype is None else as_dtype(dtype)
         held = np.dtype(np.uint32) if is_key_dtype(target) else target
@@ -286,9 +286,9 @@ def _read_fill_value(
 
 @with_argument_errors
 def meshgrid(*arrays: ArrayLike, indexing: Literal["xy", "ij"] = "xy") -> list[Array]:
-    """Returns the coordinates of a grid over 1-d arrays, one array for each of them.
+    """Returns the coordinates of a grid over 1-d arrays: one array for each of them.
 
-    With ``indexing`` "xy" the first two axes change places, "ij" keeps the order of the arguments.
+    With ``indexing`` "xy" the first two axes are exchanged; "ij" keeps the order of the arguments.
     Any dtypes, which stay. Raises `ShapeError` for arrays of more dimensions, `ArgumentError` for
     another ``indexing``.
 

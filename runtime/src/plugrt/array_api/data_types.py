@@ -116,7 +116,7 @@ def astype(
 
 
 def is_weak(x: Any) -> builtins.bool:
-    """Whether the dtype of an array or scalar is weak: it yields, as a Python scalar's does."""
+    """Whether the dtype of an array or scalar is weak, as a Python scalar's is."""
     if type(x) in (Array, Tracer):
         return builtins.bool(x._aval.weak if type(x) is Array else x.weak)
     return python_scalar(x) is not None and not isinstance(x, builtins.bool)
@@ -144,7 +144,7 @@ def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, /) -> builtins.bool:
 
 @with_argument_errors
 def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike) -> Dtype:
-    """Returns the dtype that arrays, dtypes and Python scalars have together.
+    """Returns the common dtype of arrays, dtypes and Python scalars, by promotion.
 
     Python scalars yield to the others; at least one other argument is required. Raises `DtypeError`
     for dtypes without a promotion, `ArgumentTypeError` for scalars alone.
@@ -317,7 +317,7 @@ class Info:
     ) -> dict[str, np.dtype[Any]]:
         """Returns the standard's dtypes by name; only of ``kind``, as in `isdtype`, if given.
 
-        64-bit ones are left out where ``config.enable_x64`` is False.
+        64-bit dtypes are left out if ``config.enable_x64`` is False.
         """
         found = {name: getattr(dtypes, name) for name in _NAMES}
         return {

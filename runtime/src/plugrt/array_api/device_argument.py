@@ -28,7 +28,7 @@ from plugrt.typing import DeviceLike, OutSharding
 def to_device(
     function: str, device: DeviceLike | None, out_sharding: OutSharding
 ) -> DeviceLike | None:
-    """Returns where a result is to be: ``out_sharding``, if it is given, else ``device``."""
+    """Returns the placement of a result: ``out_sharding`` if given, else ``device``."""
     if out_sharding is None:
         return device
     if device is not None:
@@ -56,7 +56,7 @@ def place(x: Array, device: Any) -> Array:
 def name_each(device: Any, ndim: int) -> Any:
     """Returns a sharding over Explicit axes with an entry for each dimension, others unchanged.
 
-    Results of operations have such shardings, as in JAX. Raises `ShapeError` for a spec with more.
+    Results of operations have such shardings, as in JAX. Raises `ShapeError` for more entries.
     """
     if not (isinstance(device, NamedSharding) and device.mesh.explicit_axes):
         return device
@@ -70,8 +70,8 @@ def make_on_device(
 ) -> Array:
     """Returns an operation's result for host data, computed on ``device``.
 
-    The spec of a sharding may have more entries than the result has dimensions, as in JAX, where
-    these divide nothing.
+    The spec of a sharding may have more entries than the result has dimensions, if these divide
+    nothing, as in JAX.
     """
     if isinstance(device, SingleDeviceSharding):
         device = device.device
@@ -90,7 +90,7 @@ def _place_made(x: Array, sharding: NamedSharding) -> Array:
     ndim, spec = x.ndim, sharding.spec
     if len(spec) <= ndim:
         return place(x, sharding)
-    sharding.tiling(ndim)  # refuses a spec whose further entries divide
+    sharding.tiling(ndim)  # raises if an additional entry divides
     short = spec.update(partitions=spec[:ndim])
     placed = place(x, NamedSharding(sharding.mesh, short, memory_kind=sharding.memory_kind))
     if current_trace() is not None or sharding.mesh.explicit_axes:
@@ -108,14 +108,14 @@ def _make_device_error(device: object) -> InvalidArgument:
 
 
 def is_struct(x: object) -> bool:
-    """Whether it has the shape and dtype of an array, but is none: a `ShapeDtypeStruct`."""
+    """Whether ``x`` is no array but has a shape and a dtype, as a `ShapeDtypeStruct`."""
     if isinstance(x, Array | np.ndarray | np.generic) or has_protocol(x):
         return False
     return hasattr(x, "shape") and hasattr(x, "dtype")
 
 
 def place_of_struct(x: Any) -> Sharding | None:
-    """Returns where an array like a struct is: as the struct says, over the mesh in the context."""
+    """Returns the placement of an array like a struct: its sharding, over the context's mesh."""
     stated: Sharding | None = getattr(x, "sharding", None)
     if not is_abstract(stated):
         return stated
@@ -129,7 +129,7 @@ def place_of_struct(x: Any) -> Sharding | None:
 
 
 def shard_like(x: Array, model: Array) -> Array:
-    """Returns ``x``, of the shape of ``model``, on its devices if it is over a mesh."""
+    """Returns ``x``, of the shape of ``model``, with its sharding if that is over a mesh."""
     if current_trace() is not None or isinstance(model.sharding, SingleDeviceSharding):
         return x
     if isinstance(model.sharding, NamedSharding):

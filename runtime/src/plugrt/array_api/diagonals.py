@@ -119,7 +119,7 @@ def diagonal(x: Tracer, /, *, offset: int = 0) -> Tracer:
     size = max(min(m - down, n - right), 0)
     if not size:
         return reshape(x[..., :0, :0], (*x.shape[:-2], 0))
-    # Steps of n + 1 elements from one to the next in a matrix whose rows are joined.
+    # In the flattened matrix, diagonal elements are n + 1 elements apart.
     flat = reshape(x, (*x.shape[:-2], m * n))
     first = down * n + right
     return flat[..., first : first + (size - 1) * (n + 1) + 1 : n + 1]

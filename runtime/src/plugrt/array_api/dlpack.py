@@ -35,16 +35,16 @@ def from_dlpack(
 ) -> Array:
     """Returns the data of an object with ``__dlpack__``, sharing its memory where possible.
 
-    Data in host memory go to ``device``, else to the default device (the standard would say: to a
-    CPU); data on a GPU stay there unless ``device`` is given: uses of the array are ordered after
-    the work that its library has enqueued on its current stream. If no backend here has the data's
-    memory and ``device`` is given, the library must export them in host memory (``dl_device=(1,
-    0)``). ``copy`` as in `asarray`. Writing to shared memory is undefined behaviour, since arrays
-    must not change; donating the array writes there. Without ``device`` the array is uncommitted.
-    Shape and dtype stay. Raises `NotAnArray` for objects without the protocol, `ArgumentError` if
-    ``copy`` is False and a copy is needed, `InvalidArgument` for an unknown device whose library
-    exports no copy, and for data on a GPU that are not in C order or not aligned to 16 bytes: their
-    own library must copy these.
+    Data in host memory go to ``device``, else to the default device (in the standard: to a CPU).
+    Data on a GPU stay there unless ``device`` is given; uses of the array are ordered after the
+    work that the data's library has enqueued on its current stream. If no backend here can use the
+    data's memory and ``device`` is given, the library must export them in host memory
+    (``dl_device=(1, 0)``). ``copy`` as in `asarray`. Writing to shared memory is undefined
+    behaviour, since arrays must not change; donating the array writes there. Without ``device`` the
+    array is uncommitted. Shape and dtype stay. Raises `NotAnArray` for objects without the
+    protocol, `ArgumentError` if ``copy`` is False and a copy is needed, `InvalidArgument` for an
+    unknown device whose library exports no copy, and for data on a GPU that are not in C order or
+    not aligned to 16 bytes: their own library must copy these.
     """
     if type(x) is Tracer:
         x.__dlpack__()  # raises `ConcretizationError`
@@ -77,7 +77,7 @@ def from_dlpack(
 
 
 def _find_device(x: object, device_type: int, index: int) -> Device:
-    """Returns the device that an object is on, by the hardware's number as DLPack has it."""
+    """Returns the device of an object, by DLPack's device type and hardware number."""
     what = (
         f"from_dlpack got a {type(x).__module__}.{type(x).__qualname__} on the DLPack device "
         f"({device_type}, {index})"
@@ -104,9 +104,9 @@ def _find_device(x: object, device_type: int, index: int) -> Device:
 
 
 class _InHostMemory:
-    """An object whose library exports its data in host memory on request.
+    """Wraps an object whose data its library must export in host memory.
 
-    ``fault`` is the reason why its own memory cannot be used.
+    ``fault`` is the reason why the object's own memory cannot be used.
     """
 
     def __init__(self, x: Any, copy: bool | None, fault: InvalidArgument) -> None:
@@ -116,7 +116,7 @@ class _InHostMemory:
         options |= {"dl_device": (dlpack_types.CPU, 0), "copy": self._copy}
         try:
             return self._x.__dlpack__(**options)
-        except (BufferError, TypeError) as error:  # TypeError: its __dlpack__ is of before 2023
+        except (BufferError, TypeError) as error:  # TypeError: a __dlpack__ from before 2023
             kind = ArgumentError if self._copy is False else InvalidArgument
             raise kind(
                 f"{self._fault}. Asked for it in host memory, its library says: {describe(error)}"
@@ -132,13 +132,13 @@ def _client_of(platform: str) -> Client:
 
 
 def _share_on(device: Device, x: Any) -> Any:
-    """Returns a buffer over an object's memory, on the device that the memory is of."""
+    """Returns a buffer over an object's memory, on the device of that memory."""
     try:
         stream = device.stream_for_external_ready_events()
     except Unimplemented as error:
-        # The object's library would need to wait on the host, which DLPack cannot request: with
-        # None, 1 or 2 only a default stream waits, which the device's own streams do not follow, so
-        # that programs could read the memory before it is written.
+        # The object's library would have to wait on the host, which DLPack cannot request: with
+        # None, 1 or 2 only a default stream waits, and the device's own streams do not wait for
+        # that, so programs could read the memory before it is written.
         raise InvalidArgument(
             f"from_dlpack cannot order work on {device!r} after that of a "
             f"{type(x).__module__}.{type(x).__qualname__}: {error}. Copy it to the host first, in "
@@ -187,7 +187,7 @@ def _can_share_host_memory(device: Device) -> bool:
 
 
 def _address(capsule: object) -> int:
-    # Later, here and below: what reads capsules is of the PJRT clients, which may not be needed.
+    # Imported late, here and below: the reader of capsules imports PJRT clients.
     from plugrt.capi.buffers.dlpack import find_address
 
     return find_address(capsule)
@@ -214,5 +214,5 @@ def _make_writable_capsule(x: Any) -> object:
         capsule = x.__dlpack__()
     except BufferError:
         return None
-    # The name of a capsule is in its repr: what reads capsules need not be imported for it.
+    # The name of a capsule is in its repr, so the reader of capsules need not be imported.
     return None if "dltensor_versioned" in repr(capsule) else capsule

@@ -56,10 +56,10 @@ _PYTHON: dict[object, Callable[[], np.dtype[Any]]] = {
 
 
 def as_dtype(dtype: Any) -> np.dtype[Any]:
-    """Returns what a ``dtype`` argument means: a dtype that devices have.
+    """Returns the dtype that a ``dtype`` argument means; devices have it.
 
-    Python's ``int``, ``float`` and ``complex`` mean the default dtype of their kind. 64 bits
-    become 32 where ``config.enable_x64`` is False. Raises `UnsupportedDtype`.
+    Python's ``int``, ``float`` and ``complex`` mean the default dtype of their kind. 64 bits become
+    32 if ``config.enable_x64`` is False. Raises `UnsupportedDtype`.
     """
     if is_key_dtype(dtype):
         return dtype  # type: ignore[return-value]

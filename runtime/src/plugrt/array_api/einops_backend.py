@@ -1,7 +1,7 @@
-"""A backend for einops, which finds it among the subclasses of its own classes.
+"""A backend for einops, which finds it among the subclasses of its own class.
 
-`plugrt.array_api` imports this module if einops was imported before it. If einops is imported
-later, ``import plugrt.array_api.einops_backend`` does it: einops has no hook for other packages.
+einops has no hook for other packages: `plugrt` imports this module at once if einops was imported
+earlier, else at the end of einops's import.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class PlugrtBackend(NumpyBackend):  # type: ignore[misc]  # einops has no types
 
     def is_appropriate_type(self, tensor: object) -> bool:
         """Returns whether ``tensor`` is an array or a tracer."""
-        from plugrt.tracing.tracer import Tracer  # which loads jaxlib's bindings
+        from plugrt.tracing.tracer import Tracer  # loads jaxlib's bindings
 
         return isinstance(tensor, Array | Tracer)
 

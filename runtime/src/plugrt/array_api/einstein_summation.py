@@ -21,11 +21,11 @@ from plugrt.tracing.tracer import Tracer
 
 _INDEX = np.dtype(np.int32)
 Label = str | int
-"""An axis: a letter, or for the axes of an ellipsis their place, counted from the last, -1."""
+"""An axis: a letter; for an axis of an ellipsis its position from the end, from -1."""
 
 
 class _Term(NamedTuple):
-    """An operand with a label for each of its axes, none twice."""
+    """An operand with a different label for each of its axes."""
 
     x: Tracer
     labels: tuple[Label, ...]
@@ -35,13 +35,13 @@ class _Term(NamedTuple):
 def einsum(subscripts: str, /, *operands: Tracer, optimize: str | bool = "optimal") -> Tracer:
     """Returns the sum of products of the operands over the axes that the result does not name.
 
-    ``subscripts`` name an operand's axes by letters, one operand after the other, separated by
-    commas: axes with one letter have one size, or 1. After ``->`` come the axes of the result;
-    without that these are the letters that occur once, in alphabetical order. ``...`` stands for
-    leading axes that broadcast. ``optimize`` is the order of the products as ``numpy.einsum_path``
-    finds it: "optimal", "greedy", True (greedy) or False, from the left. Dtypes as of `matmul`.
-    Raises `ArgumentError` for subscripts that do not fit the operands, `ShapeError` for sizes that
-    do not fit each other. As ``jax.numpy.einsum``, with subscripts as text only.
+    ``subscripts`` name the axes of the operands, separated by commas, by letters: axes with the
+    same letter have the same size, or 1. After ``->`` come the axes of the result; without that
+    these are the letters that occur once, in alphabetical order. ``...`` stands for leading axes
+    that broadcast. ``optimize`` is the order of the products as ``numpy.einsum_path`` finds it:
+    "optimal", "greedy", True (greedy) or False, from the left. Dtypes as of `matmul`. Raises
+    `ArgumentError` for subscripts that do not fit the operands, `ShapeError` for sizes that do not
+    fit each other. As ``jax.numpy.einsum``, with subscripts as text only.
 
     >>> xp.einsum("ij,j->i", xp.asarray([[1, 2], [3, 4]]), xp.asarray([1, 10]))
     Array([21, 43], dtype=int32)
@@ -128,7 +128,7 @@ def _find_sizes(
 
 
 def _unrepeat(term: _Term, sizes: dict[Label, int]) -> _Term:
-    """Returns an operand without axes that broadcast; of axes of one label, the diagonal."""
+    """Returns an operand without broadcast axes, and with the diagonal of axes of one label."""
     x, labels = term
     alone = tuple(i for i, name in enumerate(labels) if x.shape[i] == 1 and sizes[name] != 1)
     x = squeeze(x, axis=alone)
@@ -145,7 +145,7 @@ def _unrepeat(term: _Term, sizes: dict[Label, int]) -> _Term:
 def _find_order(
     subscripts: str, operands: Sequence[Tracer], optimize: str | bool
 ) -> list[tuple[int, ...]]:
-    """Returns which operands are multiplied next; results are put behind what is left."""
+    """Returns the operands of each product in order; results are appended to the operands."""
     if len(operands) < 3 or optimize is False:
         return [(0, 1)] * (len(operands) - 1) if len(operands) > 1 else [(0,)]
     shapes = [np.broadcast_to(np.float32(0), x.shape) for x in operands]
@@ -167,7 +167,7 @@ def _add_up(x: Tracer, axis: tuple[int, ...]) -> Tracer:
 
 
 def _multiply(a: _Term, b: _Term, needed: Collection[Label]) -> _Term:
-    """Returns the product of two operands, summed over the axes that nothing else needs."""
+    """Returns the product of two operands, summed over the axes that are not ``needed``."""
     a = _sum_out(a, {*needed, *b.labels})
     b = _sum_out(b, {*needed, *a.labels})
     shared = [label for label in a.labels if label in b.labels]

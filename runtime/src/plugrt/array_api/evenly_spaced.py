@@ -27,7 +27,7 @@ from plugrt.typing import ArrayLike, DeviceLike, DTypeLike, OutSharding
 
 Dtype = np.dtype[np.generic]
 _ON_HOST = 1 << 16
-"""Up to this many elements are made on the host, which is cheaper than compiling a program."""
+"""Arrays of up to this many elements are made on the host, instead of compiling a program."""
 
 
 @with_argument_errors
@@ -112,8 +112,8 @@ def linspace(
 def _bounds_dtype(*bounds: Any) -> Dtype:
     """Returns the common dtype of bounds; Python scalars alone get their default dtype.
 
-    It has 64 bits only with ``config.enable_x64``: NumPy makes 64-bit numbers by default,
-    unintentionally.
+    It has 64 bits only with ``config.enable_x64``: NumPy makes 64-bit numbers by default, often
+    without the user's intent.
     """
     known = [(x.dtype, is_weak(x)) for x in bounds if hasattr(x, "dtype")]
     scalars = [
@@ -139,7 +139,7 @@ def _space_evenly(start: Any, step: Any, last: Any, count: int, dtype: Dtype, de
         if last is not None:
             exact[-1] = last
         return asarray(exact.astype(dtype), device=device)
-    # Counted and scaled in a dtype that holds every index exactly, where the result's does not.
+    # Computed in a dtype that represents every index exactly, if the result's does not.
     wide = dtype if dtype_kind(dtype) in "iu" or dtype.itemsize >= 4 else np.dtype(np.float32)
     values = [np.asarray(v).astype(wide) for v in (start, step, start if last is None else last)]
     return make_on_device(

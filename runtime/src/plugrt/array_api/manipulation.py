@@ -41,8 +41,8 @@ def broadcast_arrays(*arrays: Tracer) -> list[Tracer]:
 def broadcast_to(x: Tracer, /, shape: Sequence[int]) -> Tracer:
     """Returns ``x`` broadcast to ``shape``, by NumPy's rules. Any dtype.
 
-    ``out_sharding`` says how the result is divided over Explicit axes of a mesh. Raises
-    `ShapeError` where ``x`` does not broadcast to ``shape``.
+    ``out_sharding`` is the result's sharding over Explicit axes of a mesh. Raises `ShapeError` if
+    ``x`` does not broadcast to ``shape``.
 
     >>> xp.broadcast_to(xp.asarray([1, 2]), (2, 2))
     Array([[1, 2],
@@ -61,9 +61,9 @@ def broadcast_to(x: Tracer, /, shape: Sequence[int]) -> Tracer:
 
 @operation(static=("axis",), keys="each")
 def concat(arrays: Sequence[Tracer], /, axis: int | None = 0) -> Tracer:
-    """Returns the arrays joined along an existing axis; None joins them flattened.
+    """Returns the arrays joined along an existing axis; None flattens and joins them.
 
-    The result has their common dtype. Raises `ShapeError` unless the shapes agree but for
+    The result has their common dtype. Raises `ShapeError` unless the shapes agree except for
     ``axis``, and `AxisError`.
 
     >>> xp.concat([xp.ones((1, 2)), xp.zeros((1, 2))])
@@ -114,7 +114,7 @@ def stack(arrays: Sequence[Tracer], /, axis: int = 0) -> Tracer:
 
 @operation(static=("axis",), keys="each")
 def unstack(x: Tracer, /, *, axis: int = 0) -> tuple[Tracer, ...]:
-    """Returns the arrays that ``x`` consists of along ``axis``, without that axis.
+    """Returns the slices of ``x`` along ``axis``, without that axis.
 
     Any dtype. Raises `AxisError`.
 
@@ -163,7 +163,7 @@ def squeeze(x: Tracer, /, axis: Axes = None) -> Tracer:
 
 @operation(static=("axis",), keys="each")
 def flip(x: Tracer, /, axis: Axes = None) -> Tracer:
-    """Returns ``x`` with the order of its elements reversed along ``axis``; None means all.
+    """Returns ``x`` with its elements in reverse order along ``axis``; None means all axes.
 
     Any dtype. Raises `AxisError`.
     """

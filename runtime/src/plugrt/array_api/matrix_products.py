@@ -33,7 +33,7 @@ _PRECISION = {
 def matmul(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns the matrix product over the last two dimensions; those before them broadcast.
 
-    A one-dimensional ``x1`` is a row and ``x2`` a column, whose axis the result lacks. Numeric
+    A one-dimensional ``x1`` is a row, and ``x2`` a column; the result lacks the added axis. Numeric
     dtypes; integers wrap around. Precision is ``config.default_matmul_precision``. Raises
     `ShapeError` for 0-d arrays and for sizes that do not fit.
 
@@ -168,7 +168,7 @@ def dot(
     ``x`` and then the others of ``y``. Without ``precision_name`` the precision is
     ``config.default_matmul_precision``.
     """
-    if x.dtype == np.bool_:  # whether any product holds, whatever a backend makes of i1 sums
+    if x.dtype == np.bool_:  # whether any product is true: backends differ in sums of i1
         counts = dot(convert(x, np.int32), convert(y, np.int32), left, right, batch)
         return convert(counts, np.bool_)
     numbers = hlo.DotDimensionNumbers.get(list(batch), list(batch), list(left), list(right))
@@ -187,7 +187,7 @@ def dot(
 
 
 def precision(name: str | None) -> ir.ArrayAttr:
-    """Returns the precision of both operands of a product as StableHLO states it."""
+    """Returns StableHLO's attribute of the precision of both operands of a product."""
     one = hlo.PrecisionAttr.get(_PRECISION[name])
     return ir.ArrayAttr.get([one, one])
 

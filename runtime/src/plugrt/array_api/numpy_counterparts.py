@@ -1,4 +1,4 @@
-"""NumPy's functions whose parameters differ from the standard's, on our arrays."""
+"""NumPy's functions whose parameters differ from the standard's, on plugrt's arrays."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from plugrt.errors import ArgumentError, InvalidIndex
 def clip(
     a: Any, a_min: object = None, a_max: object = None, *, min: object = None, max: object = None
 ) -> Any:
-    """Returns an array kept within two bounds, by either of their names."""
+    """Returns an array limited to two bounds, which have two names each."""
     lower, upper = (b if a is None else a for a, b in ((a_min, min), (a_max, max)))
     a = asarray(a)
     return float_properties.clip(a, _keep_in_range(lower, a), _keep_in_range(upper, a))
 
 
 def _keep_in_range(bound: object, a: Any) -> object:
-    """Returns a bound that the dtype of integers has, as NumPy makes of any Python integer."""
+    """Clamps a Python integer, as a bound, to the range of an integer dtype, as NumPy does."""
     if type(bound) is not int or np.dtype(a.dtype).kind not in "iu":
         return bound
     return int(np.clip(bound, np.iinfo(a.dtype).min, np.iinfo(a.dtype).max))
 
 
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
-    """Returns the choice of two arrays; without them the indices where the condition holds."""
+    """Returns elements of two arrays; without them the indices where the condition is true."""
     return nonzero(asarray(condition)) if x is None else where_(condition, x, y)
 
 
@@ -57,17 +57,17 @@ def size(a: Any, axis: Any = None) -> int:
 
 
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Any:
-    """Returns the elements in another shape, read and put in the order of rows or of columns."""
+    """Returns the elements in another shape, in row-major or column-major order."""
     return reshape_(a, shape, copy=copy, order="C" if order == "A" else order)
 
 
 def ravel(a: object, order: str = "C") -> Any:
-    """Returns the elements in one dimension, in the order of rows or of columns."""
+    """Returns the elements in one dimension, in row-major or column-major order."""
     return reshape(a, -1, "C" if order == "K" else order)
 
 
 def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Any:
-    """Returns elements along an axis; of indices beyond the ends what ``mode`` says.
+    """Returns elements along an axis; ``mode`` treats indices out of bounds.
 
     In a trace "raise" gives the nearest element.
     """
@@ -101,12 +101,12 @@ def _wrap_joined(function: Callable[..., Any]) -> Callable[..., object]:
 
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    """Returns the diagonals of the matrices in two axes."""
+    """Returns the diagonals of the matrices along two axes."""
     return linalg.diagonal(moveaxis(asarray(a), (axis1, axis2), (-2, -1)), offset=offset)
 
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
-    """Returns the sums along the diagonals of the matrices in two axes."""
+    """Returns the sums of the diagonals of the matrices along two axes."""
     matrices = moveaxis(asarray(a), (axis1, axis2), (-2, -1))
     return linalg.trace(matrices, offset=offset, dtype=dtype)
 
@@ -155,4 +155,4 @@ COUNTERPARTS: dict[str, dict[str, Callable[..., object]]] = {
         "rfft2": _wrap_binary(fft.rfftn),
     },
 }
-"""By NumPy's module and name; each has NumPy's parameters."""
+"""The functions by NumPy's module and name; each has NumPy's parameters."""

@@ -35,7 +35,7 @@ from plugrt.typing import Axes
 
 
 def _step(x: Any, tied: Any) -> object:
-    """Returns the position after ``x``, or the one before it where ``tied``."""
+    """Returns the position after ``x``, or where ``tied`` the one before it."""
     return clip(where(tied, floor(x), floor(x) + 1), min=0)
 
 
@@ -60,7 +60,7 @@ _POSITIONS: dict[str, Callable[[Any, Any], Any]] = {
     "median_unbiased": _between(1 / 3, 1 / 3),
     "normal_unbiased": _between(3 / 8, 3 / 8),
 }
-"""Where a quantile is among ``n`` sorted elements, as Hyndman and Fan (1996) number them."""
+"""The position of a quantile among ``n`` sorted elements, by method (Hyndman and Fan, 1996)."""
 _EXACT = {"lower", "higher", "nearest", "inverted_cdf", "closest_observation"}
 """Methods that return elements, so that the dtype stays."""
 
@@ -124,7 +124,7 @@ def _compute(
 
 
 def _join_axes(x: Any, axes: Sequence[int]) -> Any:
-    """Returns an array with some axes as the last one."""
+    """Returns an array with some axes merged into a last one."""
     kept = [n for i, n in enumerate(x.shape) if i not in axes]
     moved = moveaxis(x, tuple(axes), tuple(range(-len(axes), 0)))
     return reshape(moved, (*kept, count_reduced(x.shape, tuple(axes))))
@@ -158,7 +158,7 @@ def _find_quantile(x: Any, q: Any, method: str, skip: bool) -> object:
 
 
 def _pick(ordered: Any, places: Any) -> Any:
-    """Returns elements along the last axis, at a place for each of the other axes' elements."""
+    """Returns elements along the last axis, at one position for each index of the other axes."""
     shape = np.broadcast_shapes(places.shape, ordered.shape[:-1])
     rows = broadcast_to(ordered, (*shape, ordered.shape[-1]))
     at = astype(broadcast_to(places, shape), default_int())
@@ -185,7 +185,7 @@ _NANQUANTILE = _wrap_quantile("nanmedian", 1, True)
 
 
 def median(a: Any, axis: Any = None, keepdims: bool = False) -> object:
-    """Returns the middle value, of an even number the mean of both; NaN where one is."""
+    """Returns the middle value, or the mean of the two middle ones; NaN if there is a NaN."""
     return _QUANTILE(a, 0.5, axis=axis, keepdims=keepdims)
 
 
@@ -195,7 +195,7 @@ def nanmedian(a: Any, axis: Any = None, keepdims: bool = False) -> object:
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
-    """Returns the edges of as many bins, or of those given; a rule's name reads the data."""
+    """Returns the edges of ``bins`` bins, or the given ones; a rule's name reads the data."""
     a = asarray(a)
     if isinstance(bins, str):
         host = np.asarray(require_concrete("histogram_bin_edges", a, "Pass a number of bins"))
@@ -237,7 +237,7 @@ def _count_in_bins(
     density: bool,
     dtype: np.dtype[Any],
 ) -> Any:
-    """Returns how many points, or how much of ``weights``, are in each bin of several axes."""
+    """Returns the number of points, or the sum of weights, in each bin of several axes."""
     shape = tuple(e.shape[0] - 1 for e in edges)
     flat, inside = asarray(0), asarray(True)
     for x, e, n in zip(columns, edges, shape, strict=True):
@@ -312,7 +312,7 @@ def histogram2d(
 
 
 def digitize(x: Any, bins: Any, right: bool = False) -> object:
-    """Returns which of the bins, whose edges rise or fall, each element is in."""
+    """Returns the index of each element's bin; the bins' edges increase or decrease."""
     edges = asarray(bins)
     if is_known(edges):
         steps = np.diff(np.asarray(edges))
@@ -332,7 +332,7 @@ def _digitize(x: Traced, bins: Traced, *, right: bool) -> object:
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> object:
-    """Returns how often each integer from 0 occurs; how many there are is read of ``x``."""
+    """Returns the number of occurrences of each integer from 0; reads the largest from ``x``."""
     host = np.asarray(require_concrete("bincount", x, "xp.zeros(n).at[x].add(1) counts n of them"))
     if host.ndim != 1 or host.dtype.kind not in "biu" or (host.size and host.min() < 0):
         raise ArgumentError(
@@ -364,4 +364,4 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "percentile": _wrap_quantile("percentile", 100, False),
     "quantile": _wrap_quantile("quantile", 1, False),
 }
-"""By NumPy's names, with NumPy's parameters."""
+"""The functions by NumPy's names, with NumPy's parameters."""

@@ -1,4 +1,4 @@
-"""``numpy.linalg`` on our arrays, for functions that differ from the standard's `linalg`."""
+"""``numpy.linalg`` on plugrt's arrays, for functions that differ from the standard's `linalg`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from plugrt.tracing.argument_checks import normalize_axes
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """Returns the norm of vectors along one axis or of matrices in two; None is all of ``x``."""
+    """Returns the norm of vectors along one axis or of matrices along two; None is all of ``x``."""
     x = asarray(x)
     whole = ord is None or (ord in ("f", "fro") and x.ndim == 2) or (ord == 2 and x.ndim == 1)
     if axis is None and whole:
@@ -41,7 +41,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 
 def cond(x: Any, p: Any = None) -> Any:
-    """Returns the condition numbers of matrices in a norm; of singular ones infinity."""
+    """Returns the condition numbers of matrices in a norm; infinity for singular ones."""
     x = asarray(x)
     if p in (None, 2, -2):
         s = linalg.svdvals(x)
@@ -53,9 +53,9 @@ def cond(x: Any, p: Any = None) -> Any:
 
 
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, Any]:
-    """Returns the x of the least ``|b - a x|``, the residuals' squares, the rank, singular values.
+    """Returns the x with the least ``|b - a x|``, squared residuals, the rank, singular values.
 
-    The squares are returned also without full rank, as in JAX (NumPy: an empty array). They are
+    The residuals are returned also without full rank, as in JAX (NumPy: an empty array). They are
     empty unless there are more rows than columns.
     """
     a, b = asarray(a), asarray(b)
@@ -69,29 +69,29 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, An
 
 
 def multi_dot(arrays: Sequence[object]) -> object:
-    """Returns the product of matrices, from left to right; the ends may be vectors."""
+    """Returns the product of matrices, from left to right; the first and last may be vectors."""
     return reduce(matmul, arrays)
 
 
 def svd(
     a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> Any:
-    """Returns the decomposition or the singular values alone, of any matrices alike."""
+    """Returns the decomposition or only the singular values; ``hermitian`` has no effect."""
     return linalg.svd(a, full_matrices=full_matrices) if compute_uv else linalg.svdvals(a)
 
 
 def qr(a: object, mode: str = "reduced") -> Any:
-    """Returns Q and R, or with the mode "r" R alone."""
+    """Returns Q and R, or with mode "r" only R."""
     return linalg.qr(a).R if mode == "r" else linalg.qr(a, mode=mode)  # type: ignore[arg-type]
 
 
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, rtol: Any = None) -> Any:
-    """Returns the pseudo-inverse; ``rcond`` is ``rtol``, and ``hermitian`` makes no difference."""
+    """Returns the pseudo-inverse; ``rcond`` is ``rtol``, and ``hermitian`` has no effect."""
     return linalg.pinv(a, rtol=rcond if rtol is None else rtol)
 
 
 def matrix_rank(a: Any, tol: Any = None, hermitian: bool = False, rtol: Any = None) -> Any:
-    """Returns how many singular values exceed ``tol``, or ``rtol`` times the largest."""
+    """Returns the number of singular values above ``tol``, or ``rtol`` times the largest."""
     a = asarray(a)
     if a.ndim < 2:
         return (a != 0).any().astype(int)
@@ -101,7 +101,7 @@ def matrix_rank(a: Any, tol: Any = None, hermitian: bool = False, rtol: Any = No
 
 
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> object:
-    """Returns the x of ``tensordot(a, x, x.ndim) == b``, with some axes of ``a`` moved last."""
+    """Returns the x with ``tensordot(a, x, x.ndim) == b``; first moves ``axes`` of ``a`` last."""
     a, b = asarray(a), asarray(b)
     if axes is not None:
         a = moveaxis(a, tuple(axes), tuple(range(a.ndim - len(axes), a.ndim)))
@@ -151,4 +151,4 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "tensorinv": tensorinv,
     "tensorsolve": tensorsolve,
 }
-"""By NumPy's names, with NumPy's parameters; the other functions come from `linalg`."""
+"""The functions by NumPy's names, with NumPy's parameters; others come from `linalg`."""

@@ -107,7 +107,7 @@ def i0(x: Traced) -> object:
 
 @counterpart
 def packbits(a: Traced, axis: int | None = None, bitorder: str = "big") -> object:
-    """Returns eight elements along an axis, which are 0 or not, as the bits of a uint8."""
+    """Packs each eight elements along an axis into a uint8; nonzero elements are bits of 1."""
     x, axis = (ravel(a), 0) if axis is None else (a, normalize_axis("packbits", axis, a.ndim))
     if x.dtype.kind not in "biu":
         raise ArgumentTypeError(f"numpy.packbits takes integers and bool; found {x.dtype.name}")
@@ -123,7 +123,7 @@ def packbits(a: Traced, axis: int | None = None, bitorder: str = "big") -> objec
 def unpackbits(
     a: Traced, axis: int | None = None, count: int | None = None, bitorder: str = "big"
 ) -> object:
-    """Returns the bits of uint8 as elements along an axis: the first ``count``, or all but some."""
+    """Returns the bits of uint8 as elements along an axis: cut to ``[:count]``, or zero-padded."""
     if a.dtype != np.uint8:
         raise ArgumentTypeError(f"numpy.unpackbits takes uint8; found {a.dtype.name}")
     x, axis = (ravel(a), 0) if axis is None else (a, normalize_axis("unpackbits", axis, a.ndim))
@@ -148,7 +148,7 @@ def _weigh_bits(title: str, order: str) -> Any:
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Any:
-    """Returns the vector products of vectors of three elements."""
+    """Returns the cross products of vectors of three elements."""
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = moveaxis(asarray(a), axisa, -1), moveaxis(asarray(b), axisb, -1)
@@ -157,19 +157,19 @@ def cross(
 
 @counterpart
 def inner(a: Traced, b: Traced) -> Any:
-    """Returns the sums of products over both last axes."""
+    """Returns the sums of products over the last axes of both."""
     return tensordot(a, b, axes=((-1,), (-1,))) if a.ndim and b.ndim else a * b
 
 
 @counterpart
 def vdot(a: Traced, b: Traced) -> object:
-    """Returns the sum of products of the elements of one and the conjugates of the other."""
+    """Returns the sum of ``conj(a) * b`` over all elements."""
     return tensordot(conj(ravel(a)), ravel(b), axes=1)
 
 
 @counterpart
 def kron(a: Traced, b: Traced) -> object:
-    """Returns the products of each element of ``a`` with all of ``b``, as blocks."""
+    """Returns the Kronecker product: blocks of ``b`` times each element of ``a``."""
     n = max(a.ndim, b.ndim)
     x, y = (reshape(v, (1,) * (n - v.ndim) + v.shape) for v in (a, b))
     left = reshape(x, [k for m in x.shape for k in (m, 1)])
@@ -179,7 +179,7 @@ def kron(a: Traced, b: Traced) -> object:
 
 @counterpart
 def ediff1d(ary: Traced, to_end: Traced = None, to_begin: Traced = None) -> object:
-    """Returns the differences of neighbours, flattened, between what is to begin and to end."""
+    """Returns the differences of neighbours, flattened, between ``to_begin`` and ``to_end``."""
     ends = [None if x is None else ravel(asarray(x)) for x in (to_begin, to_end)]
     parts = [x for x in (ends[0], diff(ravel(ary)), ends[1]) if x is not None]
     return concat([astype(x, ary.dtype) for x in parts])
@@ -187,7 +187,7 @@ def ediff1d(ary: Traced, to_end: Traced = None, to_begin: Traced = None) -> obje
 
 @counterpart
 def vander(x: Traced, N: int | None = None, increasing: bool = False) -> Any:
-    """Returns the powers of a vector's elements as columns, the highest or the lowest first."""
+    """Returns powers of a vector's elements as columns, the highest or the lowest first."""
     if x.ndim != 1:
         raise ShapeError(f"x of numpy.vander has shape {x.shape}; it takes a vector")
     n = x.shape[0] if N is None else N
@@ -247,7 +247,7 @@ def logspace(
 def geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> object:
-    """Returns numbers of one ratio along an axis, between two of one sign or complex ones."""
+    """Returns a geometric progression along an axis; bounds have one sign or are complex."""
     low, high = promote(*as_floats(asarray(start), asarray(stop)))
     power = _space(full_like(low, 0), full_like(low, 1), num, endpoint, 0)
     found = low * pow(high / low, power)
@@ -260,7 +260,7 @@ def geomspace(
 
 
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> object:
-    """Returns the places in the flattened array of positions along its axes."""
+    """Converts indices along the axes of an array to indices in the flattened array."""
     parts = list(map(asarray, multi_index))
     sizes = np.atleast_1d(dims).tolist()
     modes = [mode] * len(sizes) if isinstance(mode, str) else list(mode)
@@ -284,7 +284,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
 
 
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
-    """Returns the positions along the axes of places in the flattened array."""
+    """Converts indices in the flattened array to indices along its axes."""
     places, sizes = asarray(indices), np.atleast_1d(shape).tolist()
     if order not in ("C", "F"):
         raise ArgumentError(f"order of numpy.unravel_index is {order!r}; it takes 'C' and 'F'")
@@ -298,7 +298,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
 
 
 def ix_(*args: Any) -> tuple[Any, ...]:
-    """Returns vectors as indices of a grid; of booleans, which are read, the places of True."""
+    """Returns vectors as indices of a grid; booleans are read, for the positions of True."""
     found = []
     for i, x in enumerate(map(asarray, args)):
         if x.ndim != 1:
@@ -310,7 +310,7 @@ def ix_(*args: Any) -> tuple[Any, ...]:
 
 @counterpart
 def polyval(p: Traced, x: Traced) -> object:
-    """Returns a polynomial, whose coefficients begin with the highest, at ``x``."""
+    """Returns the values of a polynomial at ``x``; the highest coefficient comes first."""
     dtype = result_type(p, x)
     found = full_like(x, 0, dtype=dtype)
     for i in range(p.shape[0]):
@@ -339,7 +339,7 @@ def polyint(p: Traced, m: int = 1, k: Traced = None) -> object:
 
 
 def poly(seq_of_zeros: Any) -> object:
-    """Returns the coefficients of the polynomial with these zeros; of complex ones complex."""
+    """Returns the coefficients of the polynomial with these zeros, complex for complex zeros."""
     zeros_of = asarray(seq_of_zeros)
     if zeros_of.ndim > 1:
         raise ShapeError(
@@ -359,12 +359,12 @@ def _multiply_factors(zeros_of: Traced) -> object:
 
 
 def polymul(a1: Any, a2: Any) -> object:
-    """Returns the coefficients of a product; in a trace zeros at their begin stay."""
+    """Returns the coefficients of a product; in a trace leading zeros stay."""
     return convolve(_without_zeros(a1), _without_zeros(a2))
 
 
 def polydiv(u: Any, v: Any) -> tuple[Any, Any]:
-    """Returns the coefficients of quotient and remainder; in a trace zeros at the begin stay."""
+    """Returns the coefficients of quotient and remainder; in a trace leading zeros stay."""
     u, v = (ravel(asarray(x)) for x in (u, v))
     quotient, rest = _divide_polynomials(u, v)
     if is_known(rest):
@@ -387,7 +387,7 @@ def _divide_polynomials(u: Traced, v: Traced) -> object:
 
 
 def _without_zeros(p: Any) -> Any:
-    """Returns coefficients without zeros at their begin, one at least."""
+    """Returns coefficients without leading zeros, at least one."""
     p = ravel(asarray(p))
     if not is_known(p):
         return p
@@ -440,4 +440,4 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "vander": vander,
     "vdot": vdot,
 }
-"""By NumPy's names, with NumPy's parameters."""
+"""The functions by NumPy's names, with NumPy's parameters."""

@@ -1,7 +1,7 @@
-"""Keywords of NumPy's functions that mean the same for each of them: ``out``, ``dtype``, ``where``.
+"""Keywords that NumPy's functions share: ``out``, ``dtype``, ``where``.
 
-Arrays of plugrt have no strides and no subclasses, so that ``order`` and ``subok`` make no
-difference where they are about memory.
+Arrays of plugrt have no strides and no subclasses, so ``order`` and ``subok`` have no effect where
+they concern memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from plugrt.tracing.promotion import inexact
 from plugrt.tracing.tracer import Tracer
 
 Traced: TypeAlias = Any
-"""An array that a `counterpart` gets as a tracer; a list is one array."""
+"""An array that a `counterpart` gets as a tracer; a list becomes one array."""
 
 _SORTS = ("quicksort", "heapsort", "mergesort", "stable")
 _CASTINGS = ("no", "equiv", "safe", "same_kind", "same_value", "unsafe")
@@ -31,7 +31,7 @@ _PLAIN: dict[str, tuple[object, ...]] = {
     "casting": _CASTINGS, "kind": (*_SORTS, None), "order": ("C", "F", "A", "K", None),
     "overwrite_input": (False, True), "subok": (False, True),
 }  # fmt: skip
-"""Keywords that change no result of ours, with the values that NumPy accepts.
+"""Keywords without effect on results in plugrt, with the values that NumPy accepts.
 
 Sorting is always stable. ``casting`` is checked if there is a ``dtype`` (`in_dtype`).
 """
@@ -41,7 +41,7 @@ _MEANT = {
     ("argpartition", "kind"), ("copyto", "casting"), ("isin", "kind"),
     ("ravel_multi_index", "order"), ("unravel_index", "order"),
 }  # fmt: skip
-"""Where such a keyword does change the result: to `sort` it names fields, which we do not have."""
+"""Pairs of a function and a keyword that does have an effect."""
 
 
 def counterpart(body: Callable[..., Any], title: str = "") -> Callable[..., Any]:
@@ -67,12 +67,12 @@ def promote(*arrays: Any) -> list[Any]:
 
 
 def is_known(x: object) -> bool:
-    """Whether an array has values to check; in a trace it has none."""
+    """Whether an array has values to check; a tracer has none."""
     return not isinstance(x, Tracer)
 
 
 def drop_plain(title: str, options: dict[str, object]) -> None:
-    """Takes keywords out that make no difference; raises `ArgumentError` for values NumPy lacks."""
+    """Removes keywords without effect; raises `ArgumentError` for values that NumPy lacks."""
     function = title.rpartition(".")[2]
     for name, values in _PLAIN.items():
         if name not in options or (function, name) in _MEANT:
@@ -85,9 +85,9 @@ def drop_plain(title: str, options: dict[str, object]) -> None:
 
 
 def in_dtype(title: str, operands: Sequence[object], options: dict[str, Any]) -> list[Any]:
-    """Returns the operands of a ufunc in its ``dtype``, which is taken out of the options.
+    """Returns the operands of a ufunc in its ``dtype``, which it removes from the options.
 
-    Raises `ArgumentTypeError` where ``casting``, "same_kind" unless given, does not admit that.
+    Raises `ArgumentTypeError` if ``casting``, by default "same_kind", does not allow that.
     """
     dtype, casting = options.pop("dtype", None), options.pop("casting", "same_kind")
     if dtype is None:
@@ -106,9 +106,9 @@ def in_dtype(title: str, operands: Sequence[object], options: dict[str, Any]) ->
 
 
 def take_where(title: str, options: dict[str, Any], out: object) -> object:
-    """Returns the ``where`` of a ufunc, taken out of its options; None for everywhere.
+    """Removes ``where`` from the options of a ufunc and returns it; None for everywhere.
 
-    Raises `ArgumentTypeError` where there is no ``out`` to keep its other elements.
+    Raises `ArgumentTypeError` without an ``out`` that keeps the other elements.
     """
     where = options.pop("where", None)
     if where is None or where is True:
@@ -122,9 +122,9 @@ def take_where(title: str, options: dict[str, Any], out: object) -> object:
 
 
 def fill(title: str, out: object, found: object, where: object = None) -> Any:
-    """Returns the arrays ``out`` with the results in them: ``host += x``.
+    """Writes results to the arrays ``out`` and returns these, as for ``host += x``.
 
-    Arrays of plugrt are assigned to.
+    Assigns to arrays of plugrt.
     """
     targets = out if isinstance(out, tuple) else (out,)
     results = found if isinstance(found, tuple) else (found,)

@@ -1,4 +1,4 @@
-"""NumPy's functions that join, choose, order and replace elements, where the standard has none."""
+"""NumPy's functions that join, choose, order and replace elements and that the standard lacks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from plugrt.tracing.tracer import Tracer
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
-    """Returns ``values`` joined to the end of an axis; None joins both flattened."""
+    """Returns ``arr`` with ``values`` appended along an axis; None flattens both."""
     return concat([asarray(arr), asarray(values)], axis=axis)
 
 
@@ -102,13 +102,13 @@ def _take(x: Any, places: Any, axis: int) -> Any:
 
 
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
-    """Returns an array without the places along an axis that ``obj``, which is read, names."""
+    """Returns an array without the slices at ``obj``, which is read, along an axis."""
     x, axis = _flatten("delete", arr, axis)
     return _take(x, np.delete(np.arange(x.shape[axis]), _read("delete", "obj", obj)), axis)
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
-    """Returns an array with values before the places along an axis that ``obj`` names."""
+    """Returns an array with values inserted before the indices ``obj`` along an axis."""
     x, axis = _flatten("insert", arr, axis)
     new, n, places = asarray(values), x.shape[axis], _read("insert", "obj", obj)
     if isinstance(places, slice):
@@ -127,7 +127,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
 
 
 def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> object:
-    """Returns an array turned by ``k`` quarters, from the first of two axes to the other."""
+    """Returns an array rotated by ``k`` times 90 degrees, from the first to the second axis."""
     x = asarray(m)
     first, second = normalize_axes("rot90", tuple(axes), x.ndim)
     turned = flip(x, axis={1: second, 2: (first, second), 3: first}.get(k % 4, ()))
@@ -142,9 +142,9 @@ def _wrap_flip(title: str, axis: int) -> Callable[..., object]:
 
 
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> object:
-    """Returns what a function of vectors gives for each vector along an axis.
+    """Returns the results of a function for each vector along an axis.
 
-    Each is an array of its own; in a trace the function is traced once for all of them.
+    Each vector is an array; in a trace the function is traced once for all of them.
     """
     x = asarray(arr)
     axis = normalize_axis("apply_along_axis", axis, x.ndim)
@@ -162,7 +162,7 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
 
 
 def apply_over_axes(func: Any, a: Any, axes: Any) -> object:
-    """Returns what a function of an array and an axis gives for one axis after another."""
+    """Applies a function of an array and an axis for one axis after another."""
     found = asarray(a)
     for axis in np.atleast_1d(axes).tolist():
         at = normalize_axis("apply_over_axes", axis, found.ndim)
@@ -173,7 +173,7 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> object:
 
 
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> object:
-    """Returns the results of functions, each where its condition holds; elsewhere 0.
+    """Returns the results of functions, each where its condition is true; elsewhere 0.
 
     Each function is called with all of ``x``.
     """
@@ -197,7 +197,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> ob
 
 
 def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
-    """Returns elements of the arrays that integers number; beyond them what ``mode`` says.
+    """Returns elements of the arrays with the numbers ``a``; ``mode`` treats numbers out of range.
 
     In a trace "raise" gives the nearest array.
     """
@@ -219,7 +219,7 @@ def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
 
 
 def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
-    """Returns the places along an axis where a vector, which is read, holds."""
+    """Returns the slices along an axis where the vector ``condition``, which is read, is true."""
     chosen = _read("compress", "condition", condition)
     if chosen.ndim != 1:
         raise ShapeError(f"condition of numpy.compress has shape {chosen.shape}; it takes a vector")
@@ -229,7 +229,7 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
 
 @counterpart
 def select(condlist: Sequence[Traced], choicelist: Sequence[Traced], default: Traced = 0) -> Any:
-    """Returns the elements of the first choice whose condition holds, else ``default``."""
+    """Returns the elements of the first choice whose condition is true, else ``default``."""
     if len(condlist) != len(choicelist) or not condlist:
         raise ArgumentError(
             f"numpy.select got {len(condlist)} conditions for {len(choicelist)} choices"
@@ -303,7 +303,7 @@ def isin(
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
-    """Assigns to the diagonal of ``a``; with ``wrap`` a tall matrix has several."""
+    """Assigns to the diagonal of ``a``; with ``wrap`` it restarts in a tall matrix."""
     if a.ndim < 2 or (a.ndim > 2 and len({*a.shape}) > 1):
         raise ShapeError(f"a of numpy.fill_diagonal has shape {a.shape}; it takes equal sizes")
     rows, columns = a.shape[0], a.shape[-1]
@@ -314,14 +314,14 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 
 def place(arr: Any, mask: Any, vals: Any) -> None:
-    """Assigns ``vals``, again from the first, to the elements where ``mask`` holds."""
+    """Assigns ``vals``, cyclically, to the elements where ``mask`` is true."""
     chosen = ravel(asarray(mask)) != 0
     after = cumulative_sum(chosen)
     _assign_flat(arr, None, where(chosen, _cycle(vals, after - 1), ravel(arr)))
 
 
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    """Assigns ``v``, again from the first, to places of the flattened array."""
+    """Assigns ``v``, cyclically, to indices of the flattened array."""
     places = ravel(asarray(ind))
     if mode == "wrap":
         places = places % a.size
@@ -335,16 +335,16 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 
 
 def putmask(a: Any, mask: Any, values: Any) -> None:
-    """Assigns the elements of ``values`` at the places where ``mask`` holds."""
+    """Assigns the elements of ``values`` at the positions where ``mask`` is true."""
     chosen = ravel(asarray(mask)) != 0
     _assign_flat(a, None, where(chosen, _cycle(values, np.arange(a.size)), ravel(a)))
 
 
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
-    """Assigns ``src`` to the elements of ``dst`` where ``where`` holds."""
+    """Assigns ``src`` to the elements of ``dst`` where ``where`` is true."""
     source = asarray(src)
     kind, number = source.dtype, python_scalar(src)
-    if number is not None:  # has the dtype of the destination, where that is of its kind
+    if number is not None:  # gets the destination's dtype, if that has its kind
         kind = result_type(dst.dtype, number)
         source = asarray(number, dtype=kind)
     if not np.can_cast(kind, dst.dtype, casting):
@@ -414,4 +414,4 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "tril_indices_from": _wrap_indices(np.tril_indices_from),
     "triu_indices_from": _wrap_indices(np.triu_indices_from),
 }
-"""By NumPy's names, with NumPy's parameters."""
+"""The functions by NumPy's names, with NumPy's parameters."""

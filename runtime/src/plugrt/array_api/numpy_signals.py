@@ -1,4 +1,4 @@
-"""NumPy's functions of samples: convolution, differences, interpolation, integrals."""
+"""NumPy's functions of sampled data: convolution, differences, interpolation, integrals."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _slice(x: Any, axis: int, first: int | None, last: int | None) -> Any:
 
 @counterpart
 def correlate(a: Traced, v: Traced, mode: str = "valid") -> object:
-    """Returns the sums of products of a vector with the conjugate of another, moved along it."""
+    """Returns the cross-correlation of two vectors; the second is conjugated."""
     return _convolve("correlate", a, conj(v)[::-1], mode, swaps=True)
 
 
@@ -71,7 +71,7 @@ def _convolve(title: str, a: Any, v: Any, mode: str, swaps: bool = False) -> Any
 
 @counterpart
 def trapezoid(y: Traced, x: Traced = None, dx: Traced = 1.0, axis: int = -1) -> object:
-    """Returns the integral along an axis, by trapezoids at the places ``x`` or ``dx`` apart."""
+    """Returns the integral along an axis by the trapezoidal rule, at ``x`` or ``dx`` apart."""
     axis = normalize_axis("trapezoid", axis, y.ndim)
     step: Any = dx
     if x is not None:
@@ -116,12 +116,12 @@ def _gradient(
 
 
 def _edge(x: Any, y: Any, z: Any, a: Any, b: Any) -> Any:
-    """Returns the derivative at ``x`` of the parabola by three points ``a`` and ``b`` apart."""
+    """Returns the derivative at ``x`` of a parabola through three points, ``a`` and ``b`` apart."""
     return -x * (2 * a + b) / (a * (a + b)) + y * (a + b) / (a * b) - z * a / (b * (a + b))
 
 
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> object:
-    """Returns the differences of neighbours by their distance, along each axis."""
+    """Returns the differences of neighbours divided by their distance, along each axis."""
     x = asarray(f)
     axes = normalize_axes("gradient", axis, x.ndim)
     if edge_order not in (1, 2):
@@ -152,7 +152,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> ob
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None
 ) -> object:
-    """Returns a function at ``x``, linear between its values ``fp`` at the rising ``xp``."""
+    """Returns the linear interpolation at ``x`` of the values ``fp`` at the increasing ``xp``."""
     if period == 0:
         raise ArgumentError("period of numpy.interp is 0")
     x, known, values = map(asarray, (x, xp, fp))
@@ -219,4 +219,4 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "trapezoid": trapezoid,
     "unwrap": unwrap,
 }
-"""By NumPy's names, with NumPy's parameters."""
+"""The functions by NumPy's names, with NumPy's parameters."""

@@ -1,4 +1,4 @@
-"""NumPy's statistics that the standard lacks: without NaNs, weighted means, covariance."""
+"""NumPy's statistics that the standard lacks: ignoring NaNs, weighted means, covariance."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from plugrt.typing import Axes, DTypeLike
 
 
 def _mask_nans(a: Traced, where: Traced) -> Any:
-    """Returns where elements are chosen and numbers; None for all."""
+    """Returns a mask of the chosen elements that are not NaN; None for all."""
     if dtype_kind(a.dtype) not in "fc":
         return where
     numbers = ~isnan(a)
@@ -65,7 +65,7 @@ def _wrap_extremum(name: str, identity: Callable[[Any], Any]) -> Callable[..., o
         where: Traced = None,
     ) -> object:
         if where is not None and initial is None:
-            METHODS[name](a, where=where)  # which raises
+            METHODS[name](a, where=where)  # raises
         if dtype_kind(a.dtype) not in "fc":
             return METHODS[name](a, axis=axis, keepdims=keepdims, initial=initial, where=where)
         numbers, start = _mask_nans(a, where), asarray(identity(a.dtype), dtype=a.dtype)
@@ -140,7 +140,7 @@ def average(
     *,
     keepdims: bool = False,
 ) -> object:
-    """Returns the mean weighted by ``weights``, with ``returned`` also their sum."""
+    """Returns the mean weighted by ``weights``; with ``returned`` also the sum of weights."""
     a, weights = asarray(a), None if weights is None else asarray(weights)
     if _has_values(weights):
         over = axis if weights.shape == a.shape else None
@@ -150,7 +150,7 @@ def average(
 
 
 def _has_values(x: object) -> bool:
-    """Whether an array has values, and operations on it give some: no function is traced."""
+    """Whether an array has values, and so have results of operations: no function is traced."""
     return x is not None and is_known(x) and current_trace() is None
 
 
@@ -203,7 +203,7 @@ def cov(
     *,
     dtype: DTypeLike | None = None,
 ) -> Any:
-    """Returns the covariances of variables, rows of ``m`` and ``y`` or their columns."""
+    """Returns the covariances of variables: the rows, or columns, of ``m`` and ``y``."""
     m, y, fweights, aweights = (x if x is None else asarray(x) for x in (m, y, fweights, aweights))
     for name, given in (("fweights", fweights), ("aweights", aweights)):
         if _has_values(given) and bool(any(given < 0)):
@@ -267,7 +267,7 @@ def _real(x: Any) -> Any:
 def corrcoef(
     x: Traced, y: Traced = None, rowvar: bool = True, *, dtype: DTypeLike | None = None
 ) -> object:
-    """Returns the correlations of variables, rows of ``x`` and ``y`` or their columns."""
+    """Returns the correlations of variables: the rows, or columns, of ``x`` and ``y``."""
     found = _cov(x, y, rowvar, dtype=dtype)
     if not found.ndim:
         return found / found
@@ -296,4 +296,4 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "nanvar": _wrap_deviation("var"),
     "ptp": ptp,
 }
-"""By NumPy's names, with NumPy's parameters."""
+"""The functions by NumPy's names, with NumPy's parameters."""

@@ -37,7 +37,7 @@ def _scale(factor: float) -> Callable[[Any], object]:
 
 
 def _choose_number(choice: Callable[[Any, Any], object]) -> Callable[[Any, Any], object]:
-    """Returns the choice of two numbers, or the one that is not NaN."""
+    """Returns a function that applies ``choice`` but returns the other number if one is NaN."""
     return lambda x, y: where(isnan(x), y, where(isnan(y), x, choice(x, y)))
 
 
@@ -106,4 +106,4 @@ _BODIES: dict[str, Callable[..., Any]] = {
     "vecmat": lambda x, y: (conj(x)[..., None, :] @ y)[..., 0, :],
 }
 UFUNCS = {name: operation(title=name)(body) for name, body in _BODIES.items()}
-"""By NumPy's names; the others are functions of the standard."""
+"""The ufuncs by NumPy's names; others are functions of the standard."""

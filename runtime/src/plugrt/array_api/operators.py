@@ -44,7 +44,7 @@ BINARY: dict[str, Operation[Any, Any]] = {
     "lshift": bitwise.bitwise_left_shift,
     "rshift": bitwise.bitwise_right_shift,
 }
-"""Operators that have a reflected form, and the functions that they are."""
+"""The operators with a reflected form, and their functions."""
 
 COMPARISONS: dict[str, Operation[Any, Any]] = {
     "eq": comparison.equal,
@@ -103,7 +103,7 @@ def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable
 def _make_operand_error(
     function: Operation[Any, Any], other: list[Any] | tuple[object, ...]
 ) -> NotAnArray:
-    # Left to Python, ``*`` repeats the list as often as the array says.
+    # Python would otherwise repeat the list, with the array as the number of repetitions.
     return NotAnArray(
         f"an operand of {function._title} is the {type(other).__name__} {other!r:.60}; make an "
         "array of it, array_api.asarray(...)"
@@ -122,11 +122,11 @@ def _unary(function: Operation[Any, Any]) -> Callable[..., Any]:
 
 
 def _get_namespace(namespace: ModuleType, version: str) -> property:
-    """Returns ``__array_namespace__``, which gives ``namespace``; ``version`` is the standard's.
+    """Returns ``__array_namespace__``, which returns ``namespace``; ``version`` is the standard's.
 
-    array-api-compat's ``is_writeable_array`` asks an array of an unknown class for this attribute
-    alone. With ``read_only_arrays`` that function, in whichever copy of the library, does not find
-    it, and says False.
+    array-api-compat's ``is_writeable_array`` only looks for this attribute in an unknown class.
+    With ``read_only_arrays`` that function, in any copy of the library, does not find it, and so
+    returns False.
     """
     known = ("2021.12", "2022.12", "2023.12", version)
 
@@ -153,7 +153,7 @@ def _get_namespace(namespace: ModuleType, version: str) -> property:
 
 
 def _make_powers(forward: Any, reflected: Any) -> tuple[Any, Any]:
-    """Returns both forms of ``**``, which looks at its operands first."""
+    """Returns both forms of ``**``, which checks its operands first."""
 
     @with_user_frames
     def compute_power(self: Any, other: Any, /) -> Any:
@@ -171,7 +171,7 @@ def _make_powers(forward: Any, reflected: Any) -> tuple[Any, Any]:
 
 
 def _table() -> dict[str, Any]:
-    """Returns every operator, method and property of arrays but one by its name in the class."""
+    """Returns the operators, methods and properties of arrays by their names in the class."""
     result: dict[str, Any] = {}
     for name, function in BINARY.items():
         result[f"__{name}__"], result[f"__r{name}__"] = _binary(function)
@@ -183,13 +183,13 @@ def _table() -> dict[str, Any]:
         result[f"__{name}__"] = _unary(function)
     result.update({name: property(function) for name, function in PROPERTIES.items()})
     result.update(METHODS)
-    for name in METHODS.keys() - {"__getitem__"}:  # which checks its key itself
+    for name in METHODS.keys() - {"__getitem__"}:  # __getitem__ checks its key itself
         result[name] = with_argument_errors(METHODS[name])
     return result
 
 
 def _install(namespace: ModuleType) -> None:
-    """Gives arrays their operators and methods, and ``namespace`` as their namespace."""
+    """Installs operators and methods in arrays, and ``namespace`` as their namespace."""
     protocols = {name: with_user_frames(f) for name, f in make_protocols(namespace).items()}
     get = _get_namespace(namespace, namespace.__array_api_version__)
     install({**_table(), "__array_namespace__": get, **protocols})

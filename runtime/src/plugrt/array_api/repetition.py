@@ -36,13 +36,13 @@ def repeat(
     total_repeat_length: int | None = None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Returns each element along ``axis`` (None: of the flattened array) ``repeats`` times.
+    """Returns ``x`` with each slice along ``axis`` (None: each element) repeated.
 
     ``repeats`` is an integer or an array of integers, one for all elements or one for each. The
-    size of the result is the sum of such an array: it is read, or, for a traced one, given as
-    ``total_repeat_length`` (the rest is cut off, or filled with the last element, as
-    ``jnp.repeat``); without it `DataDependentShape`. Any dtype, integer ``repeats``. Raises
-    `DtypeError`, `ShapeError` or `ArgumentError` for others, `AxisError`.
+    size of the result is the sum of that array, which is read; for a traced one it must be given as
+    ``total_repeat_length`` (else `DataDependentShape`): the result is cut off, or filled with the
+    last element, as in ``jnp.repeat``. Any dtype, integer ``repeats``. Raises `DtypeError`,
+    `ShapeError` or `ArgumentError` for others, `AxisError`.
 
     >>> xp.repeat(xp.asarray([1, 2]), xp.asarray([2, 1]))
     Array([1, 1, 2], dtype=int32)
@@ -78,7 +78,7 @@ def repeat(
 
 @operation(static=("times", "axis"), shards=True, keys="each")
 def repeat_each(x: Tracer, *, times: int, axis: int | None) -> Tracer:
-    """Returns ``x`` with every element, or place of ``axis``, ``times`` times: `repeat` of one."""
+    """Returns ``x`` with every element, or slice along ``axis``, repeated ``times`` times."""
     x, along = _flatten("repeat", x, axis)
     shape = x.shape
     wide = (*shape[: along + 1], times, *shape[along + 1 :])
@@ -89,7 +89,7 @@ def repeat_each(x: Tracer, *, times: int, axis: int | None) -> Tracer:
 
 @operation(static=("total", "axis"), weak_by=("x",), shards=True, keys="each")
 def repeat_by(x: Tracer, repeats: Tracer, *, total: int, axis: int | None) -> Tracer:
-    """Returns ``x`` with each element as often as ``repeats`` says, ``total`` in all: `repeat`."""
+    """Returns ``x`` with each element repeated by its number in ``repeats``, ``total`` in all."""
     admit("repeat", "repeats", repeats.dtype, INTEGER)
     x, along = _flatten("repeat", x, axis)
     size, index = x.shape[along], default_int()
@@ -115,8 +115,8 @@ def repeat_by(x: Tracer, repeats: Tracer, *, total: int, axis: int | None) -> Tr
 def tile(x: Tracer, repetitions: Sequence[int], /) -> Tracer:
     """Returns ``x`` repeated ``repetitions[i]`` times along axis i, as a block.
 
-    The shorter of shape and repetitions is filled up with ones in front. Any dtype. Raises
-    `ShapeError` for a negative number.
+    The shorter of shape and repetitions is extended by leading ones. Any dtype. Raises `ShapeError`
+    for a negative number.
 
     >>> xp.tile(xp.asarray([1, 2]), (2, 1))
     Array([[1, 2],
@@ -136,9 +136,9 @@ def roll(x: Tracer, /, shift: int | Sequence[int], axis: Axes = None) -> Tracer:
     """Returns ``x`` with its elements moved ``shift`` positions along ``axis``, cyclically.
 
     Without an axis the flattened array is rolled. Several shifts need as many axes, one of which
-    may be named twice; one shift applies to all of them. A shift may be a 0-d integer array, and is
-    an operand of the program in any case: other shifts do not compile again. Any dtype; the shape
-    stays. Raises `DtypeError` for shifts that are no integers, `AxisError`.
+    may be named twice; one shift applies to all of them. A shift may be a 0-d integer array. It is
+    always an operand of the program, which other shifts reuse. Any dtype; the shape stays. Raises
+    `DtypeError` for shifts that are no integers, `AxisError`.
 
     >>> xp.roll(xp.arange(4), 1)
     Array([3, 0, 1, 2], dtype=int32)
@@ -162,7 +162,7 @@ def roll(x: Tracer, /, shift: int | Sequence[int], axis: Axes = None) -> Tracer:
 
 
 def _roll_axis(x: Tracer, shift: Any, axis: int) -> Tracer:
-    """Returns the window into two copies that begins ``-shift`` behind the first's start."""
+    """Returns the slice of two joined copies that starts at ``-shift``, modulo the size."""
     admit("roll", "shift", shift.dtype, INTEGER)
     if shift.ndim:
         raise ShapeError(f"roll got a shift of shape {shift.shape}; a shift is a single integer")

@@ -70,7 +70,7 @@ def where(condition: Tracer, x1: Tracer, x2: Tracer, /) -> Tracer:
 
 @operation(static=("axis", "keepdims"), weak_by="none")
 def argmax(x: Tracer, /, axis: int | None = None, *, keepdims: bool = False) -> Tracer:
-    """Returns where the greatest element along ``axis`` is first; a NaN counts as the greatest.
+    """Returns the first index of the greatest element along ``axis``; NaN counts as the greatest.
 
     Without an axis, the position in the flattened array. Real dtypes and bool. Raises `ShapeError`
     where there are no elements to choose from. The result has the default integer dtype and lacks
@@ -84,7 +84,7 @@ def argmax(x: Tracer, /, axis: int | None = None, *, keepdims: bool = False) -> 
 
 @operation(static=("axis", "keepdims"), weak_by="none")
 def argmin(x: Tracer, /, axis: int | None = None, *, keepdims: bool = False) -> Tracer:
-    """Returns where the least element along ``axis`` is first; a NaN counts as the least.
+    """Returns the first index of the least element along ``axis``; NaN counts as the least.
 
     Without an axis, the position in the flattened array. Real dtypes and bool. Raises `ShapeError`
     where there are no elements to choose from. The result has the default integer dtype and lacks
@@ -107,7 +107,7 @@ def _first_extreme(
         axes = (along,)
         require_elements(function, x, axes)
     index = default_int()
-    # Beyond every position, so that the identity loses ties against elements equal to it.
+    # Greater than every position, so that elements equal to the identity win ties against it.
     start = constant(np.iinfo(index).max, index)
     _, found = reduce(
         [x, iota(x.shape, along, index)],
@@ -119,7 +119,7 @@ def _first_extreme(
 
 
 def _pick_better(direction: str, a: Tracer, i: Tracer, b: Tracer, j: Tracer) -> list[Tracer]:
-    """Returns that value and position of two which wins: NaN, then value, then first."""
+    """Returns the better value and its position: NaN first, then by value, then by position."""
     wins, ties = compare(a, b, direction), compare(a, b, "EQ")
     if dtype_kind(a.dtype) == "f":
         a_nan, b_nan = compare(a, a, "NE"), compare(b, b, "NE")
@@ -131,7 +131,7 @@ def _pick_better(direction: str, a: Tracer, i: Tracer, b: Tracer, j: Tracer) -> 
 
 @operation(static=("axis", "keepdims"), weak_by="none")
 def count_nonzero(x: Tracer, /, axis: Axes = None, keepdims: bool = False) -> Tracer:
-    """Returns how many elements over ``axis`` are not zero, in the default integer dtype.
+    """Returns the number of nonzero elements over ``axis``, in the default integer dtype.
 
     Any dtype. Raises `AxisError`.
 
@@ -158,9 +158,9 @@ _mask = operation(is_nonzero)
 def nonzero(x: ArrayLike, /) -> tuple[Array, ...]:
     """Returns the positions of the elements that are not zero: an integer array for each axis.
 
-    How many there are depends on the data: it waits for ``x``, and refuses traced arrays with
-    `DataDependentShape`. Any dtype, default integers in row-major order. Raises `ShapeError` for a
-    0-d array.
+    Their number depends on the data: the function waits for ``x``, and raises `DataDependentShape`
+    for traced arrays. Any dtype; the result has default integers in row-major order. Raises
+    `ShapeError` for a 0-d array.
 
     >>> xp.nonzero(xp.asarray([0, 5, 0, 7]))
     (Array([1, 3], dtype=int32),)
@@ -181,12 +181,12 @@ def searchsorted(
     side: Literal["left", "right"] = "left",
     sorter: Tracer | None = None,
 ) -> Tracer:
-    """Returns where the elements of ``x2`` would go into the sorted ``x1`` to keep it sorted.
+    """Returns the positions at which to insert the elements of ``x2`` into the sorted ``x1``.
 
-    ``side`` decides whether they go before (``left``) or after equal elements. ``sorter`` is the
-    result of `argsort` for an ``x1`` that is not sorted. NaNs go last. Positions have the default
-    integer dtype. A binary search, also when traced. Any dtypes with a promotion; the result has
-    the shape of ``x2``. Raises `ShapeError` for an ``x1`` of other than one dimension,
+    ``side`` selects the position before (``left``) or after (``right``) equal elements. ``sorter``
+    is the result of `argsort` for an ``x1`` that is not sorted. NaNs go last. Positions have the
+    default integer dtype. A binary search, also when traced. Any dtypes with a promotion; the
+    result has the shape of ``x2``. Raises `ShapeError` for an ``x1`` of other than one dimension,
     `ArgumentError` for another ``side``.
 
     >>> xp.searchsorted(xp.asarray([1, 2, 2, 3]), xp.asarray([2, 9]))
@@ -237,7 +237,7 @@ def bisect(ordered: Tracer, wanted: Tracer, *, left: bool) -> Tracer:
         goes_right = (
             sorts_before(found, wanted) if left else emit(hlo.not_, sorts_before(wanted, found))
         )
-        # A range that is empty stays so.
+        # Empty ranges stay empty.
         goes_right = emit(hlo.and_, goes_right, compare(low, high, "LT"))
         beyond = emit(hlo.add, middle, full(shape, 1, index))
         return [

@@ -1,9 +1,9 @@
 """Set functions: `unique_all`, `unique_counts`, `unique_inverse`, `unique_values`.
 
-How many there are depends on the data, so all of these wait for the array, work on the host and
-put their results where the array is. Traced arrays are refused with `DataDependentShape`.
-Elements are compared by ``==``, so every NaN is distinct and -0.0 is 0.0, as the standard says.
-Here the distinct elements come sorted, NaNs last.
+The results' sizes depend on the data, so all of these wait for the array, compute on the host and
+put their results on the array's devices. Traced arrays raise `DataDependentShape`. Elements are
+compared by ``==``, so every NaN is distinct and -0.0 is 0.0, as in the standard. In plugrt the
+distinct elements are sorted, NaNs last.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def require_concrete(function: str, x: object, cure: str, name: str = "x") -> Ar
 
 
 def put_like(x: Array, host: npt.NDArray[Any]) -> Array:
-    """Returns host data as an array where ``x`` is, whole on each device; committed if ``x`` is."""
+    """Returns host data as an array replicated over the devices of ``x``; committed if ``x`` is."""
     host = np.ascontiguousarray(host).reshape(host.shape)
     return put_beside(host, x.sharding, x.committed)
 
@@ -49,7 +49,7 @@ _CURE = "array_api.sort(x) keeps the shape"
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` returns."""
+    """The result of `unique_all`."""
 
     values: Array
     indices: Array
@@ -58,14 +58,14 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What `unique_counts` returns."""
+    """The result of `unique_counts`."""
 
     values: Array
     counts: Array
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` returns."""
+    """The result of `unique_inverse`."""
 
     values: Array
     inverse_indices: Array
@@ -105,7 +105,7 @@ def unique_counts(x: ArrayLike, /) -> UniqueCounts:
 
 @with_argument_errors
 def unique_inverse(x: ArrayLike, /) -> UniqueInverse:
-    """Returns the distinct ``values`` of ``x`` and which of them each element is.
+    """Returns the distinct ``values`` of ``x`` and the index of each element in them.
 
     ``inverse_indices`` have the shape of ``x``: ``values[inverse_indices]`` gives ``x`` again. Any
     dtype. Raises `DataDependentShape` for a traced ``x``.

@@ -1,4 +1,4 @@
-"""`sort`, `argsort`, and the order: real numbers by value, complex ones by real, then imaginary.
+"""`sort`, `argsort`, and their order: by value; complex numbers by real, then imaginary part.
 
 NaN comes after every number; a complex number with a NaN part comes after numbers that are equal in
 the parts before it, as in NumPy and JAX.
@@ -41,7 +41,7 @@ def sorts_before(x: Tracer, y: Tracer) -> Tracer:
 def larger(x: Tracer, y: Tracer) -> Tracer:
     """Returns the larger of both, NaN where one is NaN. One shape and dtype.
 
-    For complex numbers JAX (0.10) gives NaN only where the second is NaN, so that reductions depend
+    For complex numbers JAX (0.10) returns NaN only if the second is NaN, so that reductions depend
     on the order of elements; this function is commutative.
     """
     return _choose(x, y, "GT") if dtype_kind(x.dtype) == "c" else emit(hlo.maximum, x, y)
@@ -68,8 +68,8 @@ def sort(x: Tracer, /, axis: int = -1, *, descending: bool = False, stable: bool
     """Returns ``x`` sorted along ``axis``, ascending or ``descending``.
 
     NaN counts as greater than any number, so NaNs come last when ascending. Complex numbers go by
-    their real and then by their imaginary part. ``stable`` keeps the order of equal elements (of
-    0.0 and -0.0, here). Any dtype, which stays, as does the shape. Raises `AxisError`.
+    their real and then by their imaginary part. ``stable`` keeps the order of equal elements, such
+    as 0.0 and -0.0. Any dtype, which stays, as does the shape. Raises `AxisError`.
 
     >>> xp.sort(xp.asarray([3, 1, 2]))
     Array([1, 2, 3], dtype=int32)

@@ -80,7 +80,7 @@ def _reduce_sum(
 
 
 def _prepare_sum(function: str, x: Tracer, dtype: object) -> tuple[Tracer, Dtype]:
-    """Returns ``x`` in the dtype that it is summed in, and the dtype of the sum."""
+    """Returns ``x`` in the dtype of the accumulator, and the dtype of the sum."""
     x = unary(function, x, ANY)
     result = sum_dtype(x.dtype) if dtype is None else as_dtype(dtype)
     admit(function, "dtype", result, NUMERIC)
@@ -89,7 +89,7 @@ def _prepare_sum(function: str, x: Tracer, dtype: object) -> tuple[Tracer, Dtype
 
 @operation(static=("axis", "keepdims"), weak_by="none")
 def max(x: Tracer, /, axis: Axes = None, *, keepdims: bool = False) -> Tracer:
-    """Returns the greatest element over ``axis``; NaN where there is a NaN among them.
+    """Returns the greatest element over ``axis``; NaN if there is a NaN among them.
 
     Complex numbers go by their real and then by their imaginary part, as in NumPy and JAX. Raises
     `ShapeError` where there are no elements to choose from. The dtype stays; the axes go unless
@@ -104,7 +104,7 @@ def max(x: Tracer, /, axis: Axes = None, *, keepdims: bool = False) -> Tracer:
 
 @operation(static=("axis", "keepdims"), weak_by="none")
 def min(x: Tracer, /, axis: Axes = None, *, keepdims: bool = False) -> Tracer:
-    """Returns the least element over ``axis``; NaN where there is a NaN among them.
+    """Returns the least element over ``axis``; NaN if there is a NaN among them.
 
     Complex numbers go by their real and then by their imaginary part, as in NumPy and JAX. Raises
     `ShapeError` where there are no elements to choose from. The dtype stays; the axes go unless
@@ -157,10 +157,9 @@ def var(
 ) -> Tracer:
     """Returns the variance over ``axis``: squared distances from the mean over N - ``correction``.
 
-    ``ddof`` is NumPy's name of ``correction``, and comes first.
-    NaN where there are no elements; where N <= ``correction``, what NumPy gives (division by zero).
-    Complex ``x`` gives the variance of the distances, which is real. Dtypes as `mean`. Raises
-    `AxisError`.
+    ``ddof`` is NumPy's name of ``correction``, and precedes it. The result is NaN without elements;
+    if N <= ``correction``, it is NumPy's (division by zero). Complex ``x`` gives the variance of
+    the distances, which is real. Dtypes as `mean`. Raises `AxisError`.
     """
     x, result = _prepare_mean("var", x)
     less = correction if ddof is None else ddof
@@ -180,7 +179,7 @@ def std(
 ) -> Tracer:
     """Returns the standard deviation over ``axis``: the square root of `var`.
 
-    ``ddof`` is NumPy's name of ``correction``, and comes first. Dtypes as `mean`. Raises
+    ``ddof`` is NumPy's name of ``correction``, and precedes it. Dtypes as `mean`. Raises
     `AxisError`.
 
     >>> xp.std(xp.asarray([1.0, 3.0]), correction=1)
@@ -222,7 +221,7 @@ def _variance(x: Tracer, axes: tuple[int, ...], correction: float, keepdims: boo
         square = emit(hlo.add, emit(hlo.multiply, re, re), emit(hlo.multiply, im, im))
     else:
         square = emit(hlo.multiply, away, away)
-    # NumPy divides by zero, not by a negative number, where the correction exceeds the count.
+    # NumPy divides by zero, not by a negative number, if the correction exceeds the count.
     count = count_reduced(x.shape, axes) - correction
     return _divide_by(
         fold(binary_combiner(hlo.add), square, 0, axes, keepdims=keepdims),

@@ -27,7 +27,7 @@ from plugrt.tracing.promotion import dtype_kind, itemsize_bits
 from plugrt.tracing.tracer import Tracer
 
 # Workaround for stablehlo-2630: stablehlo.add of booleans is specified as OR, but MLIR folds
-# constants with XOR (true + true is false). So bool has operations of its own below.
+# constants with XOR (true + true is false). So bool has separate operations below.
 
 
 @operation
@@ -111,7 +111,7 @@ def _integer_divmod(a: Tracer, b: Tracer) -> tuple[Tracer, Tracer]:
     divisor = select(by_zero, one, b)
     quotient, rest = emit(hlo.divide, a, divisor), emit(hlo.remainder, a, divisor)
     if dtype_kind(a.dtype) == "i":
-        # StableHLO truncates; Python's quotient is one less where a rest is left of other sign.
+        # StableHLO truncates; Python's quotient is one less if the remainder has another sign.
         opposite = compare(emit(hlo.xor, rest, divisor), zero, "LT")
         low = emit(hlo.and_, opposite, compare(rest, zero, "NE"))
         quotient = select(low, emit(hlo.subtract, quotient, one), quotient)
@@ -121,7 +121,7 @@ def _integer_divmod(a: Tracer, b: Tracer) -> tuple[Tracer, Tracer]:
 
 def _float_divmod(a: Tracer, b: Tracer) -> tuple[Tracer, Tracer]:
     narrow = a.dtype
-    if itemsize_bits(narrow) < 32:  # the quotient (a - rest) / b needs a wider format
+    if itemsize_bits(narrow) < 32:  # (a - rest) / b needs a wider dtype
         a, b = convert(a, np.float32), convert(b, np.float32)
     zero = full(a.shape, 0, a.dtype)
     rest = emit(hlo.remainder, a, b)

@@ -11,7 +11,7 @@ from plugrt.tracing.tracer import Tracer
 
 
 def _sides(function: str, x1: Tracer, x2: Tracer) -> tuple[Tracer, Tracer]:
-    # A Python integer may be beyond the array's dtype, where it would wrap around: uint8 < 300.
+    # A Python integer may be out of range of the array's dtype, and would wrap: uint8 < 300.
     if {dtype_kind(x1.dtype), dtype_kind(x2.dtype)} <= set(INTEGER) and x1.weak != x2.weak:
         array, scalar = (x2, x1) if x1.weak else (x1, x2)
         # Integers of 4 bits have no implicit promotion, and the scalar's dtype can represent them.
@@ -78,7 +78,7 @@ def greater_equal(x1: Tracer, x2: Tracer, /) -> Tracer:
 
 @operation
 def logical_and(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns whether both hold: are true, not zero.
+    """Returns whether both are true, which means not zero.
 
     Any dtypes; the result is boolean. Raises `ShapeError` where the shapes do not broadcast.
     """
@@ -87,7 +87,7 @@ def logical_and(x1: Tracer, x2: Tracer, /) -> Tracer:
 
 @operation
 def logical_or(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns whether one or both hold: are true, not zero.
+    """Returns whether one or both are true, which means not zero.
 
     Any dtypes; the result is boolean. Raises `ShapeError` where the shapes do not broadcast.
     """
@@ -96,7 +96,7 @@ def logical_or(x1: Tracer, x2: Tracer, /) -> Tracer:
 
 @operation
 def logical_xor(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns whether just one holds: is true, not zero.
+    """Returns whether exactly one is true, which means not zero.
 
     Any dtypes; the result is boolean. Raises `ShapeError` where the shapes do not broadcast.
     """

@@ -1,4 +1,4 @@
-"""`conj`, `real` and `imag`; sign handling that complex functions share."""
+"""`conj`, `real` and `imag`; the handling of signs in complex functions."""
 
 from __future__ import annotations
 

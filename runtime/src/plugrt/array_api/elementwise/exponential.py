@@ -75,7 +75,7 @@ def log10(x: Tracer, /) -> Tracer:
 
     The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
-    # As in JAX: most powers of 10 give whole numbers, which few do with a division by ln 10.
+    # As in JAX: with a division by ln 10 few powers of 10 would give whole numbers.
     return _scaled_log(unary("log10", x, FLOATING), hlo.multiply, math.log10(math.e))
 
 
@@ -125,7 +125,7 @@ def hypot(x1: Tracer, x2: Tracer, /) -> Tracer:
     root = emit(hlo.sqrt, emit(hlo.add, one, emit(hlo.multiply, ratio, ratio)))
     either = emit(hlo.or_, compare(a, infinite, "EQ"), compare(b, infinite, "EQ"))
     length = convert(select(either, infinite, emit(hlo.multiply, large, root)), dtype)
-    # In JAX only scalars stay weak: zeros_like, which it makes of the others, is not.
+    # In JAX only scalars stay weak: it adds zeros_like, which is not weak, to others.
     return with_weakness(
         length, not length.shape and is_weak_result([(x.dtype, x.weak) for x in (x1, x2)])
     )

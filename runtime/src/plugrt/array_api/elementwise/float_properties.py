@@ -96,11 +96,11 @@ def minimum(x1: Tracer, x2: Tracer, /) -> Tracer:
 
 @operation
 def clip(x: Tracer, /, min: Tracer | None = None, max: Tracer | None = None) -> Tracer:
-    """Returns ``x`` kept within ``min`` and ``max``, which broadcast with it. Real dtypes.
+    """Returns ``x`` limited to ``min`` and ``max``, which broadcast with it. Real dtypes.
 
-    A bound that is None does not bind; where ``min > max`` the result is ``max``; NaN in any of the
-    three gives NaN. The dtype is that which all three promote to. Raises `ShapeError` where they do
-    not broadcast, `DtypeError` for complex numbers.
+    None is no bound; where ``min > max`` the result is ``max``; NaN in any of the three gives NaN.
+    The result has the common dtype of all three. Raises `ShapeError` if they do not broadcast,
+    `DtypeError` for complex numbers.
 
     >>> xp.clip(xp.asarray([-1, 0.5, 2]), 0, 1)
     Array([0. , 0.5, 1. ], dtype=float32)
@@ -150,7 +150,7 @@ def isnan(x: Tracer, /) -> Tracer:
     than an array or number.
     """
     x = unary("isnan", x, ANY)
-    return compare(x, x, "NE")  # also of integers, which decide where the result is, as in JAX
+    return compare(x, x, "NE")  # also for integers: the result is on their devices, as in JAX
 
 
 _BOOL = np.dtype(np.bool_)

@@ -1,7 +1,7 @@
 """Operand preparation of elementwise functions: dtype checks, promotion, broadcasting.
 
-The dtypes that a function accepts and computes in follow from its kinds: `compute_dtype` has the
-rule for all of them, which is jax.numpy's.
+The dtypes that a function accepts and computes in follow from its kinds, by jax.numpy's rule
+(`compute_dtype`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ REAL_OR_BOOLEAN = "biuf"
 FLOATING = "fc"
 REAL_FLOATING = "f"
 NUMERIC = "iufc"
-SIGNED = "iufc!"  # no bool, not even as integers: jax.numpy refuses to subtract or negate it
+SIGNED = "iufc!"  # no bool, not even converted: jax.numpy refuses to subtract or negate it
 ANY = "biufc"
 
 _WORDS = {
@@ -87,9 +87,9 @@ def require_array(function: str, argument: str, x: object) -> Tracer:
 
 
 def default_dtype(dtype: Dtype, kinds: str = ANY) -> Dtype:
-    """Returns the default dtype of the kind of ``dtype``, which Python scalars have alone.
+    """Returns the default dtype of the kind of ``dtype``, as of Python scalars without arrays.
 
-    Integers become floats where ``kinds`` has only floats.
+    Integers become floats if ``kinds`` has only floats.
     """
     kind = dtype_kind(dtype)
     if kind == "b":
@@ -100,7 +100,7 @@ def default_dtype(dtype: Dtype, kinds: str = ANY) -> Dtype:
 
 
 def unary(function: str, x: Tracer, kinds: str = ANY) -> Tracer:
-    """Returns the operand of a function of one array as it computes with it; not weak any more."""
+    """Returns the operand of a function of one array in its compute dtype, not weak."""
     weak = require_array(function, "x", x).weak
     if not weak and dtype_kind(x.dtype) in kinds:
         return x
@@ -133,7 +133,7 @@ def binary(
 def common_dtype(
     function: str, operands: tuple[Tracer, ...], kinds: str, names: tuple[str, ...]
 ) -> Dtype:
-    """Returns the dtype that operands are brought to; `DtypeError` where they are not admitted."""
+    """Returns the common dtype of operands; raises `DtypeError` for one outside of ``kinds``."""
     strong = [
         x
         for x, name in zip(operands, names, strict=True)
@@ -146,7 +146,7 @@ def common_dtype(
         dtype = dtype if strong else default_dtype(dtype, kinds)
     if dtype_kind(dtype) in kinds:
         return dtype
-    # The operand that brings in the kind is the one to name; uint64 with int64 makes floats.
+    # The message names the operand of that kind, or both: uint64 with int64 makes floats.
     kind, every = dtype_kind(dtype), zip(operands, names, strict=True)
     culprit = next((name for x, name in every if dtype_kind(x.dtype) == kind), " with ".join(names))
     return compute_dtype(function, culprit, dtype, kinds)

@@ -31,11 +31,11 @@ from plugrt.typing import ArrayLike
 def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns ``x1 ** x2``. Numeric dtypes; special values of floats as C's ``pow``.
 
-    Integers stay integers and wrap around; a power that overflowed with an exponent of 64 or more
-    is as the backend computes it. As in JAX a scalar exponent of integers must not be negative
-    (`DtypeError`); to a negative power in an array, or in an argument of a traced function, they
-    give the true result truncated: 0 but for the bases 1 and -1 (JAX: undefined). The arrays
-    broadcast and promote, else `ShapeError` or `DtypeError`.
+    Integers stay integers and wrap around; an overflow with an exponent of 64 or more depends on
+    the backend. As in JAX a negative scalar exponent of integers raises `DtypeError`; with a
+    negative exponent in an array, or in an argument of a traced function, the result is truncated:
+    0 except for the bases 1 and -1 (JAX: undefined). The arrays broadcast and promote, else
+    `ShapeError` or `DtypeError`.
     """
     check_exponent(x1, x2)
     if is_known_exponent(x1, x2):
@@ -46,10 +46,10 @@ def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def is_known_exponent(x1: object, x2: object) -> bool:
-    """Whether the program must know the exponent, a Python integer, outside of a trace.
+    """Whether the exponent, a Python integer, must be a static argument outside of a trace.
 
-    The power of a weak array is as weak as its base, and powers of complex arrays are products.
-    In a trace the integer is seen to be one.
+    The power of a weak array is as weak as its base, and powers of complex arrays are products. In
+    a trace the tracer of the integer has its value.
     """
     if type(x2) not in (int, bool) or type(x1) is not Array:
         return False
@@ -57,7 +57,7 @@ def is_known_exponent(x1: object, x2: object) -> bool:
 
 
 def check_exponent(base: Any, exponent: Any) -> None:
-    """Raises `DtypeError` for integers to a negative power, where the one exponent is known."""
+    """Raises `DtypeError` for integers to a negative power, if the exponent is a known scalar."""
     known = exponent.scalar if type(exponent) is Tracer else exponent
     if not isinstance(known, int):
         if getattr(known, "ndim", 1) or not _is_integral(known):
@@ -89,7 +89,7 @@ def _power(x1: Tracer, x2: Tracer, /) -> Tracer:
 
 
 def _is_weak_power(x1: Tracer, x2: Tracer, kind: str) -> bool:
-    """Whether a power is weak: it has the dtype of its base where integers are the exponents."""
+    """Whether a power is weak; with a Python integer as exponent it is as weak as its base."""
     if x2.weak and isinstance(x2.scalar, int):
         return x1.weak and x1.dtype.kind != "b"
     if kind in "iu":
@@ -99,11 +99,11 @@ def _is_weak_power(x1: Tracer, x2: Tracer, kind: str) -> bool:
     return is_weak_result([(x.dtype, x.weak) for x in (x1, x2)])
 
 
-_power.__name__ = _power.__qualname__ = "pow"  # what messages and programs call it
+_power.__name__ = _power.__qualname__ = "pow"  # the name in messages and programs
 
 
 power = operation(weak_by="body")(_power)
-"""`pow` as one program, whatever the exponent is."""
+"""`pow` as one program for all exponents."""
 
 
 @operation(static=("exponent",), weak_by="body")

@@ -155,8 +155,8 @@ def tan(x: Tracer, /) -> Tracer:
 def tanh(x: Tracer, /) -> Tracer:
     """Returns the hyperbolic tangent. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`. Of 0 with
-    an imaginary part that is not finite, the real part is 0.
+    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`. If ``x``
+    has a real part of 0 and an imaginary part that is not finite, the result's real part is 0.
     """
     x = unary("tanh", x, FLOATING)
     found = emit(hlo.tanh, x)
@@ -170,7 +170,7 @@ def tanh(x: Tracer, /) -> Tracer:
 
 @operation
 def atan2(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns the angle of the point (``x2``, ``x1``), in [-pi, pi]; of complex, JAX's formula.
+    """Returns the angle of the point (``x2``, ``x1``), in [-pi, pi]; for complex, JAX's formula.
 
     The arrays broadcast and promote, else `ShapeError` or `DtypeError`.
     """

@@ -28,5 +28,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    # Without the modules that the names come from.
+    # Without the names of submodules.
     return [*__all__, *(name for name in globals() if name.startswith("__"))]

@@ -1,4 +1,4 @@
-"""The functions of `fft`, each a case of one transform."""
+"""The functions of `fft`, which share one implementation."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def hfft(x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: Norm = "ba
 
 @with_argument_errors
 def ihfft(x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Returns the ``n // 2 + 1`` times, 0 and above, whose `hfft` are the real numbers ``x``.
+    """Returns ``n // 2 + 1`` elements, the half of a Hermitian signal whose `hfft` is ``x``.
 
     Arguments as of `fft`. Raises `DtypeError` for complex numbers, `AxisError`, `ArgumentError`.
     """
@@ -152,7 +152,7 @@ def fftfreq(
     dtype: DTypeLike | None = None,
     device: DeviceLike | None = None,
 ) -> Array:
-    """Returns the frequencies of the ``n`` places of `fft`, for samples at a distance of ``d``.
+    """Returns the frequencies of the ``n`` results of `fft`, for samples at a distance of ``d``.
 
     These are 0, 1, … and then the negative ones, over ``n * d``, in a float dtype. Raises
     `ArgumentError` for ``n`` below 1, `DtypeError` for a dtype that is not of real floats.
@@ -174,7 +174,7 @@ def rfftfreq(
     dtype: DTypeLike | None = None,
     device: DeviceLike | None = None,
 ) -> Array:
-    """Returns the frequencies of the ``n // 2 + 1`` places of `rfft`; see `fftfreq`.
+    """Returns the frequencies of the ``n // 2 + 1`` results of `rfft`; see `fftfreq`.
 
     Raises `ArgumentError` for ``n`` below 1, `DtypeError` for a dtype that is not of real floats.
     """
@@ -192,7 +192,7 @@ def _frequencies(
 
 @operation(static=("axes",))
 def fftshift(x: Tracer, /, axes: Axes = None) -> Tracer:
-    """Returns ``x`` with the place of frequency 0 moved to the middle of ``axes`` (None: all).
+    """Returns ``x`` with frequency 0 moved to the middle of ``axes`` (None: all).
 
     Any dtype. Raises `AxisError`.
 
@@ -216,7 +216,7 @@ def ifftshift(x: Tracer, /, axes: Axes = None) -> Tracer:
 
 
 class _Transform(NamedTuple):
-    """What StableHLO computes, and the power of the size that the result is multiplied by."""
+    """The kind of StableHLO's transform, and the power of the size that scales the result."""
 
     kind: Kind
     powers: Mapping[str, float]
@@ -314,13 +314,13 @@ def _length(function: str, n: Any) -> int:
 
 
 def _run(kind: Kind, x: Tracer, axes: Sequence[int], sizes: Sequence[int]) -> Tracer:
-    """Returns the transform over the axes; StableHLO transforms up to the last three at once."""
+    """Returns the transform over the axes; one StableHLO operation transforms up to three."""
     count = len(axes)
     x = moveaxis(x, axes, tuple(range(-count, 0)))
     taken = [*sizes[:-1], sizes[-1] // 2 + 1 if kind == "IRFFT" else sizes[-1]]
     x = _resize(x, taken)
     others: Kind = "IFFT" if kind in ("IFFT", "IRFFT") else "FFT"
-    if kind == "IRFFT":  # whose result is real, and so comes last
+    if kind == "IRFFT":  # its result is real, so it comes last
         x = _transform_each(others, x, range(count - 3))
     x = transform(x, kind, sizes[-3:])
     if kind != "IRFFT":
@@ -330,7 +330,7 @@ def _run(kind: Kind, x: Tracer, axes: Sequence[int], sizes: Sequence[int]) -> Tr
 
 
 def _transform_each(kind: Kind, x: Tracer, axes: range) -> Tracer:
-    """Returns the complex transform over the axes, counted from the first of the moved ones."""
+    """Returns the complex transform over the axes before the last three, one by one."""
     for axis in axes:
         at = axis - len(axes) - 3
         x = moveaxis(transform(moveaxis(x, at, -1), kind, (x.shape[at],)), -1, at)
@@ -338,7 +338,7 @@ def _transform_each(kind: Kind, x: Tracer, axes: range) -> Tracer:
 
 
 def _resize(x: Tracer, sizes: Sequence[int]) -> Tracer:
-    """Returns the last dimensions cut off or filled with zeros to these sizes."""
+    """Returns ``x`` with its last dimensions truncated or padded with zeros to these sizes."""
     edges = [(0, 0, 0)] * (x.ndim - len(sizes))
     edges += [(0, n - m, 0) for n, m in zip(sizes, x.shape[-len(sizes) :], strict=True)]
     return pad(x, constant(0, x.dtype), edges) if any(e[1] for e in edges) else x

@@ -52,7 +52,7 @@ def read_row(x: Tracer, index: Tracer) -> Tracer:
 
 @operation(static=("spec",), weak_by=("x",), title="getitem", keys="each")
 def read_at(x: Tracer, index: tuple[Tracer, ...], *, spec: Spec) -> Tracer:
-    """Returns the elements that a key's parts pick."""
+    """Returns the elements that a key selects."""
     return read(x, Key(spec, index))
 
 
@@ -86,7 +86,8 @@ def take(
     along = normalize_axis("take", 0 if axis is None else axis, x.ndim)
     shape = (*x.shape[:along], *indices.shape, *x.shape[along + 1 :])
     if _is_empty("take", x.shape, along, shape):
-        # As in JAX x decides where it is, but for no elements of an x with some.
+        # As in JAX the result is on the devices of x, unless no elements of a non-empty x are
+        # taken.
         unused = 0 in indices.shape and x.shape[along]
         return full(shape, 0, x.dtype) if unused else reshape(x, shape)
     positions = [(along, normalize_positions(indices, x.shape[along], mode))]
@@ -106,7 +107,7 @@ def take_along_axis(
     mode: str | None = None,
     fill_value: complex | np.generic | None = None,
 ) -> Tracer:
-    """Returns for each row along ``axis`` its elements at the same row of ``indices``.
+    """Returns for each row along ``axis`` its elements at the corresponding row of ``indices``.
 
     The other dimensions of the two broadcast. Indices out of bounds as in `take`. Applies the
     indices that `argsort`, `argmax` and `argmin` return. Raises `DtypeError` for indices that are
@@ -148,7 +149,7 @@ def take_along_axis(
 
 
 def _is_empty(function: str, shape: Shape, axis: int, result: Shape) -> bool:
-    """Whether the result is empty; `InvalidIndex` for taking elements of an empty axis."""
+    """Whether the result is empty; raises `InvalidIndex` for elements of an empty axis."""
     if 0 in result:
         return True
     if shape[axis] == 0:

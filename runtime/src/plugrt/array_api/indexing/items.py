@@ -33,9 +33,9 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """``count`` elements of an axis, ``step`` apart: the first of them is at the next operand.
+    """``count`` elements of an axis, ``step`` apart; the next operand is the lowest position.
 
-    The first is the one of the lowest position; with a negative step it comes last.
+    With a negative step the element of the lowest position comes last.
     """
 
     count: int
@@ -43,7 +43,7 @@ class Window:
 
     @property
     def extent(self) -> int:
-        """How many elements of the axis there are from the first to the last."""
+        """The number of elements of the axis from the first to the last one."""
         return (self.count - 1) * abs(self.step) + 1
 
     @property
@@ -73,7 +73,7 @@ class Indices:
 
 @dataclass(frozen=True, slots=True)
 class Unravelled(Indices):
-    """The positions along axis ``axis`` of a boolean array of ``shape``: where it holds.
+    """The positions along axis ``axis`` of the true elements of a boolean array of ``shape``.
 
     The operand, one for all of its axes, holds the positions in the flattened array.
     """
@@ -84,7 +84,7 @@ class Unravelled(Indices):
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A single boolean: a new axis of size ``count``, 1 or 0, that broadcasts as arrays do."""
+    """A single boolean: a new axis of size ``count``, 1 or 0, that broadcasts like arrays."""
 
     count: int
 
@@ -100,11 +100,11 @@ TAKE_AXIS = (Slice, Window, KnownPosition, Scalar, Indices)
 
 
 _ADVANCED = (KnownPosition, Scalar, Indices, Flag)
-"""What broadcasts together where there is an array among the items (NumPy's rule)."""
+"""Items that broadcast together if there is an array among them (NumPy's rule)."""
 
 
 def has_operand(item: Item) -> bool:
-    """Whether an operand belongs to an item alone, or to it first."""
+    """Whether an item uses up an operand; items that share one after the first do not."""
     if isinstance(item, Unravelled):
         return item.axis == 0
     return isinstance(item, Scalar | Window | Indices)
@@ -144,7 +144,7 @@ def block_shape(spec: Spec, operands: Sequence[object]) -> Shape:
 def result_layout(spec: Spec, block: Shape) -> list[tuple[Item | None, int]]:
     """Returns the axes of ``x[key]``: the item that each comes from, None for ``block``'s.
 
-    The axes of index arrays are where the arrays are if these are adjacent, else in front (NumPy's
+    The axes of index arrays are at the arrays' place if these are adjacent, else first (NumPy's
     rule).
     """
     advanced = [i for i, item in enumerate(spec) if isinstance(item, _ADVANCED)]

@@ -1,7 +1,7 @@
 """`Key`: a parsed index expression, split into a static part and operands.
 
-The static part (new axes, lengths and steps of slices, the order of things) becomes part of a
-cache key; the dynamic part (integers, starts of slices, integer arrays) becomes operands, so that
+The static part (new axes, lengths and steps of slices, the order of items) becomes part of a cache
+key; the dynamic part (integers, starts of slices, integer arrays) becomes operands, so that
 ``x[i]`` and ``x[i : i + 5]`` in a loop compile once.
 """
 
@@ -48,9 +48,9 @@ def parse(shape: Shape, key: object, *, embed: bool, bounded: bool = True) -> Ke
     """Returns a key for an array of ``shape``, by NumPy's rules.
 
     With ``embed``, integers and the starts of slices become part of the spec; else they become
-    operands, so that all of them are one program. Raises `InvalidIndex` for integers out of
-    bounds, unless not ``bounded`` (they are as those in arrays then), too many indices and wrong
-    types; `DataDependentShape` for a traced boolean array.
+    operands, so that all of them use one program. Raises `InvalidIndex` for integers out of bounds
+    (if not ``bounded`` they are treated as in arrays), too many indices and wrong types;
+    `DataDependentShape` for a traced boolean array.
     """
     elements = [_normalize_element(k) for k in (key if isinstance(key, tuple) else (key,))]
     elements = _expand_ellipsis(shape, elements, key)
@@ -83,7 +83,7 @@ def parse(shape: Shape, key: object, *, embed: bool, bounded: bool = True) -> Ke
 
 
 def _make_starts_dynamic(shape: Shape, key: Key) -> Key:
-    """Returns the key with operands for the starts of slices, but of those over a whole axis."""
+    """Returns the key with operands for starts of slices, except of slices of whole axes."""
     pending = iter(key.operands)
     spec: list[Item] = []
     operands: list[object] = []
@@ -140,7 +140,7 @@ def _count_axes(k: Any) -> int:
 
 
 def _expand_ellipsis(shape: Shape, elements: list[object], key: object) -> list[Any]:
-    """Returns the elements with one for each axis: whole slices fill in for ``...``."""
+    """Returns the elements, one for each axis: whole slices replace ``...``."""
     where = [i for i, k in enumerate(elements) if k is Ellipsis]
     if len(where) > 1:
         raise InvalidIndex(f"the index {key!r} has more than one ellipsis (...)")

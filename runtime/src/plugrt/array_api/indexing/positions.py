@@ -1,4 +1,4 @@
-"""Positions along axes: known ones and operands, normalized, in a dtype, and within bounds."""
+"""Positions along axes, known ones and operands: normalizes, converts and checks them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Positions = list[tuple[int, Tracer]]
 
 
 def operand_positions(shape: Shape, key: Key, mode: str | None = None) -> Positions:
-    """Returns the positions that come as operands, and known ones that broadcast with arrays.
+    """Returns the positions that are operands, and known ones that broadcast with arrays.
 
     Negative ones are counted from the front. With mode ``wrap``, all are taken modulo the size.
     """
@@ -65,7 +65,7 @@ def operand_positions(shape: Shape, key: Key, mode: str | None = None) -> Positi
 
 
 def _unravel(flat: Tracer, item: Unravelled) -> Tracer:
-    """Returns the positions along one axis of a mask, of those in the flattened mask."""
+    """Returns the positions along one axis of a mask, from positions in the flattened mask."""
     stride = math.prod(item.shape[item.axis + 1 :])
     if stride > 1:
         flat = emit(hlo.divide, flat, full(flat.shape, stride, flat.dtype))
@@ -98,7 +98,7 @@ def position_dtype(position: int) -> np.dtype[Any]:
 
 
 def constant_position(position: int) -> Tracer:
-    """Returns a position that is known when the program is made, as a constant."""
+    """Returns a known position as a constant."""
     return constant(position, position_dtype(position))
 
 

@@ -1,4 +1,4 @@
-"""Reads of elements by a `Key`: as slices, dynamic slices and gathers."""
+"""Reads elements by a `Key`: by slices, dynamic slices and gathers."""
 
 from __future__ import annotations
 
@@ -72,16 +72,16 @@ def read(x: Tracer, key: Key, mode: str | None = None, fill_value: object = None
 
 
 def remaining_slice(item: Item) -> Item:
-    """Returns what remains to be taken of an axis after `slice_at_positions`."""
+    """Returns the slice that is left to apply to an axis after `slice_at_positions`."""
     if isinstance(item, Scalar):
         return Slice(0, 1, 1)
     return item.inside if isinstance(item, Window) else item
 
 
 def cut_windows(x: Tracer, key: Key) -> tuple[Tracer, Positions, Key]:
-    """Returns the part of ``x`` that the windows of a key reach over, where it begins, and the key.
+    """Returns the part of ``x`` that contains a key's windows, its start, and a key for it.
 
-    The key is for that part, and has slices in the place of the windows.
+    That key has slices instead of the windows.
     """
     pending = iter(key.operands)
     operands: list[object] = []
@@ -128,7 +128,7 @@ def _read_by_arrays(x: Tracer, key: Key, mode: str | None, fill_value: object) -
 
 
 def is_filled_out_of_bounds(mode: str | None, fill_value: object) -> bool:
-    """Whether positions out of bounds are to give ``fill_value``; checks ``mode``."""
+    """Whether positions out of bounds give ``fill_value``; checks ``mode``."""
     if mode not in MODES:
         raise ArgumentError(f"mode is {mode!r}; it takes {', '.join(map(repr, MODES))}")
     return mode in ("fill", "drop") or (mode is None and fill_value is not None)
@@ -154,7 +154,7 @@ def default_fill(dtype: np.dtype[Any]) -> Any:
 
 
 def _static_part(x: Tracer, items: Sequence[Item]) -> Tracer:
-    """Returns the part of ``x`` that slices and known positions pick, with all axes."""
+    """Returns the part of ``x`` that slices and known positions select, with all axes."""
     bounds = [static_bounds(item) for item in items]
     if any(b != (0, n, 1) for b, n in zip(bounds, x.shape, strict=True)):
         low, high, strides = zip(*bounds, strict=True)
@@ -189,7 +189,7 @@ def slice_at_positions(x: Tracer, items: Sequence[Item | None], scalars: Positio
 
 
 def dynamic_slice(x: Tracer, scalars: Positions, sizes: Sequence[int]) -> Tracer:
-    """Returns the part of ``x`` of these sizes that begins at 0-d positions, 0 where none is."""
+    """Returns the part of ``x`` of these sizes that begins at 0-d positions; 0 without one."""
     trace = active_trace()
     starts = [p.value for p in start_indices(x.shape, scalars)]
     return wrap_one(hlo.dynamic_slice(x.value, starts, list(sizes), loc=trace.location()))

@@ -1,4 +1,4 @@
-"""Writes of elements by a `Key`: as slice updates and scatters that return a new array."""
+"""Writes elements by a `Key`: by slice updates and scatters, which return a new array."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from plugrt.tracing.emit import (
 from plugrt.tracing.tracer import Tracer
 
 Combine = Callable[[Tracer, Tracer], Tracer]
-"""Takes old and given elements and returns the new ones."""
+"""Maps old and given elements to new ones."""
 
 
 def write(
@@ -82,7 +82,7 @@ def write(
     value = _broadcast_value(value, tuple(n for _, n in axes))
     value = reshape(value, [n for item, n in axes if not isinstance(item, New)])
     if 0 in value.shape or 0 in x.shape:
-        operand_positions(x.shape, key)  # for its check
+        operand_positions(x.shape, key)  # checks the positions
         return x
     if is_advanced(key.spec):
         hints = {"indices_are_sorted": sorted_, "unique_indices": unique}
@@ -166,20 +166,20 @@ def _replace_strided(slab: Tracer, part: Tracer, bounds: Sequence[tuple[int, int
 
 @dataclass
 class _ScatterAxes:
-    """How a scatter handles each axis of the update: as a window, or index by index."""
+    """How a scatter treats each axis of the update: as a window, or index by index."""
 
     windows: list[int] = field(default_factory=list)
-    """Axes of the update that are copied as a whole: slices of step 1."""
+    """Axes of the update that are copied as windows: slices of step 1."""
     window_axes: list[int] = field(default_factory=list)
-    """The axes of the array that they are."""
+    """The corresponding axes of the array."""
     starts: list[tuple[int, int]] = field(default_factory=list)
-    """The starts of the dimensions in which the window is only a part."""
+    """The axes along which the window is only a part, with its starts."""
     sizes: list[int] = field(default_factory=list)
-    """The sizes of the update's other axes, which are walked, in order."""
+    """The sizes of the update's other axes, which are indexed, in order."""
     strided: list[tuple[int, Slice, int]] = field(default_factory=list)
-    """Axes of the array that slices of other steps walk, and which of ``sizes`` they are."""
+    """Axes of the array with slices of other steps, and their positions in ``sizes``."""
     block: int = 0
-    """Which of ``sizes`` the block of the key's arrays begins at."""
+    """The position in ``sizes`` of the first axis of the key's arrays."""
 
 
 def _classify_axes(
@@ -217,7 +217,7 @@ def _scatter(
     mode: str | None,
     hints: dict[str, bool],
 ) -> Tracer:
-    """Combines at the positions of arrays, with windows for slices where they allow it."""
+    """Combines elements by a scatter at the arrays' positions; slices of step 1 are windows."""
     axes = [(item, n) for item, n in axes if item is None or isinstance(item, Slice)]
     walk = _classify_axes(x, items_with_axis(key.spec), axes)
     shape = tuple(walk.sizes)
@@ -270,7 +270,7 @@ def _broadcast_positions(p: Tracer, block: Shape, at: int, shape: Shape) -> Trac
 
 
 def _slice_positions(item: Slice, at: int, shape: Shape) -> Tracer:
-    """Returns the positions of a slice along one of the walked axes."""
+    """Returns the positions of a slice along one of the indexed axes."""
     dtype = position_dtype(max(item.start, item.start + item.count * item.step))
     count = iota(shape, at, dtype)
     scaled = emit(hlo.multiply, count, full(shape, item.step, dtype))

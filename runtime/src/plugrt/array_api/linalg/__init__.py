@@ -2,10 +2,10 @@
 
 Every function accepts stacks of matrices (..., m, n), real and complex, and works while a function
 is traced. A plugin may compute the factorizations with a library (`plugrt.plugins.Plugin`,
-``lowerings``), as the cpu plugin does with LAPACK. For all other platforms StableHLO's operations
-are used where they exist (``cholesky``, ``triangular_solve``); LU, QR, eigenvalues and singular
-values are algorithms that use its loops and products, so that no backend needs LAPACK. Singular
-matrices give infinities and NaN, as in JAX: the data are not known when a function is traced.
+``lowerings``), as the cpu plugin does with LAPACK. All other platforms use StableHLO's operations
+if they exist (``cholesky``, ``triangular_solve``); LU, QR, eigenvalues and singular values are
+computed by loops and products, so that no backend needs LAPACK. Singular matrices give infinities
+and NaN, as in JAX: the data are not known when a function is traced.
 """
 
 from plugrt.array_api.diagonals import diagonal
@@ -25,5 +25,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    # Without the modules that the names come from.
+    # Without the names of submodules.
     return [*__all__, *(name for name in globals() if name.startswith("__"))]

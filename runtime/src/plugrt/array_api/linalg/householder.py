@@ -34,7 +34,7 @@ from plugrt.typing import ArrayLike
 
 
 class QRResult(NamedTuple):
-    """What `qr` returns: ``x = Q @ R``."""
+    """The result of `qr`: ``x = Q @ R``."""
 
     Q: Array
     R: Array
@@ -120,7 +120,7 @@ def _reflect(x: Tracer) -> tuple[Tracer, Tracer]:
 
 
 def _negate_pivot(length: Tracer, head: Tracer) -> Tracer:
-    # Of the other sign than the head, so that their difference loses no digits.
+    # Has the opposite sign of the first element, so that their difference loses no digits.
     result: Tracer = where(head >= 0, -length, length)
     return result
 

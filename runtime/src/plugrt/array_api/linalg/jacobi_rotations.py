@@ -18,7 +18,7 @@ from plugrt.tracing.emit import concatenate, convert
 from plugrt.tracing.tracer import Tracer
 
 MAX_SWEEPS = 60
-"""No known matrix needs more than a dozen; NaN end a loop anyway."""
+"""No known matrix needs more than a dozen; NaN also ends the loop."""
 
 
 class Rotation(NamedTuple):
@@ -56,7 +56,7 @@ def rotate_columns(left: Tracer, right: Tracer, by: Rotation) -> tuple[Tracer, T
 
 
 def move_on(first: Tracer, second: Tracer, axis: int) -> tuple[Tracer, Tracer]:
-    """Returns both rows with the next pairs facing each other along ``axis``, -1 or -2."""
+    """Returns both rows with the next pairs at equal positions along ``axis``, -1 or -2."""
     if first.shape[axis] == 1:
         return first, second
     if axis == -2:

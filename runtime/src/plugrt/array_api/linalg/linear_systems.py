@@ -1,9 +1,8 @@
 """`solve`, `inv`, `det`, `slogdet` and `cholesky`, and the LU factorization for the first four.
 
-StableHLO has no operation for LU. Where the platform has none either, panels of columns are
-factored one column at a time in a loop; the rest of the matrix is brought up to date with one
-matrix product a panel (the right-looking algorithm of Golub and Van Loan, Matrix Computations, 3.4
-and 3.6).
+StableHLO has no operation for LU. If the platform has none either, panels of columns are factored
+one column at a time in a loop; one matrix product for each panel updates the rest of the matrix
+(the right-looking algorithm of Golub and Van Loan, Matrix Computations, 3.4 and 3.6).
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from plugrt.typing import ArrayLike
 
 
 class SlogdetResult(NamedTuple):
-    """What `slogdet` returns: the determinant is ``sign * exp(logabsdet)``."""
+    """The result of `slogdet`: the determinant is ``sign * exp(logabsdet)``."""
 
     sign: Array
     logabsdet: Array
@@ -174,7 +173,7 @@ _PANEL = 128
 
 
 class LU(NamedTuple):
-    """``x[permutation] = L @ U``, both in ``factors``: L below the diagonal, whose own is 1."""
+    """``x[permutation] = L @ U``, both in ``factors``: L, with ones on its diagonal, below U's."""
 
     factors: Tracer
     permutation: Tracer  # (..., m), int32

@@ -30,8 +30,7 @@ INDEX = np.dtype(np.int32)
 def read_matrices(function: str, x: Tracer, *, square: bool = False, name: str = "x") -> Tracer:
     """Returns matrices ``(..., m, n)`` as floats; integers and bool become the default float.
 
-    Raises `ShapeError` for fewer than two dimensions, and for matrices that are not ``square``
-    where they must be.
+    Raises `ShapeError` for fewer than two dimensions, and with ``square`` for other matrices.
     """
     x = unary(function, x, FLOATING)
     if x.ndim < 2:
@@ -88,14 +87,14 @@ def unit_phase(x: Tracer) -> Tracer:
 def product(x: Tracer, y: Tracer) -> Tracer:
     """Returns the products of matrices of the same leading dimensions, at the highest precision.
 
-    Factorizations lose what the default precision of a TPU leaves out.
+    The default precision of a TPU is too low for factorizations.
     """
     n = x.ndim - 2
     return dot(x, y, [n + 1], [n], range(n), precision_name="highest")
 
 
 def orthonormalize(v: Tracer) -> Tracer:
-    """Returns the orthonormal matrices nearest to such that thousands of rotations have rounded.
+    """Returns the nearest orthonormal matrices, to correct the rounding of thousands of rotations.
 
     One step of Newton and Schulz, which squares the error.
     """
@@ -141,14 +140,14 @@ _triangular_solution = PlatformOperation(
 
 
 def identity(x: Tracer, rows: int, columns: int | None = None) -> Tracer:
-    """Returns an identity matrix for each of the matrices of ``x``, in its dtype."""
+    """Returns an identity matrix for each matrix of ``x``, in its dtype."""
     shape = (rows, rows if columns is None else columns)
     ones = convert(iota(shape, 0, INDEX) == iota(shape, 1, INDEX), x.dtype)
     return broadcast_to(ones, (*x.shape[:-2], *shape))
 
 
 def count(n: int) -> Tracer:
-    """Returns the numbers of ``n`` rows or columns, from 0."""
+    """Returns the indices of ``n`` rows or columns, from 0."""
     return iota((n,), 0, INDEX)
 
 
@@ -164,8 +163,8 @@ def diagonals(x: Tracer) -> Tracer:
 def nan_unless_finite(x: Tracer, compute: Callable[[Tracer], Sequence[Tracer]]) -> list[Tracer]:
     """Returns ``compute``'s results for matrices, with NaN for those that are not finite.
 
-    Iterative algorithms give numbers for some of these, and LAPACK writes to stderr: zeros replace
-    them in the computation.
+    Iterative algorithms return numbers for some of these, and LAPACK writes to stderr, so the
+    computation gets zeros instead.
     """
     finite = all(isfinite(x), axis=(-2, -1))
 

@@ -54,8 +54,8 @@ def cross(x1: Tracer, x2: Tracer, /, *, axis: int = -1) -> Tracer:
     """Returns the cross products of the vectors of three elements along ``axis``.
 
     Numeric dtypes, promoted; the shapes broadcast, but for ``axis``, whose size is 3 in both.
-    ``axis`` means the same axis in both only where it is counted from the back, or where both have
-    as many dimensions. Raises `ShapeError`, `AxisError`.
+    ``axis`` means the same axis in both only if it is counted from the back, or both have the same
+    number of dimensions. Raises `ShapeError`, `AxisError`.
 
     >>> xp.linalg.cross(xp.asarray([1, 0, 0]), xp.asarray([0, 1, 0]))
     Array([0, 0, 1], dtype=int32)

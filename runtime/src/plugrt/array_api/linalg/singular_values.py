@@ -50,7 +50,7 @@ Columns = tuple[Tracer, Tracer]
 
 
 class SVDResult(NamedTuple):
-    """What `svd` returns: ``x = U @ diag(S) @ Vh``."""
+    """The result of `svd`: ``x = U @ diag(S) @ Vh``."""
 
     U: Array
     S: Array
@@ -139,8 +139,8 @@ def _find_factors(x: Tracer, *, full_matrices: bool) -> tuple[Tracer, Tracer, Tr
 def _decompose_square(x: Tracer) -> tuple[Tracer, Tracer, Tracer]:
     """Returns U, S and V of square matrices.
 
-    The columns of ``x V`` are orthogonal. If the matrix has less than full rank they have no
-    direction where S is 0, so U is computed by a QR factorization, whose Q is always orthonormal.
+    The columns of ``x V`` are orthogonal. Those with S = 0, in a matrix without full rank, have no
+    direction, so U is computed by a QR factorization, whose Q is always orthonormal.
     """
     v = orthonormalize(_find_right_vectors(x))
     columns = product(x, v)
@@ -149,7 +149,7 @@ def _decompose_square(x: Tracer) -> tuple[Tracer, Tracer, Tracer]:
     everywhere = broadcast_to(order[..., None, :], x.shape)
     columns = take_along_axis(columns, everywhere, axis=-1)
     v = take_along_axis(v, everywhere, axis=-1)
-    q, r = factor_qr(columns)  # whose r is diagonal, with signs
+    q, r = factor_qr(columns)  # r is diagonal, with signs
     u = q * unit_phase(diagonals(r))[..., None, :]
     return u, take_along_axis(s, order, axis=-1), v
 
@@ -227,9 +227,9 @@ def pinv(x: Tracer, /, rtol: Tracer | None = None) -> Tracer:
 def matrix_rank(x: Tracer, /, rtol: Tracer | None = None) -> Tracer:
     """Returns the ranks (...) of matrices (..., m, n) in the default integer dtype.
 
-    That is how many singular values exceed ``rtol`` times the largest one; ``rtol`` broadcasts
-    against the leading dimensions and is ``max(m, n) * eps`` unless given. Raises `ShapeError`
-    for fewer than two dimensions.
+    The rank is the number of singular values above ``rtol`` times the largest one; ``rtol``
+    broadcasts against the leading dimensions and is ``max(m, n) * eps`` unless given. Raises
+    `ShapeError` for fewer than two dimensions.
 
     >>> xp.linalg.matrix_rank(xp.ones((3, 3)))
     Array(1, dtype=int32)

@@ -1,4 +1,4 @@
-"""`eigh` and `eigvalsh`, by Jacobi's method where the platform has no better one."""
+"""`eigh` and `eigvalsh`, by Jacobi's method if the platform has no better one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from plugrt.typing import ArrayLike
 
 
 class EighResult(NamedTuple):
-    """What `eigh` returns: ``x @ eigenvectors = eigenvectors * eigenvalues``."""
+    """The result of `eigh`: ``x @ eigenvectors = eigenvectors * eigenvalues``."""
 
     eigenvalues: Array
     eigenvectors: Array
@@ -154,7 +154,7 @@ def _rotate_until_diagonal(x: Tracer) -> Tracer:
     unit = identity(x, n, 2 * h)
     start = _State(blocks, (unit[..., :h], unit[..., h:]))
     ended = emit_while("eigh", unfinished, sweep, (constant(0, INDEX), start))[1]
-    # After whole sweeps the columns are in their first order: padding is last.
+    # After whole sweeps the columns are in their initial order: padding is last.
     return concatenate(ended.vectors, x.ndim - 1)[..., :n]
 
 
@@ -166,7 +166,7 @@ def _one_round(state: _State) -> _State:
     c, d = rotate_columns(c, d, by)
     a, c = _rotate_rows(a, c, by)
     b, d = _rotate_rows(b, d, by)
-    # Exactly, so that what is left beside the diagonals does not hold the rounding of these.
+    # Sets the diagonals exactly, so that the off-diagonal norm has none of their rounding errors.
     a, b = _set_diagonal(a, first - by.gain), _set_diagonal(b, 0 * first)
     c, d = _set_diagonal(c, 0 * first), _set_diagonal(d, second + by.gain)
     a, b = move_on(a, b, -1)
