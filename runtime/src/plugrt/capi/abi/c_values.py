@@ -112,7 +112,7 @@ def _fill(item: Any, name: str, value: object) -> object:
 
 
 def named_values(options: Mapping[str, object]) -> tuple[CData, int, list[CData]]:
-    """Returns (``PJRT_NamedValue*``, count, what must stay alive) of a mapping."""
+    """Returns (``PJRT_NamedValue*``, count, objects to keep alive) of a mapping."""
     array = ffi.new("PJRT_NamedValue[]", len(options))
     keep: list[Any] = [array]
     for item, (name, value) in zip(array, options.items(), strict=True):

@@ -113,7 +113,7 @@ def packed_size(count: int, dtype: np.dtype[np.generic]) -> int:
 def unpack_elements(
     memory: npt.NDArray[np.uint8], dtype: np.dtype[np.generic], count: int
 ) -> npt.NDArray[np.generic]:
-    """Returns the first ``count`` elements that are in these bytes, each in one of its own."""
+    """Returns the first ``count`` packed elements, each in a byte of its own."""
     bits = element_bits(dtype)
     parts = memory[:, None] >> np.arange(0, 8, bits, dtype=np.uint8) & np.uint8((1 << bits) - 1)
     return parts.reshape(-1)[:count].view(dtype)

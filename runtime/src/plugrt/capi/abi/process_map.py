@@ -13,9 +13,9 @@ from plugrt.lifetime.forks import call_in_child
 
 _MAPS = "/proc/self/maps"
 _LINE = r"(?m)^([0-9a-f]+)-([0-9a-f]+) (.).(.)"
-"""Both ends, and whether it can be read and run."""
+"""Matches both ends of an interval, and whether it can be read and executed."""
 _END = 1 << 63
-"""No address is as high, on any system that Linux runs on."""
+"""Higher than every address, on any system that Linux runs on."""
 
 
 class _Spans:
@@ -64,7 +64,7 @@ class AddressMap:
 
 
 def is_code(address: int) -> bool:
-    """Whether a function can be at ``address``; reads the map again where none was before.
+    """Whether a function can be at ``address``; reads the map again if it shows none there.
 
     The code of libraries stays where it is: they are opened so that they cannot be unloaded. Code
     that XLA compiles is freed with its program: see `forget_map`.
@@ -78,7 +78,7 @@ def is_code(address: int) -> bool:
 
 
 def forget_map() -> None:
-    """Has `is_code` read the map again: a library was opened, perhaps where code was before."""
+    """Makes `is_code` read the map again: a library was opened, perhaps at earlier code's place."""
     global _latest
     _latest = None
 
@@ -115,7 +115,7 @@ class _OwnMemory:
         self.reopen()
 
     def reopen(self) -> None:
-        """Opens the file again, which is another one after a fork."""
+        """Opens the file again: a descriptor from before a fork reads the parent's memory."""
         if self._file is not None and self._is_open():
             os.close(self._file)
         try:

@@ -61,7 +61,7 @@ def read_device_assignment(encoded: Content) -> DeviceAssignment:
 
 
 def assignment_in(options: bytes) -> DeviceAssignment | None:
-    """Returns the device assignment that a ``CompileOptionsProto`` states, if it does."""
+    """Returns the device assignment in a ``CompileOptionsProto``, or None."""
     for build in messages(options, _BUILD_OPTIONS):
         for assignment in messages(build, _BUILD_ASSIGNMENT):
             return read_device_assignment(assignment)
@@ -69,7 +69,7 @@ def assignment_in(options: bytes) -> DeviceAssignment | None:
 
 
 def build_options(overrides: Mapping[str, str | bool | int | float]) -> bytes:
-    """Returns what compiler options state of the build options: how hard the compiler tries."""
+    """Returns the compiler options that are fields of the build options: efforts."""
     out = b""
     for name, number in _EFFORTS.items():
         if name in overrides:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _API = ffi.typeof("PJRT_Api").fields
 _FIRST = int(_API[3][1].offset)
-"""Where the functions of the table begin."""
+"""The offset of the first function in the table."""
 
 
 class StructSizes:
@@ -22,7 +22,7 @@ class StructSizes:
 
     Minor versions were reused: where several headers fit, a struct may have several sizes. The
     largest is stated first: XLA's libraries accept a larger struct than their own.
-    ``table`` is the size that the table states; without it, the version has to do.
+    ``table`` is the size that the table states; without it, only the version is used.
     """
 
     def __init__(self, minor: int, table: int | None = None) -> None:
@@ -38,7 +38,7 @@ class StructSizes:
         return known
 
     def settle(self, struct: str, size: int) -> None:
-        """Keeps the headers with that size, which the library has taken in place of a larger."""
+        """Keeps the headers with that size, which the library accepted instead of a larger one."""
         self._headers = [h for h in self._headers if _size(struct, h[0], h[1].get(struct)) == size]
         self._known.clear()
 

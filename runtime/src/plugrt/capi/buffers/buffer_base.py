@@ -1,4 +1,4 @@
-"""`BufferBase`: what destroys a buffer with the last reference to it, in Python or in the core."""
+"""`BufferBase`: destroys a buffer with the last reference to it, in Python or in the core."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PythonBuffer:
     to `own`.
     """
 
-    if not TYPE_CHECKING:  # to mypy two bases with slots do not go together
+    if not TYPE_CHECKING:  # mypy refuses two bases with slots
         __slots__ = (
             "_awaited", "_dead", "_doomed", "_holds", "_pointer", "_reason", "_spec", "_takers"
         )  # fmt: skip

@@ -49,12 +49,12 @@ class BufferSpec:
         self.signature = device.client.intern_signature(
             (shape, dtype, device, None if usual else memory, layout)
         )
-        """Type and place, one object for all specs with the same."""
+        """Type and place; equal specs share one object."""
         self.tensor_type = TensorType(shape, dtype, layout)
         self.nbytes = math.prod(shape) * dtype.itemsize
         self.element_type = dtype_to_element_type(dtype, handle.library.version[1])
         self.packed_nbytes = -(-math.prod(shape) * element_bits(dtype) // 8)
-        """The least that a device needs, which may pack elements of less than a byte."""
+        """The least size on a device, which may pack elements of less than a byte."""
         self.dims = ffi.new("int64_t[]", list(shape))
         self.direct: bool | None = None
         """Whether the host can read such a buffer's memory directly; None until the first read."""
@@ -76,7 +76,7 @@ class BufferSpec:
         return found
 
     def key(self) -> tuple[object, ...]:
-        """Returns what decides how a library reads and copies such buffers."""
+        """Returns the facts that decide how a library reads and copies such buffers."""
         return self.dtype, self.tensor_type.layout, getattr(self.memory, "kind", "")
 
     def read_in(self, minor_to_major: tuple[int, ...]) -> None:
@@ -90,12 +90,12 @@ class BufferSpec:
 
 
 def row_major(rank: int) -> tuple[CData, CData]:
-    """Returns (``PJRT_Buffer_MemoryLayout*``, what must stay alive) of C order."""
+    """Returns (``PJRT_Buffer_MemoryLayout*``, objects to keep alive) of C order."""
     return tiled_layout(list(range(rank - 1, -1, -1)))
 
 
 def tiled_layout(minor_to_major: list[int]) -> tuple[CData, CData]:
-    """Returns (``PJRT_Buffer_MemoryLayout*``, what must stay alive) of an order of dimensions."""
+    """Returns (``PJRT_Buffer_MemoryLayout*``, objects to keep alive) of an order of dimensions."""
     order = ffi.new("int64_t[]", minor_to_major)
     layout = new_struct("PJRT_Buffer_MemoryLayout")
     layout.type = 0

@@ -54,7 +54,7 @@ _get_destructor = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(
 _set_destructor = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(
     ("PyCapsule_SetDestructor", _api)
 )
-# The destructor's argument is about to die: as a c_void_p ctypes does not touch its count.
+# The destructor's argument is being freed: for a c_void_p, ctypes does not change its count.
 _is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(
     ("PyCapsule_IsValid", _api)
 )
@@ -64,7 +64,7 @@ _get_dying = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p
 
 # Process-wide: numbers `_exported`.
 _keys = itertools.count(1)
-# Process-wide: a consumer in C has a number alone, and ends the tensor at any time.
+# Process-wide: a consumer in C has only a number, and frees the tensor at any time.
 _exported: dict[int, tuple[object, ...]] = {}
 
 
@@ -112,7 +112,7 @@ def export(
     return _new(address, _NAME, _destructor)
 
 
-# Both may be called when the interpreter has emptied this module: their defaults are still there.
+# Default arguments: both may be called after the interpreter has cleared this module's globals.
 @c_callback("void(*)(DLManagedTensor*)")
 def _release_exported(
     managed: CData, _cast: Any = ffi.cast, _exported: dict[int, Any] = _exported
@@ -154,8 +154,8 @@ else:
     _address = core.tensor_deleter(int(ffi.cast("uintptr_t", _release_exported)))
     _deleter = ffi.cast("void(*)(DLManagedTensor*)", _address)
 
-# A consumer that refuses a capsule drops it while its error is under way, and Python that is called
-# then finds that error and fails, which loses the error and the memory: the core's keeps both.
+# A consumer that refuses a capsule drops it with its exception set. A destructor in Python then
+# fails, and loses the exception and the memory; the core's loses neither.
 _destructor = (
     ctypes.cast(_free_capsule, ctypes.c_void_p) if core is None else core.capsule_destructor()
 )
@@ -194,7 +194,7 @@ def _find(capsule: object) -> CData:
 
 
 def find_address(capsule: object) -> int:
-    """Returns where the elements in an unused capsule begin, which may be of any type."""
+    """Returns the address of the elements, of any type, in an unused capsule."""
     return _address_of(_find(capsule).dl_tensor)
 
 
@@ -208,7 +208,7 @@ def read(capsule: object) -> Tensor:
 
 
 def read_managed(managed: CData) -> Tensor:
-    """Returns what a ``DLManagedTensor*`` says."""
+    """Returns the contents of a ``DLManagedTensor*``."""
     tensor = managed.dl_tensor
     strides = None
     if tensor.strides != ffi.NULL and tensor.ndim:
@@ -225,7 +225,7 @@ def read_managed(managed: CData) -> Tensor:
 
 
 class _Release:
-    """Releases a tensor once, from when it is due: until then its capsule does."""
+    """Releases a tensor once, if ``is_due`` is set: before that, its capsule does."""
 
     __slots__ = ("_left", "is_due")
 
@@ -249,7 +249,7 @@ class Taken:
         self._handle = own(managed, release, is_repeatable=True)
 
     def release(self) -> None:
-        """Releases it, unless that was done."""
+        """Releases the tensor, unless that was done."""
         self._release(self.managed)
 
 
@@ -266,5 +266,5 @@ def take(capsule: object) -> Taken:
             _rename(capsule, _NAME)
         raise
     if core is None and _get_destructor(capsule) == _destructor.value:
-        _set_destructor(capsule, None)  # it is Python, and the capsule may end with an exception
+        _set_destructor(capsule, None)  # the capsule may be freed with an exception set
     return taken

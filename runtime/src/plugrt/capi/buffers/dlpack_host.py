@@ -64,4 +64,4 @@ def host_array(
 
 
 def _keep(_owner: object, _begin: object) -> None:
-    """Holds it until the memory is no more used: its arguments live as long as the pointer."""
+    """Does nothing: `own` keeps its arguments, and so the owner, as long as the pointer."""

@@ -20,11 +20,11 @@ from plugrt.errors import InvalidArgument
 
 # Process-wide: numbers `_imported`.
 _keys = itertools.count(1)
-# Process-wide: a library in C has a number alone, and ends its use at any time.
+# Process-wide: a library in C has only a number, and ends its use at any time.
 _imported: dict[int, _ImportedView] = {}
 
 _ALIGNMENT = 16
-"""Where device memory begins: XLA refuses to launch with arguments elsewhere on a GPU
+"""The alignment of device memory: XLA refuses to launch with arguments elsewhere on a GPU
 (``kEntryParameterAlignBytes``), and does not say so when it makes the view."""
 
 
@@ -41,8 +41,8 @@ def import_capsule(
     taken = dlpack.take(capsule)
     try:
         return _import(handle, taken, device, stream)
-    except BaseException:  # an interrupt, too, releases it
-        # Not with the last frame that an error keeps: one that is stored keeps no memory.
+    except BaseException:  # an interrupt, too
+        # Released here: a stored exception may keep `taken` in its frames.
         taken.release()
         raise
 

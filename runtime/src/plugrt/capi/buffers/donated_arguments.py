@@ -92,6 +92,7 @@ class DonatedArguments:
         XLA's CPU client (xla-cpu-pjrt 0.0.1, jaxlib 0.10) refuses it on one device after it has
         launched on another, and the next launch on several devices hangs, under JAX as well.
         """
+        # Workaround for jaxlib-donated-twice
         if has_repeated(arguments):  # only then are the parameters read
             donated = (self._parameters() or frozenset()).difference(kept)
             refuse_repeated(self._executable.name, arguments, donated)

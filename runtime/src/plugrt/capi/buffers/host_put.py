@@ -58,7 +58,7 @@ class _PutArgs:
         )
         """Whether NumPy may copy it, for a library that then uses the copy without another one."""
         self.compiled = None
-        """The core's put of such arrays; None where it has none."""
+        """The core's put of such arrays, or None."""
         if layout is None and spec.nbytes < LARGE_BYTES and is_known(spec.dtype):
             self.compiled = compile_put(spec, self.new_args()[0], False)
 
@@ -114,7 +114,7 @@ class Transfers:
     ) -> Buffer:
         """Returns a buffer with the contents of ``array`` (see `Client.buffer_from_host`).
 
-        ``layout`` is one without tiles that is not the default.
+        ``layout`` is not the default one, and has no tiles.
         """
         try:
             put = self._puts[array.shape, array.dtype, device, memory, layout]

@@ -289,7 +289,7 @@ def _examine(handle: ClientHandle, pointer: CData, spec: BufferSpec) -> None:
         order = None
     library = handle.library
     _check_type(handle, pointer, spec)
-    whole = element_bits(spec.dtype) % 8 == 0  # the bits beside a smaller one are anything
+    whole = element_bits(spec.dtype) % 8 == 0  # the other bits of its byte are undefined
     if whole and order is not None:
         spec.raw = size_of(pointer, spec) == spec.nbytes
     spec.direct = spec.raw and library.ways.take(

@@ -35,12 +35,13 @@ Buffers = tuple[Any, ...]
 _lock = threading.RLock()  # a finaliser may delete or launch meanwhile
 
 
-@call_in_child  # a thread that it lacks may have the lock
+@call_in_child  # a thread that the child lacks may hold it
 def _renew_lock() -> None:
     global _lock
     _lock = threading.RLock()
 
 
+# Workaround for xla-launch-holds
 class _Hold:
     """The marks of one launch on the buffers that it reads or donates; they end together."""
 
@@ -55,20 +56,20 @@ def call_holding_in_python(
 ) -> tuple[int, T | None]:
     """Returns -1 and ``function(*arguments)``, called while buffers are held and taken.
 
-    If one refuses: its index in ``held + taken``, and None. The deletions that came meanwhile are
-    made then. An interrupt may come between any two steps: it leaves nothing held.
+    If a buffer refuses, returns its index in ``held + taken``, and None. Deletions requested
+    meanwhile are made at the end. An interrupt between any two steps leaves nothing held.
     """
     hold = _Hold()
     try:
         refused = _hold(hold, held, taken)
         return (-1, function(*arguments)) if refused < 0 else (refused, None)
     finally:
-        hold.is_over = True  # at once: Python looks for signals where functions are called
+        hold.is_over = True  # first: a call could run a signal handler before this line
         _delete_doomed(held)
 
 
 def _hold(hold: _Hold, held: Buffers, taken: Buffers) -> int:
-    """Notes it on the buffers: -1, or the index of a refusal."""
+    """Adds a hold to the buffers; returns -1, or the index of a buffer that refuses."""
     with _lock:
         for i, buffer in enumerate(held):
             if _under_way(buffer, "_takers"):
@@ -88,7 +89,7 @@ def _under_way(buffer: CData, name: str) -> list[_Hold]:
 
 
 def _delete_doomed(buffers: Buffers) -> None:
-    """Makes the deletions that came while buffers were held."""
+    """Makes the deletions that were requested while buffers were held."""
     with _lock:
         doomed = [
             b for b in buffers if getattr(b, "_doomed", False) and not _under_way(b, "_holds")
@@ -99,7 +100,7 @@ def _delete_doomed(buffers: Buffers) -> None:
 
 
 def _delete_all(buffers: list[Any]) -> None:
-    """Deletes them, the others as well where one deletion is interrupted."""
+    """Deletes all of them, also if one deletion is interrupted."""
     try:
         while buffers:
             _delete_now(buffers.pop())
@@ -111,7 +112,7 @@ def _delete_all(buffers: list[Any]) -> None:
 def _delete_now(buffer: Any) -> None:
     try:
         buffer._delete_now()
-    except PjrtError as error:  # not of the launch, which has results or its own
+    except PjrtError as error:  # not an error of the launch
         report = SimpleNamespace(
             exc_type=type(error), exc_value=error, exc_traceback=error.__traceback__,
             err_msg="A deletion that waited for a launch failed in", object=buffer,
@@ -120,7 +121,7 @@ def _delete_now(buffer: Any) -> None:
 
 
 def delete_later_in_python(buffer: Any) -> bool:
-    """Whether a buffer is held, which is then deleted when the last hold ends."""
+    """Returns whether a buffer is held; if so, it is deleted when the last hold ends."""
     with _lock:
         if not _under_way(buffer, "_holds"):
             return False

@@ -21,7 +21,7 @@ def is_small(spec: BufferSpec) -> bool:
 
 
 def compile_reader(spec: BufferSpec) -> object:
-    """Returns what reads buffers of a type, as copies if it is small; None where Python has to."""
+    """Returns the core's reader of buffers of a type (copies if small); None if Python reads."""
     handle = spec.handle
     if core is None or spec.axes is not None or not spec.nbytes:
         return None

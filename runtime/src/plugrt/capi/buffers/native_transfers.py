@@ -28,7 +28,7 @@ def is_known(dtype: np.dtype[np.generic]) -> bool:
 
 
 def compile_put(spec: BufferSpec, prepared: Prepared, number: bool) -> Any:
-    """Returns what puts arrays (or, with ``number``, Python's numbers) of the spec's type.
+    """Returns the core's put of arrays (or, with ``number``, Python's numbers) of the spec's type.
 
     ``prepared`` is the argument struct of the function, complete but for the data.
     """
@@ -45,7 +45,7 @@ def compile_put(spec: BufferSpec, prepared: Prepared, number: bool) -> Any:
 
 
 class _PutFaults:
-    """Says what is wrong where a put of the core failed."""
+    """Makes the exceptions of the core's failed puts."""
 
     __slots__ = ("_library",)
 
@@ -66,7 +66,7 @@ _ARGS = "PJRT_Buffer_CopyToDevice_Args"
 
 
 def compile_copy(spec: BufferSpec) -> object:
-    """Returns what makes copies with that spec of arrays on another of the client's devices.
+    """Returns the core's copy, with that spec, of arrays on another of the client's devices.
 
     None where there is no core, where Python calls the functions that it needs, or where the
     library has to copy in another way.
@@ -92,7 +92,7 @@ def compile_copy(spec: BufferSpec) -> object:
 
 
 class _CopyFaults:
-    """Says what is wrong where a copy of the core failed."""
+    """Makes the exceptions of the core's failed copies."""
 
     __slots__ = ("_library",)
 

@@ -178,7 +178,7 @@ def create_topology(
 def topology_from_bytes(
     path_or_library: str | os.PathLike[str] | Library, serialized: bytes
 ) -> Topology:
-    """Returns what `Topology.serialize` of the same library gave (PJRT 0.75 and later)."""
+    """Returns a topology that `Topology.serialize` saved (PJRT 0.75 and later)."""
     library = _library(path_or_library)
     library.initialize()
     content, size = c_values.chars(serialized)

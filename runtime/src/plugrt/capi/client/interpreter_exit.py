@@ -28,7 +28,7 @@ _live: weakref.WeakSet[ClientHandle] = weakref.WeakSet()
 
 
 def destroy_at_exit(handle: ClientHandle) -> None:
-    """Has `destroy_all` destroy this client if it still lives then."""
+    """Makes `destroy_all` destroy this client if it still lives then."""
     _live.add(handle)
 
 
@@ -74,6 +74,7 @@ def _is_called() -> bool:
     Once calls are refused no thread can begin one. XLA's CPU client crashes if it is destroyed
     during one (xla-cpu-pjrt 0.0.1).
     """
+    # Workaround for xla-destroyed-in-call
     if core is not None and core.calls_under_way():
         return True
     return is_entered(lambda frame: str(frame.f_globals.get("__name__")).startswith(_PACKAGE))
@@ -96,7 +97,7 @@ def _buffers_of(handle: ClientHandle) -> list[Buffer]:
     made = getattr(sys.modules.get("plugrt.capi.buffers.buffer"), "Buffer", None)
     if made is None:  # the process has made no buffer
         return []
-    # Its type is asked, and not `isinstance`, which would call ``__class__`` of strangers' objects.
+    # Not `isinstance`, which would call ``__class__`` of other packages' objects.
     found = [thing for thing in gc.get_objects() if type(thing) is made]
     return [buffer for buffer in found if buffer._spec.handle is handle]
 

@@ -24,7 +24,7 @@ TUPLE_ARGUMENTS_ABOVE = {"tpu": 2000}
 CHOOSES = "auto_partitioning"
 """The attribute of a library whose compiler can choose how arguments are divided."""
 CALLS_ON_HOST = "host_callbacks"
-"""The attribute of a library, such as an exported plugin, whose handlers get memory of the host."""
+"""The attribute of a library, such as an exported plugin, whose handlers get host memory."""
 ASSUMED = frozenset(
     {
         "executable_serialization",
@@ -49,10 +49,10 @@ function, or the API's version the dtype; a library without the feature returns 
 
 
 def find_capabilities(client: ClientBase, layout_put: bool, copies: bool = False) -> Capabilities:
-    """Returns what the library behind a client declares, or shows, that it can do.
+    """Returns the capabilities of the library behind a client, as declared or found by a trial.
 
-    Whether it puts arrays in other layouts (``layout_put``) the client has found out; ``copies``
-    says that its plugin copies arrays of programs to the host
+    ``layout_put`` is whether it puts arrays in other layouts, as the client has found out;
+    ``copies`` is whether its plugin copies arrays of programs to the host
     (`plugrt.capi.library.stream_copies`).
     """
     library = client.library
@@ -101,8 +101,8 @@ def find_capabilities(client: ClientBase, layout_put: bool, copies: bool = False
 def can_queue_nested_launches(client: ClientBase) -> bool:
     """Whether a launch waits for those before it on its device, also for one that waits for it.
 
-    So it is in XLA's CPU client, with one order a device for all that the C API launches
-    (``xla/pjrt/cpu/cpu_client.cc``: ``GetLastEnqueueEvent``), not in an exported plugin.
+    True for XLA's CPU client, which has one order for all launches of the C API on a device
+    (``xla/pjrt/cpu/cpu_client.cc``: ``GetLastEnqueueEvent``), and false for an exported plugin.
     """
     return client.platform in _BLOCKING_LAUNCHES and CALLS_ON_HOST not in _read_own_statements(
         client
@@ -110,7 +110,7 @@ def can_queue_nested_launches(client: ClientBase) -> bool:
 
 
 def _read_own_statements(client: ClientBase) -> Mapping[str, OptionValue]:
-    """Returns the capabilities that a library states by itself, since the C API cannot, by name.
+    """Returns the capabilities, by name, that a library states itself, since the C API cannot.
 
     They are attributes of the library or, for exported plugins, of its topology.
     """

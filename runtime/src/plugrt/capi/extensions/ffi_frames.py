@@ -39,9 +39,9 @@ T = TypeVar("T")
 
 _data_types = {element: data_type for data_type, element in DATA_TYPES.items()}
 FRAME_VERSION = (0, 3)
-"""The version of XLA's FFI that frames have: what its headers of jaxlib 0.10.2 say."""
+"""The version of XLA's FFI that frames have, as in the headers of jaxlib 0.10.2."""
 _FRAME_SIZE = ffi.offsetof("XLA_FFI_CallFrame", "future")
-"""The size that handlers made with XLA's header for C++ ask of a frame: the future is past it."""
+"""The size of a frame that handlers made with XLA's C++ header require: up to ``future``."""
 
 
 def call_c_handler(target: str, address: int) -> Handler:
@@ -155,7 +155,7 @@ def _raise_error(error: object) -> None:
 def _fill_buffers(
     target: CData, arrays: Sequence[npt.NDArray[np.generic]], keep: list[object]
 ) -> list[tuple[npt.NDArray[np.generic], npt.NDArray[np.uint8]]]:
-    """Returns the arrays whose elements the handler has packed, and where it has them."""
+    """Writes buffers; returns the arrays that the handler gets packed, with the packed bytes."""
     target.struct_size = ffi.sizeof("XLA_FFI_Values")
     target.size = len(arrays)
     packed = [(a, pack_elements(a)) for a in arrays if element_bits(a.dtype) < 8]

@@ -60,10 +60,10 @@ def register(
     """Registers a Python function or C functions, by address, for clients of a platform.
 
     A Python function gets copies of the program's arrays where ``copies`` makes them, else views;
-    C functions get the addresses that the program has, of whatever memory.
+    C functions get the program's addresses, of any memory.
 
     Raises `Unimplemented` for a C function that is compiled for another version of XLA's FFI: XLA
-    says nothing of that, and does not know the handler afterwards.
+    reports no error for it, and does not know the handler afterwards.
     """
     where = xla_platform(platform)
     if isinstance(handler, HandlerStages):
@@ -93,6 +93,7 @@ def register_type(
     args.name = _span(name, keep)
     args.type_id = ffi.cast("int64_t*", type_id)
     nothing = ffi.new("XLA_FFI_TypeInfo*", {"struct_size": ffi.sizeof("XLA_FFI_TypeInfo")})
+    # Workaround for xla-ffi-type-info
     # Not NULL, which version 0.2 reads: the xla_cpu library of PJRT 0.81 ends the process.
     args.type_info = ffi.cast("XLA_FFI_TypeInfo*", type_info) if type_info else nothing
     _call(library, "type_register", f"the FFI type {name!r}", args, xla_platform(platform))

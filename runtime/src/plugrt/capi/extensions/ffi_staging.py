@@ -54,7 +54,7 @@ def call_with_copies(copies: StreamCopies) -> HandlerCall:
         outer = is_calling()
         _state.is_calling = True
         try:
-            # A list of its own: a function that puts another array there has filled in no result.
+            # A separate list: a function that replaces an array in it has filled in no result.
             handler(arguments, [*results], read_attributes(frame.attrs))
         finally:
             _state.is_calling = outer

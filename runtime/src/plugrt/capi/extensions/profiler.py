@@ -23,7 +23,7 @@ _FIELDS = {
     "enable_hlo_proto": 7,
 }
 _DEFAULTS = {"include_dataset_ops": 1, "host_tracer_level": 2, "enable_hlo_proto": 1}
-"""Those of XLA's own sessions (``ProfilerSession::DefaultOptions``), beside the device's level."""
+"""XLA's defaults (``ProfilerSession::DefaultOptions``), without the device's level."""
 
 
 class _ProfilerTable(Table):
@@ -84,6 +84,7 @@ class Profiler:
             )
             if args.buffer == target and args.buffer_size_in_bytes > size:
                 raise self._table.invalid(args, f"it filled more than the {len(kept)} bytes it had")
+        # Workaround for cuda-profiler-twice
         # Else it is the trace, in the profiler's own memory: XLA's returns it once, and at a second
         # call does not write the given memory (jax-cuda13-pjrt 0.11.2).
         content = self._table.data(args, "buffer", "buffer_size_in_bytes")

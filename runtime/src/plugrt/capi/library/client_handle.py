@@ -28,9 +28,9 @@ _OF_CORE = (
 
 
 def _can_ask_system() -> bool:
-    """Whether the core can ask the system if there is memory at an address, by a trial of two.
+    """Whether the core can ask the system if an address is readable; tries two addresses.
 
-    Not where the system is another, or an emulator or a sandbox answers for it.
+    False on other systems, and if an emulator or a sandbox answers instead.
     """
     assert core is not None
     return core.is_readable(id(core)) is True and core.is_readable(_NO_MEMORY) is False
@@ -42,8 +42,8 @@ system_says = core is not None and _can_ask_system()
 def _has_memory(address: int, size: int) -> bool:
     """Whether the first and the last of ``size`` bytes from ``address`` on can be read.
 
-    As the core asks the system, else as `is_memory` does, which finds memory, too, that the process
-    has and may not read.
+    Asks the system if the core can, else calls `is_memory`, which also accepts mapped memory that
+    is not readable.
     """
     ends = (address, address + size - 1)
     found = {core.is_readable(end) for end in ends} if system_says else {None}
@@ -98,6 +98,7 @@ class ClientHandle:
         self.free_buffer = library.make_freer("Buffer_Destroy", "buffer", exiting)
         """Destroys a ``PJRT_Buffer*``, for `own`."""
         self._is_ready: Slot = _slot_or_nothing(library, "Event_IsReady")
+        # Workaround for xla-references-race
         self.lock = new_lock()
         """Held to change a buffer's owner or references or `pending`, and to delete a buffer.
 
@@ -157,9 +158,9 @@ class ClientHandle:
         return new_struct("struct PJRT_Buffer_Destroy_Args")
 
     def delete_buffer(self, pointer: CData) -> None:
-        """Has the library free the memory of a ``PJRT_Buffer*``.
+        """Makes the library free the memory of a ``PJRT_Buffer*``.
 
-        One that cannot frees it with the last reference to the buffer, by ``Buffer_Destroy``.
+        One without ``Buffer_Delete`` frees it with the last reference, by ``Buffer_Destroy``.
         """
 
         def delete() -> None:
@@ -246,12 +247,12 @@ class ClientHandle:
         self.buffer_destroy = self._is_ready = _do_nothing
 
     def keep_forever(self) -> None:
-        """Abandons the client, and keeps for ever what the library may alias."""
+        """Abandons the client, and keeps objects that the library may alias for ever."""
         self.abandon()
         keep_forever(self.pending)
 
     def destroy(self) -> None:
-        """Destroys the client now, and keeps for ever what the library may alias.
+        """Destroys the client now, and keeps objects that the library may alias for ever.
 
         Later destructors do nothing: the interpreter is ending.
         """

@@ -47,7 +47,7 @@ class Event(interface.Event):
             self._handle.sweep()
 
     def wait_for_end(self) -> None:
-        """Waits until it has happened, and frees its error: who reads a result gets that."""
+        """Waits until it has happened, and frees its error: the reader of a result gets it."""
         library = self._handle.library
         args = new_struct("struct PJRT_Event_Await_Args")
         args.event = self._pointer

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 Slot: TypeAlias = "Callable[[CData], Any]"
 _INVALID_ARGUMENT, _UNIMPLEMENTED = 3, 12
 _FIRST_PAUSE, _LONGEST_PAUSE = 1e-5, 1e-3
-"""Seconds between two questions whether an event has come."""
+"""The first and the longest pause between two polls of an event, in seconds."""
 _LARGEST_TO_FREE = 64
 """Bytes of the arguments that the core fills in."""
 
@@ -54,6 +54,7 @@ def complete_types() -> None:
     uses the same type, the process ends (``realize_c_type.c``: ``ctx.types[s->type_index] ==
     op2``).
     """
+    # Workaround for cffi-types
     collecting = gc.isenabled()
     try:  # an interrupt may come when the collector has been disabled
         gc.disable()
@@ -159,8 +160,9 @@ class Table(Replies):
         """Returns the exception for a function's error (or its address) and frees it.
 
         An answer UNIMPLEMENTED gets the function's name; a query counts as missing after it
-        (`plugrt.capi.loading.negotiation`). Raises what a plugin in Python, in this process, raised
-        there to end the process, or a signal's handler: its error is the text of that.
+        (`plugrt.capi.loading.negotiation`). Raises the original exception if a plugin in
+        Python in this process raised it to end the process, or a signal handler: the error has only
+        its text.
         """
         found = self.take_error(error)
         raise_exit(found)
@@ -181,10 +183,10 @@ class Table(Replies):
         return error
 
     def substitute(self, name: str, error: object, args: CData) -> bool:
-        """Replaces ``Event_Await``, if it is missing, by another way; whether it did so now.
+        """Replaces ``Event_Await`` by polling, if it is missing; returns whether it did so now.
 
-        It is missing if it answers UNIMPLEMENTED and that is not the event's own error. The answer
-        is freed then.
+        It is missing if it returns UNIMPLEMENTED and that is not the event's own error; then that
+        is freed.
         """
         if (
             name != "Event_Await"
@@ -204,10 +206,10 @@ class Table(Replies):
         return True
 
     def resize(self, name: str, args: CData, error: Any, struct: str, sized: CData) -> object:
-        """Calls a function again where its error is of a struct's size; returns the last error.
+        """Calls a function again if its error is about a struct's size; returns the last error.
 
-        That is ``sized``, which the arguments are or point to. A strict library refuses another
-        size than its own before it looks at anything else, so that the call has changed nothing.
+        ``sized`` is the struct, which the arguments are or point to. A strict library checks the
+        size before anything else, so that the failed call has changed nothing.
         Another size is kept once a call with it has succeeded: until then the error of a library
         that accepts every size may only have looked like a refusal.
         """
@@ -226,7 +228,7 @@ class Table(Replies):
     def _is_size_refusal(self, error: object, struct: str, size: int) -> bool:
         """Whether an error (or its address) may refuse a struct's size; it is not freed.
 
-        Its text then names the struct, or the size that was stated, beside the word.
+        The text of such an error has the word "size", and names the struct or the stated size.
         """
         if not self._has_code(error, _INVALID_ARGUMENT):
             return False
@@ -301,7 +303,7 @@ class Table(Replies):
         lock: AbstractContextManager[object] | None = None,
         waits: bool = False,
     ) -> Callable[[CData | int], object]:
-        """Returns what frees the handle at an address, for `own`: in C where the function is.
+        """Returns a function that frees the handle at an address, for `own`; in C if possible.
 
         It does nothing once ``unless`` is not empty, and holds a ``lock``. If it ``waits``, it is
         not called in a callback of the library.

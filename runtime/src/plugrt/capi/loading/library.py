@@ -122,10 +122,10 @@ class Library(Table):
     ) -> Slot:
         """Makes every later call raise `FailedPrecondition`; returns the function that does.
 
-        For what makes handles of the library invalid, which ``why`` says: the interpreter's end,
-        or a fork. With ``but_frees`` what destroys handles can still be called. With
-        ``ends_daemons`` a daemon thread gets SystemExit, which ends it silently: it would print a
-        traceback at an exit that nothing is wrong with.
+        For events that make handles of the library invalid, stated by ``why``: the interpreter's
+        end, or a fork. With ``but_frees`` destructors of handles can still be called. With
+        ``ends_daemons`` a daemon thread gets SystemExit, which ends it silently: another exception
+        would print a traceback at a normal exit.
         """
 
         def stub(args: CData) -> NoReturn:

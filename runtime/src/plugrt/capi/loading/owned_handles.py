@@ -119,7 +119,7 @@ def stop_freeing() -> None:
     keep_forever(kept)
 
 
-# Process-wide: atexit's functions, which run after all modules' own ends.
+# Process-wide: kept until the process ends.
 kept: list[object] = []
 """The ``free`` functions at interpreter exit, kept alive with the objects to which they refer."""
 
@@ -135,7 +135,7 @@ class _RefcountProbe:
         _counts.append(_getrefcount(self))
 
 
-# Process-wide: the finaliser below has no other place for its figure.
+# Process-wide: the finaliser below has no other place to store its result.
 _counts: list[int] = []
 _RefcountProbe()
 ALONE = _counts[0]

@@ -91,7 +91,7 @@ class Replies:
         return found
 
     def distinct_devices(self, args: CData, field: str, count: str) -> list[CData]:
-        """As `handles`, none of them twice."""
+        """As `handles`; raises if a device occurs twice."""
         found = self.handles(args, field, count)
         if len(set(found)) != len(found):
             raise self.invalid(args, f"its {field} list one device twice: {found}")

@@ -41,12 +41,12 @@ class Effects:
         return [*self.folder(), *self.signals(), *self.arithmetic()]
 
     def folder(self) -> list[str]:
-        """Returns what changed of the working folder."""
+        """Returns a remark if the working folder has changed."""
         now = _folder()
         return [] if now == self._folder else [f"it changed the working folder to {now}"]
 
     def signals(self) -> list[str]:
-        """Returns what changed of handlers, of the signals that are blocked, and of the timer."""
+        """Returns remarks on changed signal handlers, blocked signals, and the timer."""
         found = []
         for number, why in _WATCHED.items():
             if _handler(number) != self._handlers[number]:
@@ -58,7 +58,7 @@ class Effects:
         return found
 
     def arithmetic(self) -> list[str]:
-        """Returns what changed of how this thread computes."""
+        """Returns remarks on changes of this thread's arithmetic."""
         found = []
         if self._denormals and not _has_denormals():
             found.append("it makes this thread take denormal numbers for zero")

@@ -110,7 +110,7 @@ class Executable(interface.Executable):
         return self._name
 
     def _ask(self, operation: str, way: Callable[[], T], otherwise: Callable[[Known], T]) -> T:
-        """Returns what the library states, else what is known from the program's compilation."""
+        """Returns the fact that the library states, else the one known from the compilation."""
         known = self._known
         ways = way, None if known is None else lambda: otherwise(known)
         return self._library.ways.take(operation, known is None, *ways)
@@ -166,7 +166,7 @@ class Executable(interface.Executable):
         return self._unimplemented("donated_parameters") if found is None else sorted(found)
 
     def _read_program(self, read: Callable[[Content], T]) -> T:
-        """Returns what is read in the optimised program; `InvalidReply` where that is damaged."""
+        """Returns the result of ``read`` on the optimised program; `InvalidReply` if damaged."""
         program = self.optimized_program()
         try:
             return read(hlo_proto.read_module(program))
@@ -234,9 +234,9 @@ class Executable(interface.Executable):
         ask: Callable[[Library, Any], Sequence[Layout]],
         read: Callable[[Content], Sequence[Layout]],
     ) -> Sequence[Layout]:
-        """Returns what the library states; before PJRT 0.93 its optimised program states it, too.
+        """Returns the layouts that the library states, else those in its optimised program.
 
-        A library without the extension lays out no array otherwise than in C order.
+        The extension has both functions since PJRT 0.93; a library without it uses C order.
         """
         has_layouts = "Layouts" in self._library.extensions
         return self._library.ways.take(
@@ -352,7 +352,7 @@ class Executable(interface.Executable):
 
 
 def program_struct(program: Program) -> tuple[object, list[object]]:
-    """Returns (``PJRT_Program*``, what must stay alive)."""
+    """Returns (``PJRT_Program*``, objects to keep alive)."""
     if not program.code:
         raise InvalidArgument(f"the program {program.name!r} is empty")
     made = new_struct("PJRT_Program")

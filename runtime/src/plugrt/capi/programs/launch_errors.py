@@ -146,7 +146,7 @@ class LaunchErrors:
     _faults: LaunchChecks
     _handle: ClientHandle
     _specs: list[list[BufferSpec]]
-    """Of the results, on each device."""
+    """The specs of the results, on each device."""
     executable: Executable
 
     def _end_without_results(

@@ -87,7 +87,7 @@ class LoadedExecutable(ProgramLaunches, interface.LoadedExecutable):
         self._core = self._make_core()
 
     def _make_core(self) -> object:
-        """Returns what the core launches; None where launches are Python's."""
+        """Returns the core's object for launches; None if Python launches."""
         slots = self._handle.library.slots
         if core is None or not self.addressable_devices:
             return None

@@ -61,7 +61,7 @@ class ProgramLaunches(LaunchErrors):
     _launch_ids: Iterator[int] | None
     _one_device: bool
     _only_spec: BufferSpec | None
-    """Of the result, where there is one on one device."""
+    """The spec of the only result on one device, else None."""
     _parts: PartByPart | None
     _pointer: CData
     addressable_devices: Sequence[Device]
@@ -241,7 +241,7 @@ class ProgramLaunches(LaunchErrors):
             self._core.launch_one_by_one(tuple(addresses))
 
     def _prepare_python(self) -> None:
-        """Finds out how later launches on several devices are made where there is no core."""
+        """Decides how Python makes later launches on several devices, without the core."""
         devices = self.addressable_devices
         if is_launched_one_by_one(self.client, self.executable, devices):
             self._parts = PartByPart(self._handle, devices)

@@ -7,8 +7,8 @@ A table has one entry a function (or a struct), and an entry reads::
 ``slot`` is the 1-based position in the table of functions, ``since`` the minor version that brought
 it (those without were there before 0.29, the oldest version accepted), ``=`` marks fields that the
 library fills in. ``@since`` before a field: in the headers of earlier minor versions the size that
-a struct states ends before that field. A few of them had the field already and had forgotten to
-raise the size, which a strict library compares all the same. Where headers of one minor version
+a struct states ends before that field. A few of them had the field already without a larger
+stated size, which a strict library compares all the same. Where headers of one minor version
 differ, the mark names the first with the field, and `HEADERS` has the others. Names lack their
 prefix ``PJRT_``. Each function takes one pointer to a struct ``PJRT_<Name>_Args`` that begins with
 ``size_t struct_size`` and ``extension_start``; a leading ``!`` means that ``extension_start`` is

@@ -38,7 +38,7 @@ OPAQUE = (
     "MultiSlice_Config", "SerializedExecutable", "SerializedCompileOptions",
     "SerializedTopology",
 )  # fmt: skip
-"""Handles that only the library looks into.
+"""Handles whose contents only the library reads.
 
 Newer libraries begin an Error and a Memory with a table of functions; plugrt does not rely on it,
 because older ones do not.
