@@ -33,8 +33,8 @@ TracedType = tuple[tuple[int, ...], np.dtype[np.generic], bool, NamedSharding | 
 def quick_avals(leaves: Sequence[Any], token: Token | None = None) -> list[Any] | None:
     """Returns the avals of arrays, NumPy's arrays and scalars, and Python's scalars.
 
-    None if one is anything else. Runners accept such leaves unconverted, launches all but NumPy's
-    scalars (`as_arrays`). Deleted arrays are not detected here.
+    None if one is anything else. Runners accept these leaves unconverted; launches accept all but
+    NumPy's scalars (`as_arrays`). Deleted arrays are not detected here.
     """
     avals: list[Any] = []
     keep = avals.append
@@ -66,7 +66,7 @@ if core is not None:
 
 
 def as_arrays(leaves: Sequence[object]) -> Sequence[object]:
-    """Returns leaves with NumPy's scalars among them as arrays."""
+    """Returns the leaves with NumPy's scalars converted to arrays."""
     for x in leaves:
         if isinstance(x, np.generic):
             return [np.asarray(x) if isinstance(x, np.generic) else x for x in leaves]
@@ -78,8 +78,8 @@ def read_arguments(
 ) -> tuple[Sequence[object], list[Aval]]:
     """Returns flat arguments in the form that launches accept, and the aval of each.
 
-    Host data that are not NumPy arrays of a supported dtype are converted to one; scalars stay
-    scalars. Raises `NotAnArray`, `UnsupportedDtype`, `DeletedBuffer` or `LeakedTracer`;
+    Host data that are not NumPy arrays of a supported dtype are converted to one; Python scalars
+    stay scalars. Raises `NotAnArray`, `UnsupportedDtype`, `DeletedBuffer` or `LeakedTracer`;
     ``explain(i)`` describes the i-th argument. ``token`` has the settings that the call read.
     """
     quick = quick_avals(leaves, token)
@@ -99,7 +99,7 @@ def _read(x: object, explain: Callable[[int], str], i: int) -> tuple[object, Ava
         if x._shards is None and x.is_deleted():
             raise DeletedBuffer(f"{explain(i)}: {x._deleted_message()}")
         return x, x._aval
-    if isinstance(x, Array):  # a tracer, whose values `host_array` would read
+    if isinstance(x, Array):  # a tracer: `host_array` would try to read its values
         x._live()
         raise NotAnArray(f"{explain(i)} is traced, and has no values yet: {x!r:.80}")
     if (plain := python_scalar(x)) is not None:
@@ -112,7 +112,7 @@ def _read(x: object, explain: Callable[[int], str], i: int) -> tuple[object, Ava
 
 
 def is_weak(x: object, dtype: np.dtype[Any]) -> bool:
-    """Whether an array or a struct of another library, such as JAX's, says that it is weak."""
+    """Whether an array or a struct of another library, such as JAX's, states a weak type."""
     return getattr(x, "weak_type", False) is True and dtype.char != "?"
 
 
@@ -131,15 +131,15 @@ def _collect_plain_avals(
 
 
 def traced_types(avals: Sequence[Aval]) -> tuple[TracedType, ...]:
-    """Returns what a function is traced for when it is called with arguments of these avals."""
+    """Returns the types that a function is traced for, if called with arguments of these avals."""
     pairs = zip(parameter_types(avals), avals, strict=True)
     return tuple([(*kind, sharding_type(k) if k.sharding else None) for kind, k in pairs])
 
 
 def parameter_types(avals: Sequence[Aval]) -> tuple[ParameterType, ...]:
-    """Returns the types that parameters have for arguments of these avals.
+    """Returns the types of parameters for arguments of these avals.
 
-    A Python bool is as weak as any bool is: not at all.
+    Booleans, also Python's, are never weak.
     """
     types = [(k.shape, k.dtype, k.weak and k.dtype.char != "?") for k in avals]
     return widen_numbers(types, (k.is_number for k in avals))
@@ -162,7 +162,7 @@ def widen_numbers(
 
 
 def widen_scalar(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Returns the dtype that a Python scalar has beside 64-bit floats."""
+    """Returns the dtype of a Python scalar beside 64-bit floats."""
     return _WIDE.get(dtype, dtype)
 
 

@@ -73,7 +73,7 @@ class ArrayMeta(type):
 
 
 def raise_not_made_so(what: str) -> NoReturn:
-    """Raises what says how arrays are made."""
+    """Raises an error that states how arrays are made."""
     raise NotAnArray(f"{what}; use plugrt.array_api.asarray(...) or plugrt.device_put(...)")
 
 
@@ -87,7 +87,7 @@ class Shard:
     device: Device
     index: Index
     data: Array
-    """The part, on its device; None where that is another process's (`Array.global_shards`)."""
+    """The part, on its device; None on a device of another process (`Array.global_shards`)."""
     replica_id: int
 
 
@@ -109,7 +109,7 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
     __array_priority__ = 100  # a NumPy array as the left operand defers to this class
 
     _aval: ArrayAval
-    __weakref__: object  # None where nothing refers to it weakly
+    __weakref__: object  # None without weak references
 
     def __new__(cls, *_: Never, **__: Never) -> Self:
         raise_not_made_so("a plugrt.Array is not made by its class, but by plugrt's functions")
@@ -126,9 +126,9 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
 
     @property
     def aval(self) -> Aval:
-        """Shape, dtype, weak type, sharding and layout, as one object. Equal ones are the same.
+        """Shape, dtype, weak type, sharding and layout, as one object; equal avals are identical.
 
-        Over a mesh of Explicit axes it is the type, without devices.
+        Over a mesh of Explicit axes its sharding has no devices.
         """
         aval = self._aval
         if (sharding := sharding_type(aval)) is not None:
@@ -257,12 +257,12 @@ class Array(ArrayBase, Deletable, metaclass=ArrayMeta):
         return self.__copy__()
 
     def _words(self) -> Array:
-        """The words of random keys, an array of the same buffers."""
+        """For random keys, the array of their words, which shares the buffers."""
         words: Any = self._aval.of_words  # type: ignore[attr-defined]
         return new_array(self._live(), words)
 
     def _printed(self) -> npt.NDArray[np.generic]:
-        """The contents that printing shows, or those of all replicas."""
+        """The contents that printing shows; for a replica's value, the values of all replicas."""
         sharding = self._aval.sharding
         if type(sharding) is ReplicaSharding:
             return sharding.stack(self._live())
@@ -287,7 +287,7 @@ if core is not None:
     core.set_wait_hooks(Deletable.block_until_ready, Deletable.is_ready, (listening, in_child))
 
 blank: Callable[[], Array] = partial(object.__new__, Array)
-"""Makes an array whose slots are to be set."""
+"""Makes an array without values in its slots; the caller sets them."""
 
 
 def new_array(shards: Shards, aval: ArrayAval) -> Array:
@@ -296,9 +296,7 @@ def new_array(shards: Shards, aval: ArrayAval) -> Array:
 
 
 def launch_form(shards: Shards) -> Any:
-    """Returns the form in which arrays keep `Shards`: these, or the object that launches accept in
-    their place.
-    """
+    """Returns `Shards` as arrays keep them: unchanged, or the backend's object in their place."""
     return getattr(shards, "held", shards)
 
 
@@ -316,6 +314,6 @@ if core is not None:
 
 
 def duplicate(array: Array) -> Array:
-    """Returns a copy of ``array`` where it is: deleting or donating one leaves the other alone."""
+    """Returns a copy of ``array`` with the same sharding, in buffers of its own."""
     copies = copy_in_place(array._live(), array._aval.layout)
     return new_array(copies, array._aval)

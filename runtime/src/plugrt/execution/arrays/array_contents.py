@@ -1,4 +1,4 @@
-"""`Contents`: the buffers of an array: reading them, waiting for them, and where they are."""
+"""`Contents`: the methods of arrays that read the buffers, wait for them, or locate them."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _KEYS: str = KeyDtype.char
 
 @with_checked_methods
 class Contents(Conversions):
-    """The methods of `Array` that look at its buffers."""
+    """The methods of `Array` that use its buffers."""
 
     __slots__ = ()
 
     if TYPE_CHECKING:
         _shards: Any
         _extra: Any
-        _is_there: Any  # a bool of the core's arrays
+        _is_there: Any  # a bool, in the core's arrays
         _is_alone: Any  # a bool, where it is set
-        _assignment: Any  # an `Assignment` while one writes to the buffers
+        _assignment: Any  # the `Assignment` that is writing to the buffers, if any
         _aval: ArrayAval
 
         @property
@@ -62,16 +62,16 @@ class Contents(Conversions):
         return opener(held)
 
     def _held(self) -> Any:
-        """The buffers; who asks may keep them or hand them out, so that others may read them."""
+        """Returns the buffers. The caller may pass them on, so they are no longer `_is_alone`."""
         self._is_alone = False
         if _traces.trace is not None:
             sharers.note_read(self)
         held = self._shards  # read once: another thread may delete it
-        # After an assignment by another thread it is alone again.
+        # An assignment by another thread has set `_is_alone` again.
         return self._await_held() if held is None or self._is_alone else held
 
     def _host(self) -> npt.NDArray[np.generic]:
-        """The contents as a read-only NumPy array, kept for the next time."""
+        """Returns the contents as a read-only NumPy array, which is kept for later reads."""
         if _traces.trace is not None:
             sharers.note_read(self)
         held = self._shards  # read once: another thread may delete it
@@ -82,7 +82,7 @@ class Contents(Conversions):
             if _token().guarded:
                 self._check_read(explicit=False)
             start = time.perf_counter() if listening else 0.0
-            shards, aval = held, self._aval  # not by functions, which cost twice the time
+            shards, aval = held, self._aval  # inline: function calls need twice the time
             if aval.dtype.char == _KEYS:
                 self._refuse_keys()
             if not _is_sequence(type(held)):
@@ -91,7 +91,7 @@ class Contents(Conversions):
                 read = None
                 where = aval.sharding
                 if type(where) is SingleDeviceSharding or where.plain_device is not None:
-                    # A backend's shards may read at once, and little of it by a shorter way.
+                    # The shards may have a method that reads all at once, or small arrays faster.
                     read = getattr(shards, "read_to_host", None) or getattr(shards, "to_host", None)
                 host = read() if read else self._read(shards)
             except Internal as error:
@@ -109,7 +109,7 @@ class Contents(Conversions):
         return host
 
     def _refuse_keys(self) -> None:
-        """Raises `ArgumentTypeError` for random keys, whose buffers hold words in their place."""
+        """Raises `ArgumentTypeError` for random keys, since their buffers hold only words."""
         if is_of_keys(self._aval):
             raise ArgumentTypeError(
                 f"an array of dtype {self._aval.dtype.name} holds random keys, which are no NumPy "
@@ -123,7 +123,7 @@ class Contents(Conversions):
         return self._assemble(shards)
 
     def _check_read(self, *, explicit: bool) -> None:
-        """Has the transfer guard look at a read, unless that is a view, or was made before."""
+        """Passes a read to the transfer guard, unless it is a view or a host copy exists."""
         sharding = self._aval.sharding
         client = sharding.devices[0].client
         if self._extra is None and not client.capabilities.zero_copy_get:
@@ -131,7 +131,7 @@ class Contents(Conversions):
             check_transfer("device_to_host", what, explicit=explicit)
 
     def _first(self, shards: Shards) -> Buffer:
-        """The first part here; raises `NotAnArray` where other processes have all of them."""
+        """Returns the first part in this process; raises `NotAnArray` if there is none."""
         if not shards:
             having = sorted({d.process_index for d in self._aval.sharding.devices})
             raise NotAnArray(
@@ -173,14 +173,14 @@ class Contents(Conversions):
         return self._first(shards)
 
     def copy_to_host_async(self) -> None:
-        """Begins to copy the contents to the host, so that reading them need not wait."""
+        """Starts copying the contents to the host, so that a later read need not wait."""
         for shard in self._live():
             shard.copy_to_host_async()
 
     def block_until_ready(self) -> Self:
-        """Waits until the contents are there and returns the array; raises if making it failed."""
+        """Waits until the contents are ready and returns the array; raises if computing failed."""
         start = time.perf_counter() if listening else 0.0
-        held = shards = self._shards  # not by functions: after a launch each costs a microsecond
+        held = shards = self._shards  # inline: after a launch each call costs 1 us
         if not _is_sequence(type(shards)):
             shards = self._open_shards(held) if held is not None else self._live()
         wait = getattr(shards, "block_until_ready", None)
@@ -204,14 +204,14 @@ class Contents(Conversions):
         return self
 
     def is_ready(self) -> bool:
-        """Whether the contents are there, so that reading them would not wait."""
+        """Whether the contents are ready, so that reading them would not wait."""
         ready = all(shard.ready_event().is_ready() for shard in self._live())
         if core is not None:
             _keep_waiter(self._aval)
         return ready
 
     def on_device_size_in_bytes(self) -> int:
-        """Bytes of the parts in this process on their devices."""
+        """The size in bytes, on the devices, of the parts in this process."""
         return sum(shard.on_device_size_in_bytes() for shard in self._live())
 
     def unsafe_buffer_pointer(self) -> int:
@@ -219,12 +219,12 @@ class Contents(Conversions):
         return self._only_buffer("unsafe_buffer_pointer").unsafe_pointer()
 
 
-# An abstract class needs three times as long for the test.
+# Cached: `isinstance` with an abstract class needs three times as long.
 _is_sequence: Callable[[type], bool] = cache(lambda cls: issubclass(cls, Sequence))
 
 
 def _keep_waiter(aval: ArrayAval) -> None:
-    """Keeps what the core waits by for the next array of the aval, if its backend has it."""
+    """Stores the client's ``waiter``, if any: the core uses it to wait for arrays of the aval."""
     aval.waiter = getattr(aval.sharding.devices[0].client, "waiter", None)
 
 
@@ -242,7 +242,7 @@ def _keep_opener(aval: ArrayAval) -> Callable[[Any], Shards]:
 
 
 def compile_reader(client: Client, part: TensorType, form: HeldForm) -> Any:
-    """Returns what reads arrays of this type; None where Python does."""
+    """Returns a reader of the core for arrays of this type; None if Python code reads them."""
     if core is None or form.view is None or not client.capabilities.zero_copy_get:
         return None
     return core.FunctionReader(
@@ -259,7 +259,7 @@ def compile_reader(client: Client, part: TensorType, form: HeldForm) -> Any:
 
 
 def _format(dtype: np.dtype[np.generic]) -> str | None:
-    """Returns the code of a dtype in Python's protocol of buffers; None for those without one."""
+    """Returns the format code of a dtype in Python's buffer protocol, or None."""
     try:
         return np.empty((), dtype).data.format
     except ValueError:
@@ -267,10 +267,10 @@ def _format(dtype: np.dtype[np.generic]) -> str | None:
 
 
 def await_together(held: Iterable[tuple[ArrayAval, object]]) -> bool:
-    """Waits for arrays of these avals, which hold these shards; whether all are there.
+    """Waits for arrays, given as avals and shards; returns whether all are ready.
 
-    False, where the caller waits for each in turn: a backend waits for one only, there is
-    nothing to wait for any more, or making one failed, which the wait for that one raises.
+    If False, the caller must wait for each in turn: a backend cannot wait for several, one was
+    deleted, or computing one failed, which the wait for that array raises.
     """
     by_aval: dict[ArrayAval, list[object]] = {}
     for aval, shards in held:
@@ -287,7 +287,7 @@ def await_together(held: Iterable[tuple[ArrayAval, object]]) -> bool:
 
 
 def await_held(held: list[object], avals: list[ArrayAval]) -> bool:
-    """As `await_together`, of arrays of one client; their avals are all of these."""
+    """As `await_together`, for arrays of one client; ``avals`` are the different avals of all."""
     clients = [aval.sharding.devices[0].client for aval in avals]
     if not clients or clients.count(clients[0]) != len(clients):
         return False

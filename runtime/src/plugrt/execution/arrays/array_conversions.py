@@ -26,7 +26,7 @@ def _export_copy(host: npt.NDArray[np.generic], max_version: tuple[int, int] | N
     copied = np.array(host, order="C")
     if copied.dtype.isbuiltin == 1:
         return copied.__dlpack__(**_version_option(max_version))
-    # Later: what reads capsules is of the PJRT clients, which a program may not need.
+    # Imported later: the reader of capsules belongs to PJRT clients, which a program may not need.
     from plugrt.capi.buffers.dlpack_host import export_array
 
     return export_array(copied)
@@ -50,16 +50,16 @@ class Conversions(Methods):
         def _host(self) -> npt.NDArray[np.generic]: ...
         def _only_buffer(self, use: str) -> Buffer: ...
         def __copy__(self) -> Self: ...
-        def __buffer__(self, flags: int, /) -> memoryview: ...  # the core's
+        def __buffer__(self, flags: int, /) -> memoryview: ...  # of the core's arrays
 
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
     ) -> npt.NDArray[Any]:
-        """Waits and returns the contents; read-only, and without a copy where the device allows.
+        """Waits and returns the contents, read-only, and without a copy if the device allows it.
 
         A PJRT library's small arrays (up to 1 kB) are always copied, which is faster than a view.
         """
-        # Without the decorator, which costs a tenth of a small array's first read.
+        # Without the decorator, which takes a tenth of a small array's first read.
         try:
             try:
                 host = self._host()
@@ -108,10 +108,10 @@ class Conversions(Methods):
         0)``; raises `BufferError` for another one, or if a copy is needed and forbidden. Shared
         memory is exported in a capsule from before DLPack 1.0, which every ``max_version`` allows;
         a copy in host memory in the newest one that NumPy makes. On a GPU the contents are there
-        for work on ``stream``, as the array API standard numbers streams: the host waits for them,
-        or with a handle above 2 that stream, or with -1 nobody (for a copy the host).
-        `ArgumentError` for a value that the standard lacks; in host memory it is None, or -1. A
-        consumer synchronises before it drops the last reference while its own work still runs.
+        for work on ``stream``, a number as in the array API standard: the host waits for them, or
+        with a handle above 2 that stream; with -1 nothing waits (for a copy, the host does).
+        Raises `ArgumentError` for values that the standard lacks; for host memory it is None or
+        -1. A consumer must synchronise before it drops the last reference while its work runs.
         """
         here = self.__dlpack_device__()
         stream = dlpack_types.require_stream(stream, here[0])
@@ -132,7 +132,7 @@ class Conversions(Methods):
             raise BufferUnavailable(f"DLPack device {target} needs a copy of the array on {here}")
         if target == _DLPACK_CPU:
             return _export_copy(self._host(), max_version)
-        # Nobody but this library can order a copy that is made here: -1 is about the array itself.
+        # The consumer cannot wait for a copy made here: -1 applies only to the array itself.
         after = None if stream == dlpack_types.NO_WAIT else stream
         return self.__copy__()._only_buffer("DLPack").to_dlpack(after)
 

@@ -1,4 +1,4 @@
-"""Arrays of buffers that there are: one, the parts on several devices, or another array's."""
+"""Makes arrays of existing buffers: of one, of parts on several devices, or another array's."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ def share_buffers(array: Array, aval: ArrayAval) -> Array:
 
 
 def through_words(keys: Array, sharding: Sharding, put: Callable[[Array], Array]) -> Array:
-    """Returns random keys where ``put`` puts their words, divided so."""
+    """Applies ``put`` to the words of random keys; returns the keys, with ``sharding``."""
     words = put(share_buffers(keys, keys._aval.of_words))  # type: ignore[attr-defined]
     return keys_over(words, keys.dtype, sharding)
 
 
 def keys_over(words: Array, dtype: Any, sharding: Sharding) -> Array:
-    """Returns the keys of a dtype that are in the buffers of words."""
+    """Returns the array of random keys over the buffers of their words."""
     aval = intern_aval(words.shape[:-1], dtype, sharding, words.committed)
     return share_buffers(words, aval)
 
 
 def with_own_arrays(tree: Any) -> Any:
-    """Returns a pytree with new arrays of the same buffers; assigning to one changes no other."""
+    """Returns a pytree of new arrays with the same buffers; assigning to one changes no other."""
     return pytrees.map(lambda x: share_buffers(x, x._aval) if type(x) is Array else x, tree)
 
 
 def snapshot(array: Array) -> Array:
-    """Returns another array of the same buffers, which keeps them when this one is assigned to.
+    """Returns another array of the same buffers, which keeps them when ``array`` is assigned to.
 
-    Until then deleting or donating one ends the other.
+    Before that, deleting or donating one also deletes the other.
 
     Raises:
         DeletedBuffer: the array was deleted or donated, perhaps meanwhile by another thread.
@@ -75,7 +75,7 @@ def share_parts(made: Array, array: Array, held: object) -> Array:
     `share_buffers`; all of an array is kept, or copied, even if only a part is shared.
 
     Raises:
-        DeletedBuffer: the array was deleted or donated since, perhaps by another thread.
+        DeletedBuffer: the array was deleted or donated meanwhile, perhaps by another thread.
     """
     with sharers.lock:
         keep_sharer(array, made)
@@ -87,7 +87,7 @@ def join_parts(made: Array, parts: Sequence[Array], held: Sequence[object]) -> A
     """Returns ``made`` over the buffers ``held`` of ``parts``; deleting a part deletes it.
 
     Raises:
-        DeletedBuffer: one of them was deleted or donated since, perhaps by another thread.
+        DeletedBuffer: one of them was deleted or donated meanwhile, perhaps by another thread.
     """
     with sharers.lock:
         tie_whole(made, parts)
@@ -129,7 +129,7 @@ def array_of_shards(
 
 
 def change_layout(x: Array, layout: Layout | None) -> Array:
-    """Returns ``x`` with each part in a layout; itself if they have it.
+    """Returns ``x`` with each part in a layout; ``x`` itself if the parts have it.
 
     ``layout`` None is the default.
     """
@@ -137,7 +137,7 @@ def change_layout(x: Array, layout: Layout | None) -> Array:
     if old.layout == layout or (layout and old.layout and layout.is_met_by(old.layout)):
         return x
     shards: Shards = ()
-    if buffers := relayout(x._live(), old.layout, layout):  # else all is in other processes
+    if buffers := relayout(x._live(), old.layout, layout):  # else all parts are in other processes
         shards = buffers[0].device.client.shards(buffers)
         layout = layout and buffers[0].layout
     aval = intern_aval(old.shape, old.dtype, old.sharding, old.committed, old.weak, layout)

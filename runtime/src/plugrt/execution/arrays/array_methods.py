@@ -1,9 +1,9 @@
 """`Methods`: the operators and methods of arrays, which `plugrt.array_api` supplies.
 
 They are declared here, for readers and type checkers, and implemented in
-``plugrt.array_api.operators``. Until that is imported each is a stub that imports it and goes on;
-where jaxlib's bindings are missing, that raises `MissingTraceExtra`, which names the package to
-install. Arrays can be moved, and programs run, without them.
+``plugrt.array_api.operators``. Until that is imported, each is a stub that imports it and calls the
+implementation. Without jaxlib's bindings this raises `MissingTraceExtra`, which names the package
+to install; moving arrays and running programs need no bindings.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ INSTEAD: Mapping[str, str] = {
 
 
 class Missing:
-    """A descriptor whose reading is an AttributeError with a hint.
+    """A descriptor that raises an AttributeError with a hint when it is read.
 
-    A method ``__getattr__`` of arrays would slow the reading of every attribute.
+    A method ``__getattr__`` of arrays would slow down the reading of every attribute.
     """
 
     __slots__ = ("_name",)
@@ -173,7 +173,7 @@ class Methods(Operators):
 
 
 def install(methods: Mapping[str, object]) -> None:
-    """Puts implementations in the place of the stubs: for each that is declared, and no other."""
+    """Replaces the stubs by implementations; these must be exactly the declared names."""
     if DECLARED.keys() != methods.keys():
         raise AssertionError(f"not both declared and given: {DECLARED.keys() ^ methods.keys()}")
     for name, method in methods.items():
@@ -201,7 +201,7 @@ _OWNERS = {
     for name, member in vars(owner).items()
     if isinstance(member, FunctionType | property)
 }
-"""The class that declares each, by name."""
+"""The declared names, each with the class that declares it."""
 DECLARED: dict[str, object] = {name: vars(owner)[name] for name, owner in _OWNERS.items()}
 for _name, _member in DECLARED.items():
     setattr(_OWNERS[_name], _name, _stub(_name, isinstance(_member, property)))

@@ -1,6 +1,6 @@
 """`Operators`: the operators of arrays, declared for readers and type checkers, and their operands.
 
-`plugrt.execution.arrays.array_methods` has the methods with names, and says where both are
+`plugrt.execution.arrays.array_methods` has the named methods, and states where both are
 implemented.
 """
 
@@ -74,7 +74,7 @@ class Update(Protocol[X]):
 
 
 class Updates(Protocol[X]):
-    """The type of ``x.at``: to be indexed with a key."""
+    """The type of ``x.at``, which is indexed with a key."""
 
     def __getitem__(self, key: Key, /) -> Update[X]: ...
 

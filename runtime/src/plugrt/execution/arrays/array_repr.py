@@ -33,7 +33,7 @@ class Printable(Protocol):
 
 
 def array_repr(array: Printable) -> str:
-    """Returns ``Array([1. 2.], dtype=float32)``, shortened where the contents are many."""
+    """Returns ``Array([1. 2.], dtype=float32)``, shortened if there are many elements."""
     dtype = f"dtype={array.dtype.name}"
     if array.is_deleted():
         return f"<deleted Array of shape {array.shape}, {dtype}>"

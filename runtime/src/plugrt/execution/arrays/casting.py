@@ -58,7 +58,7 @@ def cast(x: Any, dtype: np.dtype[np.generic]) -> npt.NDArray[np.generic]:
 
 
 def _error_actions() -> Any:
-    """NumPy's error settings with `_warn` in the place of its own warnings."""
+    """Returns NumPy's error settings with `_warn` in place of its own warnings."""
     found = np.geterr()
     return {k: "call" if found[k] == "warn" else found[k] for k in ("over", "invalid")}
 

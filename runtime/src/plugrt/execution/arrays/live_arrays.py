@@ -15,9 +15,9 @@ from plugrt.plugins.selection.backends import get_backend
 def live_arrays(platform: str | None = None) -> list[Array]:
     """Returns the arrays on a backend (all, without a name) that are alive and not deleted.
 
-    As ``jax.live_arrays``, but for the backend's default: JAX's is one. It asks Python's garbage
-    collector, in time proportional to all objects, and costs calls nothing; what `gc.freeze` has
-    set aside is not found. Raises as `plugrt.get_backend`.
+    As ``jax.live_arrays``, whose default is one backend. It searches the objects of Python's
+    garbage collector, in time proportional to their number, and costs calls nothing; it does not
+    find objects that `gc.freeze` has set aside. Raises as `plugrt.get_backend`.
 
     >>> x = xp.ones(3)
     >>> any(y is x for y in plugrt.live_arrays())
@@ -34,10 +34,10 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 
 
 def drop_views() -> None:
-    """Drops the contents that arrays keep on the host: views of their buffers, most often.
+    """Drops the host copies that arrays keep; most are views of their buffers.
 
-    Views that the program has of the same memory stay valid. Does not cover memory that the
-    compiled core lends.
+    The program's own views of the same memory stay valid. Excludes views that the compiled core
+    makes.
     """
     arrays = [thing for thing in gc.get_objects() if type(thing) is Array]
     for array in arrays:

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-# Process-wide: set once, by the package that comes after this one.
+# Process-wide: `plugrt` sets it once.
 _load: Callable[[], object] | None = None
 
 
 def set_loader(load: Callable[[], object]) -> None:
-    """Says what imports the module that installs the methods (`array_methods.install`)."""
+    """Sets the function that imports the module with the methods (`array_methods.install`)."""
     global _load
     _load = load
 
 
 def load_methods() -> None:
-    """Has the methods installed; `MissingTraceExtra` where jaxlib's bindings are missing."""
+    """Installs the methods; raises `MissingTraceExtra` if jaxlib's bindings are missing."""
     if _load is None:
         raise AssertionError("plugrt/__init__.py has not said where the methods of arrays are")
     _load()

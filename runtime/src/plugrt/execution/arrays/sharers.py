@@ -4,8 +4,8 @@ Each array has a list of weak references to the arrays that may share its buffer
 is an array as well, it also has `Life` objects, one for each part. Arrays with a common `Life` are
 deleted together, as in JAX: an array and its part, or an array made of that part. Others are
 deleted independently: arguments that a program returns, arrays that were put or sliced. Callers
-hold `lock`. Assigning to an array gives it other buffers: it shares no longer, its lives end, and
-the traces that read it are dropped.
+hold `lock`. Assigning to an array gives it other buffers: it no longer shares them, it gets new
+`Life` objects, and the traces that read it are dropped.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ from plugrt.lifetime.forks import call_in_child
 from plugrt.native.native_core import core
 
 Array = Any
-"""An `Array`, whose class is above this module."""
+"""Stands for `Array`, whose module imports this one."""
 
 # Process-wide: arrays of all clients share buffers by the same steps.
 lock = threading.RLock()
-"""Held while an array gets, loses or shares buffers: who looks finds who has them.
+"""Held while an array gets, loses or shares buffers, so that the users of buffers are known.
 
-A finaliser may do the same meanwhile. To be read here each time: a forked child has a new one.
+Reentrant, since a finaliser may do the same meanwhile. Always read it as an attribute of this
+module: a forked child replaces it.
 """
-# Process-wide: as the lock.
+# Process-wide: it uses the lock.
 assigned = threading.Condition(lock)
 """Notified when an assignment in place has ended."""
 
 
-@call_in_child  # a thread that it lacks may have the lock
+@call_in_child  # a thread of the parent may hold the lock
 def _renew_lock() -> None:
     global lock, assigned
     lock = threading.RLock()
@@ -54,10 +55,10 @@ if core is not None:
 
 
 class Life:
-    """The time that an array, or a part of it, keeps its buffers.
+    """The time during which an array, or a part of it, keeps its buffers.
 
-    Readers are caches of functions that were traced with the values; the first life of an array
-    knows them.
+    Its readers are the caches of functions that were traced with the values; only the first `Life`
+    of an array has them.
     """
 
     __slots__ = ("readers",)
@@ -66,19 +67,19 @@ class Life:
         self.readers: WeakKeys[Any, None] | None = None
 
     def add_reader(self, reader: object) -> None:
-        """Has `forget_reads` empty a cache, while that exists."""
+        """Registers a cache, weakly, for `forget_reads` to empty."""
         if self.readers is None:
             self.readers = WeakKeys()
         self.readers.keep(reader, None)
 
 
 Lives = tuple[Life, ...]
-# Process-wide: threads that trace look whether another has assigned meanwhile.
+# Process-wide: a tracing thread checks whether another thread has assigned meanwhile.
 _ended = [0]
 
 
 def note_read(array: Array) -> None:
-    """Notes that the trace of this thread has values that the array has until an assignment."""
+    """Records that this thread's trace, if any, contains the array's present values."""
     trace = trace_state.trace
     if trace is not None:
         with lock:
@@ -86,13 +87,13 @@ def note_read(array: Array) -> None:
 
 
 count_ended: Callable[[], int] = partial(itemgetter(0), _ended)
-"""Returns how often an assignment ended lives that readers may know; no Python frame."""
+"""Returns how often an assignment ended `Life` objects; without a Python frame."""
 
 
 def forget_reads(lives: Lives) -> None:
     """Empties the caches of functions traced with the values of an array that had these lives.
 
-    To be called without `lock`: programs end, which may wait for others.
+    Call it without `lock`: it frees programs, which may wait for other threads.
     """
     if lives and lives[0].readers is not None:
         for reader in lives[0].readers.alive():
@@ -100,7 +101,7 @@ def forget_reads(lives: Lives) -> None:
 
 
 def _lives_of(array: Array) -> Lives:
-    """Returns the lives of an array, in the order of its devices here; new ones if it had none."""
+    """Returns an array's `Life` objects, made if needed, in the order of addressable devices."""
     lives: Lives | None = getattr(array, "_lives", None)
     if lives is None:
         devices = array._aval.sharding.addressable_devices
@@ -109,7 +110,7 @@ def _lives_of(array: Array) -> Lives:
 
 
 def keep_sharer(array: Array, made: Array) -> None:
-    """Registers two arrays, and all that share buffers with them, as sharers of each other."""
+    """Registers two arrays, and all arrays that share their buffers, as sharers of each other."""
     sharers: list[weakref.ref[Array]] | None = getattr(array, "_sharers", None)
     if sharers is None:
         sharers = array._sharers = [weakref.ref(array)]
@@ -129,14 +130,14 @@ def keep_sharer(array: Array, made: Array) -> None:
 
 
 def tie_parts(whole: Array, parts: Sequence[Array]) -> None:
-    """Has parts that were made of an array end with it; in the order of its devices here."""
+    """Ties parts to the array they were made of, in the order of its addressable devices."""
     for part, life in zip(parts, _lives_of(whole), strict=True):
         part._lives = (life,)
         keep_sharer(whole, part)
 
 
 def tie_copy(array: Array, made: Array) -> None:
-    """Ties an array to another one of the same buffers: they end together."""
+    """Ties an array to another one of the same buffers: deleting one deletes both."""
     made._lives = _lives_of(array)
     keep_sharer(array, made)
 
@@ -148,7 +149,7 @@ def ends_with(array: Array, other: Array) -> bool:
 
 
 def leave_sharers(array: Array) -> Lives:
-    """Removes an array from those that share its buffers; returns the lives that it had."""
+    """Removes an array from its sharers; returns the `Life` objects that it had."""
     sharers = getattr(array, "_sharers", None)
     if sharers is not None:
         sharers[:] = [sharer for sharer in sharers if sharer() is not array]
@@ -162,19 +163,19 @@ def leave_sharers(array: Array) -> Lives:
 
 
 def tie_whole(whole: Array, parts: Sequence[Array]) -> None:
-    """Has an array that was made of parts end with each; in the order of its devices here."""
+    """Ties an array to the parts it was made of, in the order of its addressable devices."""
     for part in parts:
         keep_sharer(whole, part)
     whole._lives = tuple([_lives_of(part)[0] for part in parts])
 
 
 def find_sharers(array: Array) -> tuple[Sequence[Array], bool]:
-    """Returns those alive that end with an array, and whether one that stays has its buffers.
+    """Returns the arrays tied to an array, and whether an array that is not tied has its buffers.
 
-    The array itself may have lost its own already.
+    The array itself may have no buffers any more.
     """
     sharers = None if array.__weakref__ is None else getattr(array, "_sharers", None)
-    if sharers is None:  # sharers are referred to weakly, which is cheaper to test
+    if sharers is None:  # without weak references it has no sharers; that is faster to test
         return (), False
     lives = {*getattr(array, "_lives", ())}
     here = array._aval.sharding.device_set
@@ -185,13 +186,13 @@ def find_sharers(array: Array) -> tuple[Sequence[Array], bool]:
             continue
         if lives and not lives.isdisjoint(getattr(other, "_lives", ())):
             tied.append(other)
-        elif not shared:  # what shares with one part knows all, and has nothing of the others
+        elif not shared:  # sharers of one part are in the list, but have no buffers of other parts
             shared = not here.isdisjoint(other._aval.sharding.devices)
     return tied, shared
 
 
 def keep_ended(array: Array, loss: object) -> None:
-    """Makes arrays that were deleted with an array, for the same reason, stay deleted, too."""
+    """Gives arrays that were deleted with ``array`` a `Deletion` that a failed launch keeps."""
     lives = {*getattr(array, "_lives", ())}
     for other in _others(array, getattr(array, "_sharers", ())):
         if other._extra is loss and not lives.isdisjoint(getattr(other, "_lives", ())):

@@ -26,9 +26,9 @@ def guard_level(direction: Direction) -> str:
 
 
 def is_transfer(here: Sharding, there: Sharding) -> bool:
-    """Whether an array leaves its devices, or their memory, for another sharding.
+    """Whether moving an array to another sharding changes its devices or memory kind.
 
-    As JAX has it, an exchange of parts among the same devices is no transfer.
+    As in JAX, an exchange of parts among the same devices is no transfer.
     """
     return here.device_set != there.device_set or here.memory_kind != there.memory_kind
 

@@ -11,7 +11,7 @@ from plugrt.interface.checks import require_rank
 
 
 def copy_buffer(buffer: Buffer, device: Device, memory: Memory | None = None) -> Buffer:
-    """Returns a copy of a buffer on another device, directly where the backends can do that."""
+    """Returns a copy of a buffer on another device; through the host if it must."""
     client = device.client
     if buffer.device.client is client and client.capabilities.device_to_device_copy:
         return buffer.copy_to_memory(memory) if memory else buffer.copy_to_device(device)
@@ -19,7 +19,7 @@ def copy_buffer(buffer: Buffer, device: Device, memory: Memory | None = None) ->
 
 
 def copy_in_place(buffers: Sequence[Buffer], layout: Layout | None) -> list[Buffer]:
-    """Returns copies of buffers where they are, in the layout of these; None is the default."""
+    """Returns copies of buffers, in the same memory; ``layout`` is theirs, None the default."""
     if layout is not None:
         return relayout(buffers, layout, layout)
     return [copy_buffer(buffer, buffer.device, buffer.memory) for buffer in buffers]
@@ -38,6 +38,7 @@ def other_layout(device: Device, tensor_type: TensorType, layout: Layout) -> Lay
     require_rank(layout, tensor_type.shape)
     require_layouts(device, f"the layout {layout!r} of {tensor_type}")
     default = device.client.default_layout(tensor_type)
+    # Workaround for xla-cpu-tiles
     if layout.tiling and not default.tiling:
         raise Unimplemented(
             f"{layout!r} of {tensor_type} on {device!r}: arrays there have no tiles; its default "
@@ -64,7 +65,7 @@ def relayout(
     None is the devices' default. The program is compiled once for each type and list of devices.
     Raises `UnsupportedDtype` for a dtype that StableHLO lacks.
     """
-    if not buffers:  # all of the array is in other processes
+    if not buffers:  # all parts are in other processes
         return []
     held = TensorType(buffers[0].shape, buffers[0].dtype, source)
     devices = [buffer.device for buffer in buffers]

@@ -22,7 +22,7 @@ class Facts:
     """Everything that a compiled executable depends on; an entry is used only if all are equal."""
 
     program: str
-    """SHA-256 of the program that is compiled, without source lines, and its format."""
+    """The format of the compiled program, and its SHA-256 without source lines."""
     options: str
     platform: str
     compiler: str
@@ -40,7 +40,7 @@ class Facts:
 
 
 def collect_facts(client: Client, program: Program, options: CompileOptions) -> Facts | None:
-    """Returns the facts of a program to compile, None where the compiler has no identity."""
+    """Returns the facts of a program to compile; None if the compiler's identity is unknown."""
     identity = client.compiler_identity
     if identity is None:
         return None
@@ -79,9 +79,9 @@ def _remove_lines(program: Program) -> bytes:
 def cpu_features(description: files.AnyPath = "/proc/cpuinfo", processor: str | None = None) -> str:
     """Returns a string for system, architecture and instruction sets; equal if all are equal.
 
-    Machine code made for one ends the process (SIGILL) on another. Where the system does not list
-    instruction sets, in the file ``description``, the name of the ``processor`` is used
-    instead, by default of this machine's.
+    Machine code for another processor may end the process (SIGILL). If the system does not list
+    instruction sets in the file ``description``, the name ``processor`` is used, by default this
+    machine's.
     """
     try:
         lines = files.read_text(description, errors="replace").splitlines()

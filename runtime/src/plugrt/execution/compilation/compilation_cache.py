@@ -1,10 +1,10 @@
 """The persistent compilation cache: executables kept in a folder between processes.
 
-On where ``config.compilation_cache_dir`` names a folder, for every backend that declares
-``executable_serialization``; the settings, their names and defaults are JAX's. The folder and
-its files must belong to this user and be writable by nobody else, since they hold machine code. An
-entry states in its header what it was made of (`cache_key.Facts`), and is loaded only if all of
-that matches. A fault of the cache is a warning, and the program is compiled; under
+It is used if ``config.compilation_cache_dir`` names a folder, for every backend that declares
+``executable_serialization``; the settings and their names are JAX's. The folder and its files
+must belong to this user and be writable by nobody else, since they hold machine code. The header of
+an entry has the facts that it depends on (`cache_key.Facts`); it is loaded only if all of them
+match. A fault of the cache is a warning, and the program is compiled; under
 ``config.raise_persistent_cache_errors`` it is an error.
 """
 
@@ -28,7 +28,7 @@ from plugrt.wire.sealed_bytes import SealedFormat
 
 _SUFFIX = ".plugrt-executable"
 _MOST = 2**31
-"""Bytes of an entry that are read; XLA's own bound on an executable."""
+"""The largest entry that is read, in bytes: XLA's own bound on an executable."""
 
 
 class CacheEntry:
@@ -94,7 +94,7 @@ class CacheEntry:
 
 
 def entry_for(client: Client, program: Program, options: CompileOptions) -> CacheEntry | None:
-    """Returns the program's cache entry, or None where the cache is off or unsupported."""
+    """Returns the program's cache entry, or None if the cache is off or unsupported."""
     folder = config.compilation_cache_dir
     if not folder or not config.enable_compilation_cache:
         return None
@@ -110,7 +110,7 @@ def entry_for(client: Client, program: Program, options: CompileOptions) -> Cach
 
 
 def _make_room(folder: Path) -> None:
-    """Removes the least recently used entries beyond the size limit; others may do so meanwhile."""
+    """Removes the least recently used entries above the size limit; other processes may, too."""
     most = config.compilation_cache_max_size
     if most < 0:
         return
@@ -161,13 +161,13 @@ def encode_entry(body: bytes, facts: Facts, seconds: float = 0.0) -> bytes:
 
 
 def decode_entry(content: bytes, facts: Facts) -> tuple[bytes, float]:
-    """Returns the backend's bytes of an entry that was made of exactly these facts.
+    """Returns the backend's bytes of an entry with exactly these facts.
 
-    Beside them, how many seconds the program took to compile.
+    Also returns the compilation time of the program, in seconds.
 
-    Raises `DataLoss` for an incomplete or damaged entry, `InvalidArgument` for bytes that are none,
-    and `FailedPrecondition`, with the fields that differ, for the entry of another program, library
-    or machine, or of another version of plugrt.
+    Raises `DataLoss` for an incomplete or damaged entry, `InvalidArgument` for bytes that are no
+    entry, and `FailedPrecondition`, with the fields that differ, for the entry of another program,
+    library or machine, or of another version of plugrt.
     """
     header, body = _ENTRY.read(content)
     stored, expected = asdict(header.facts), asdict(facts)

@@ -13,7 +13,7 @@ from plugrt.frames.traceback_filter import warn_user
 from plugrt.interface import Executable, Program
 from plugrt.settings.declarations import config
 
-# Process-wide: the files of a process are in one folder, in one order.
+# Process-wide: the files of a process are numbered in one sequence.
 _numbers = itertools.count()
 
 

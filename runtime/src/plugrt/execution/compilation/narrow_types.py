@@ -20,7 +20,7 @@ from plugrt.wire import mlir_bytecode
 
 _IN_TEXT = re.compile(rb"\b(?:u?i[24]|f4E2M1FN)\b(?=[>,])|x(u?i[24]|f4E2M1FN)\b")
 EXCHANGES = ("all_gather", "all_to_all", "collective_permute", "all_reduce", "reduce_scatter")
-"""A partitioner inserts these to exchange parts."""
+"""Operations that a partitioner inserts to exchange parts."""
 _VERSION = re.compile(r"jaxlib (\S+)")
 
 Faults = Mapping[str, Collection[str]]
@@ -30,11 +30,11 @@ Faults = Mapping[str, Collection[str]]
 def compute_narrow_types(
     program: Program, target: Client | Topology, options: CompileOptions
 ) -> Program:
-    """Returns a program that computes in int8 what the target's compiler would get wrong.
+    """Returns the program with the operations that the compiler gets wrong converted to int8.
 
-    Only XLA's compiler for CPUs is known to be wrong: every target whose platform is ``cpu`` counts
+    Only XLA's compiler for CPUs has known faults. Every target of the platform ``cpu`` is treated
     as one, since no library names its compiler; jaxlib's states its version. Raises
-    `Unimplemented`, with advice, for operations that cannot be computed otherwise.
+    `Unimplemented`, with advice, for operations that cannot be converted.
     """
     if target.platform != "cpu" or program.format != "mlir":
         return program
@@ -51,7 +51,7 @@ def compute_narrow_types(
 
 
 def _narrow_types(code: bytes) -> set[str]:
-    """Returns which element types of 2 and 4 bits are in a program, in StableHLO's spelling."""
+    """Returns the element types of 2 and 4 bits in a program, in StableHLO's spelling."""
     if not code.startswith(mlir_bytecode.MAGIC):
         return {re.sub(rb"^x", b"", m[0]).decode() for m in _IN_TEXT.finditer(code)}
     try:
@@ -62,7 +62,7 @@ def _narrow_types(code: bytes) -> set[str]:
 
 @cache
 def _faults_of(platform_version: str) -> Faults:
-    """Returns the faults of a version of jaxlib; of all that are known for one that is not."""
+    """Returns the faults of a version of jaxlib; for an untested one, of all versions together."""
     named = _VERSION.match(platform_version)
     tried: tuple[str, ...] = TRIED
     if named and named[1] in TRIED:
@@ -109,7 +109,7 @@ def _rewrite(
 
 
 def _refuse_named(program: Program, faults: Faults, present: set[str]) -> None:
-    """Raises `Unimplemented` where a program that cannot be read here names such an operation."""
+    """Raises `Unimplemented` if a program that cannot be parsed here names such an operation."""
     for name in sorted(faults):
         if name.encode() in program.code and (kinds := present.intersection(faults[name])):
             raise Unimplemented(

@@ -55,7 +55,7 @@ class LoadedPartProgram:
         self._executable = _loaded.get_or_make((self.devices, program.code), load)
 
     def __call__(self, arguments: Sequence[Sequence[Buffer]]) -> list[Buffer]:
-        """Launches it on the arguments for each device; returns all results of each, in turn."""
+        """Launches it on each device's arguments; returns all results, ordered by device."""
         shards = [self._client.shards(buffers) for buffers in zip(*arguments, strict=True)]
         results = self._executable.execute(shards)
         return [buffers[i] for i in range(len(self.devices)) for buffers in results]
@@ -87,8 +87,8 @@ def concatenate_program(
 ) -> PartProgram:
     """Returns a program that concatenates parts on a grid to one buffer of ``shape``.
 
-    ``parts`` names the box of each with the shape of its buffer. Raises `UnsupportedDtype` for
-    a dtype that StableHLO lacks.
+    ``parts`` has the box of each part, and the shape of its buffer. Raises `UnsupportedDtype` for a
+    dtype that StableHLO lacks.
     """
     body = _Body(dtype)
     if len(parts) > 1:
@@ -104,7 +104,7 @@ def concatenate_program(
 
 
 def layout_program(held: TensorType, target: Layout | None) -> PartProgram:
-    """Returns a program that copies a buffer of a type into another layout, None the default.
+    """Returns a program that copies a buffer into another layout; None is the default one.
 
     Raises `UnsupportedDtype` for a dtype that StableHLO lacks.
     """
@@ -126,7 +126,7 @@ _WIDER: dict[str, np.dtype[np.generic]] = {
     **dict.fromkeys(("uint2", "uint4"), np.dtype(np.uint8)),
     "float4_e2m1fn": np.dtype(np.float32),
 }
-"""Dtypes of less than a byte, and one that has all their values."""
+"""Dtypes of less than a byte, each with a wider one that has all its values."""
 
 
 class _Body:
@@ -138,20 +138,20 @@ class _Body:
         self._names: Iterator[str] = (f"%v{i}" for i in itertools.count())
 
     def widen(self) -> None:
-        """Has the operations work on whole bytes, where the dtype is of less.
+        """Makes the operations compute in a dtype of whole bytes, if the program's has fewer bits.
 
-        XLA's CPU compiler ends the process over some concatenations of such: "ir_array.cc Check
-        failed: bit_offset != nullptr" in jaxlib 0.10.2, for two ``tensor<1x2xui2>``.
+        XLA's CPU compiler ends the process for some concatenations of smaller types: "ir_array.cc
+        Check failed: bit_offset != nullptr" in jaxlib 0.10.2, for two ``tensor<1x2xui2>``.
         """
         # Workaround for xla-two-bit-join
         self._dtype = _WIDER.get(self._outer.name, self._outer)
 
     def parameter(self, i: int, shape: Sequence[int]) -> str:
-        """Returns a parameter in the dtype that the operations work on."""
+        """Returns a parameter converted to the dtype of the operations."""
         return self._convert(f"%{i}", shape, self._outer, self._dtype)
 
     def result(self, x: str, shape: Sequence[int]) -> str:
-        """Returns a result in the dtype of the program."""
+        """Returns a result converted to the dtype of the program."""
         return self._convert(x, shape, self._dtype, self._outer)
 
     def _convert(
@@ -185,7 +185,7 @@ class _Body:
         return self._add(f"slice {x} [{bounds}] : {types}")
 
     def concatenate(self, parts: Sequence[tuple[Box, str]]) -> tuple[tuple[int, ...], str]:
-        """Puts parts on a grid together, one dimension after the other; the shape comes first."""
+        """Joins parts on a grid, one dimension after the other; returns the shape and the name."""
         dimension = first_split([box for box, _ in parts])
         if dimension is None:
             [(box, name)] = parts

@@ -26,7 +26,7 @@ from plugrt.interface import (
 
 
 class WrappedExecutable(LoadedExecutable):
-    """A loaded executable that is another one in everything but `execute`."""
+    """A loaded executable that passes all but `execute` on to another one."""
 
     __slots__ = ("_loaded", "addressable_devices", "client", "executable")
 
@@ -48,14 +48,14 @@ class WrappedExecutable(LoadedExecutable):
 
 
 # Names of collectives in StableHLO (text, bytecode, portable artifact) and HLO. A false match, such
-# as a function of that name, is bounded needlessly: correct, and hardly slower.
+# as a function of that name, bounds launches needlessly: correct, and hardly slower.
 _EXCHANGES = re.compile(
     rb"all[_-](?:reduce|gather|to[_-]all)|reduce[_-]scatter|collective[_-](?:permute|broadcast)"
 )
 
 
 def bound_launches(loaded: LoadedExecutable, program: Program) -> LoadedExecutable:
-    """Returns the executable with its client's bound applied; itself where no bound is needed."""
+    """Returns the executable with its client's bound applied, or unchanged if it needs none."""
     if loaded.client.capabilities.max_blocking_launches is None:
         return loaded
     executable = loaded.executable
@@ -65,9 +65,9 @@ def bound_launches(loaded: LoadedExecutable, program: Program) -> LoadedExecutab
 
 
 def has_exchange(executable: Executable, program: Program) -> bool:
-    """Whether the devices of a launch wait for each other; True where that cannot be read.
+    """Whether the devices of a launch wait for each other; True if the program cannot be read.
 
-    With several partitions the compiler adds collectives, which its optimised program has.
+    With several partitions the compiler adds collectives, which are in the optimised program.
     """
     if executable.num_partitions > 1:
         try:
@@ -78,7 +78,7 @@ def has_exchange(executable: Executable, program: Program) -> bool:
 
 
 class CountedLauncher:
-    """A launcher on one device, ``free``, that counts while launches in ``calling`` call Python."""
+    """Calls ``free`` on one device, and counts the launch while ``calling`` has launches."""
 
     __slots__ = ("_devices", "_launches", "calling", "free")
 
@@ -102,9 +102,9 @@ class CountedLauncher:
 def split_launcher(
     launch: Callable[[Any], object],
 ) -> tuple[Callable[[object], Any], Sequence[object]]:
-    """Returns what a launcher calls while nothing is in a list, and that list.
+    """Returns the launcher to call while a list is empty, and that list.
 
-    A warm call looks at the list itself: without the core each Python call counts.
+    A warm call tests the list itself, since each Python call costs time without the core.
     """
     return (launch.free, launch.calling) if type(launch) is CountedLauncher else (launch, ())
 

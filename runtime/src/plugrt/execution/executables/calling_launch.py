@@ -1,4 +1,4 @@
-"""`CallingLaunch`: a launch of a program that calls Python functions; where that is refused."""
+"""`CallingLaunch`: a launch of a program that calls Python functions; errors if it cannot."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ PATIENCE = 30.0
 """Seconds that a launch waits for one that calls Python, which may be waiting for it."""
 
 _LOOKS_AGAIN = 0.1
-"""Seconds between two looks for an end whose message an interrupt prevented."""
+"""Seconds between two checks for an end that an interrupt kept from being reported."""
 
 
 class Launches(Protocol):
     """The queue that a launch is in."""
 
     def end(self, launch: CallingLaunch) -> None:
-        """Gives back the slot of a launch."""
+        """Frees the slot of a launch."""
 
 
 class CallingLaunch:
     """A launch of a program that calls Python functions, from before it is made to its end.
 
-    Its thread makes it ``with launch.making:``. An interrupt cannot leave a lock's ``with`` half
-    done, so that a launch that was given up is known by it.
+    Its thread makes it ``with launch.making:``. An interrupt cannot leave a lock's ``with``
+    incomplete, so an unlocked ``making`` shows that a launch was abandoned.
     """
 
     __slots__ = (
@@ -51,66 +51,66 @@ class CallingLaunch:
         self.functions = functions
         self.devices = devices
         self.program = program
-        """Kept until the launch has ended: it has the functions that are called."""
+        """Kept alive until the launch has ended, with the functions that it calls."""
         self.ordered = ordered
         self.thread = threading.get_ident()
-        """The thread that makes it: its functions may be called there, within the launch."""
+        """The thread that makes it; the functions may be called on it, within the launch."""
         self.outer: tuple[CallingLaunch, ...] = ()
         """The launches whose functions make this one."""
         self.wait: Callable[[], object] | None = None
         """Waits for its end; None before it is made."""
         self.is_remembered = False
-        """Whether a thread sees its end."""
+        """Whether a thread waits for its end."""
         self.making = threading.Lock()
         self._ended = threading.Lock()  # not an event: see `plugrt.lifetime.thread_work`
         self._ended.acquire()
-        self._releasing = threading.RLock()  # what ends within it may launch, and release again
+        self._releasing = threading.RLock()  # a finaliser within it may launch, and release
         self.entry = (partial(self.wait_for_end, 0.01), True)
-        """Its entry in the queue; the wait returns False from time to time."""
+        """Its entry in the queue; the wait returns False after 0.01 s."""
 
     def is_under_way(self) -> bool:
-        """Whether it has not ended, nor was given up."""
+        """Whether it has neither ended nor been abandoned."""
         return self.wait is not ended and (self.is_remembered or self.making.locked())
 
     def is_ready(self) -> bool:
-        """Whether it is known to have ended; otherwise only waiting can show it."""
+        """Whether it is known to have ended; also False if that is only known by waiting."""
         return self.wait is ended
 
     def finish(self) -> None:
-        """Waits for its end, and reports it; it was launched."""
+        """Waits for the end of the launch, which was made, and reports it to the queue."""
         wait = self.wait
         if wait is not None:
             wait()
         self.launches.end(self)
 
     def wait_for_end(self, seconds: float) -> bool:
-        """Waits for its end, also while another thread is making it; False after ``seconds``."""
+        """Waits for its end, also while another thread makes it; False after ``seconds``."""
         deadline = time.monotonic() + seconds
         while self.is_under_way():
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
             if self._ended.acquire(timeout=min(left, _LOOKS_AGAIN)):
-                self._ended.release()  # for others that wait; interrupted here, they look again
+                self._ended.release()  # for other waiters; if interrupted here, they check again
                 break
         return True
 
     def is_within_call(self) -> bool:
-        """Whether its function is called within the call that launches it."""
+        """Whether its thread is in one of its functions, within the call that launches."""
         if self.wait is not None:
             return False
         return any(call in self.functions for call in calls_of_thread(self.thread))
 
     def release(self) -> None:
-        """Drops the program, when it has ended. Others that come meanwhile wait until it is gone.
+        """Drops the program of an ended launch. Concurrent calls wait until it is freed.
 
-        It may end objects of users, whose ends may launch others.
+        That may run finalisers of users, which may launch programs.
         """
         with self._releasing:
             self.program, self.functions, self.outer = None, (), ()
 
     def set_ended(self) -> None:
-        """States that it has ended; a second time it does nothing."""
+        """Marks it as ended; a second call does nothing."""
         if self.wait is not ended:
             self.wait = ended
             self._ended.release()
@@ -119,7 +119,7 @@ class CallingLaunch:
 def require_host_callbacks(client: Client, program: Program, options: CompileOptions) -> None:
     """Raises `Unimplemented` if the program calls Python and the backend cannot.
 
-    Raises `ArgumentError` for a call that no program has which is divided over devices.
+    Raises `ArgumentError` for a call that needs one device, in a program over several.
     """
     if program.callbacks and not client.capabilities.host_callbacks:
         raise refuse_callbacks(
@@ -140,6 +140,6 @@ def require_host_callbacks(client: Client, program: Program, options: CompileOpt
 
 
 def refuse_callbacks(program: Program, reason: str) -> Unimplemented:
-    """Returns the error for a program that calls Python where that cannot be."""
+    """Returns the error for a program that calls Python functions but cannot."""
     calls = "; ".join(str(getattr(x, "title", x)) for x in program.callbacks.values())
     return Unimplemented(f"{program.name!r} calls {calls}; {reason}")

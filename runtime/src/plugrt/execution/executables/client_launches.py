@@ -11,11 +11,11 @@ from plugrt.interface import Client
 from plugrt.lifetime.forks import call_in_child
 from plugrt.plugins.selection import backends
 
-# Process-wide: clients of any plugin have a bound, and hold no state of the execution layer.
+# Process-wide: clients of any plugin have a bound, but no state of the execution layer.
 _of_clients: weakref.WeakKeyDictionary[Client, BlockingLaunches] = weakref.WeakKeyDictionary()
 # Process-wide: it guards the table above.
 _lock = threading.Lock()
-# Process-wide: in a forked child, the parent's tables.
+# Process-wide: in a forked child, the tables of the parent.
 _of_parents: list[object] = []
 
 
@@ -39,10 +39,10 @@ def calling_launches() -> list[CallingLaunch]:
 
 @call_in_child
 def _forget_all() -> None:
-    """Forgets launches, which are the parent's, and a lock that no thread of a child may hold.
+    """Replaces the parent's launches, and the lock, which a thread of the parent may hold.
 
-    They are kept: the end of the last reference to a client would call its library, whose threads
-    the child lacks.
+    The launches are kept alive: freeing a client would call its library, whose threads do not exist
+    in the child.
     """
     global _lock, _of_clients
     _lock = threading.Lock()
@@ -51,9 +51,9 @@ def _forget_all() -> None:
 
 
 def _await_all() -> None:
-    """Awaits running launches, since a closed client cannot call back; drops the rest.
+    """Awaits running launches, since a closed client cannot call back; drops the queues.
 
-    The launches in a queue refer to their client, which would live as long as they are in it.
+    The launches in a queue refer to their client, and would keep it alive.
     """
     for launch in calling_launches():
         launch.finish()

@@ -1,6 +1,6 @@
-"""The handlers of custom calls that users registered, by platform, and the clients that have them.
+"""Handlers of custom calls that users registered for platforms, and their registration by clients.
 
-A client gets one when it compiles a program that names it: registering starts no backend.
+A client gets a handler when it compiles a program that names it: registering starts no backend.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from plugrt.wire.protobuf import varint
 Functions = Mapping[str, Callable[..., Any]]
 """Lowerings by operation, or handlers by target."""
 
-# Process-wide: guards the three below.
+# Process-wide: guards the three tables below.
 _lock = threading.Lock()
 # Process-wide: registered for a platform, before and after it has a client.
 _handlers: dict[tuple[str, str], WatchedHandler | int | HandlerStages] = {}
-"""Platform and target to a function as clients get it, the address of one in C, or its stages'."""
+"""Platform and target to a Python function, or to the address of a C function or of its stages."""
 # Process-wide: registered for a platform, before and after it has a client.
 _types: dict[tuple[str, str], tuple[int, int | None]] = {}
-"""Platform and name to the addresses of a type's id and of its functions."""
-# Process-wide: written at a client's first program; goes with it.
+"""Platform and name to the addresses of a type's id and its functions."""
+# Process-wide: written at a client's first program; removed with the client.
 _known: weakref.WeakKeyDictionary[Client, set[tuple[str, str]]] = weakref.WeakKeyDictionary()
-"""What clients have: ("handler", target) and ("type", name)."""
+"""Registrations of each client: ("handler", target) and ("type", name)."""
 
 
-# Process-wide: asked of packages once for a client; goes with it.
+# Process-wide: packages are asked once for each client; removed with the client.
 _offered: weakref.WeakKeyDictionary[Client, LinearAlgebra] = weakref.WeakKeyDictionary()
 _LAPACK = b"lapack_"
-"""The beginning of targets that packages have handlers for (`find_linear_algebra`)."""
+"""The prefix of targets whose handlers packages provide (`find_linear_algebra`)."""
 
 
 class LinearAlgebra(NamedTuple):
-    """What packages offer a client by the hook ``plugrt_linear_algebra``."""
+    """The lowerings and handlers of packages for a client (hook ``plugrt_linear_algebra``)."""
 
     lowerings: tuple[tuple[str, LoweringRule, Record], ...]
     handlers: Mapping[str, WatchedHandler]
@@ -67,7 +67,7 @@ class WatchedHandler(WatchedFunction):
 
     @property
     def title(self) -> str:
-        """What errors call it."""
+        """The name of the handler in errors."""
         return f"the handler of {self._target!r}"
 
     def __call__(
@@ -76,7 +76,7 @@ class WatchedHandler(WatchedFunction):
         results: Sequence[npt.NDArray[Any]],
         attributes: Mapping[str, object],
     ) -> None:
-        """Fills in the results: with zeros where the launch has failed."""
+        """Fills in the results; with zeros if the launch has failed."""
 
         def call() -> None:
             try:
@@ -106,7 +106,7 @@ class WatchedHandler(WatchedFunction):
 def register_target(target: str, handler: Handler | int | HandlerStages, platform: str) -> None:
     """Registers a function as the handler of custom calls to ``target`` on a platform, permanently.
 
-    A second time with an equal one does nothing; raises `AlreadyExists` for another one.
+    A second call with an equal function does nothing; raises `AlreadyExists` for another one.
     """
     made = handler if isinstance(handler, int | HandlerStages) else WatchedHandler(target, handler)
     with _lock:
@@ -123,7 +123,7 @@ def register_target(target: str, handler: Handler | int | HandlerStages, platfor
 def register_type(name: str, type_id: int, type_info: int | None, platform: str) -> None:
     """Registers a type of handlers' states on a platform, permanently, by its addresses.
 
-    A second time with equal ones does nothing; raises `AlreadyExists` for others.
+    A second call with equal addresses does nothing; raises `AlreadyExists` for others.
     """
     with _lock:
         found = _types.setdefault((platform, name), (type_id, type_info))
@@ -136,7 +136,7 @@ def register_type(name: str, type_id: int, type_info: int | None, platform: str)
 
 
 def find_linear_algebra(client: Client) -> LinearAlgebra:
-    """Returns what installed packages offer for a client; of one name, the first offer."""
+    """Returns the offers of installed packages for a client; of equal names, the first."""
     found = _offered.get(client)
     if found is None:
         lowerings: dict[str, tuple[str, LoweringRule, Record]] = {}
@@ -167,7 +167,7 @@ def _read_offer(record: Record, answer: object) -> tuple[Record, Functions, Func
 def _handlers_of(
     client: Client, program: Program
 ) -> dict[str, WatchedHandler | int | HandlerStages]:
-    """Returns the handlers that a client may have for a program, by target; users' go first."""
+    """Returns the handlers for a client's programs, by target; users' take precedence."""
     calls_lapack = _LAPACK in program.code
     if not _handlers and not calls_lapack:
         return {}
@@ -179,7 +179,7 @@ def _handlers_of(
 def add_handlers(client: Client, program: Program) -> None:
     """Registers with a client the handlers that a program may call.
 
-    The types of the platform are registered before them: handlers look for their ids.
+    Registers the types of the platform first, since handlers look up their ids.
     """
     handlers = _handlers_of(client, program)
     if not handlers:
@@ -226,7 +226,7 @@ def _add(client: Client, what: str, register: Callable[[], None]) -> None:
 
 
 def explain_refusal(error: PjrtError) -> PjrtError:
-    """Returns a compiler's error, with the reason where it has no such routine of LAPACK."""
+    """Returns a compiler's error; adds an explanation if it lacks a routine of LAPACK."""
     found = re.search(r"\blapack_[a-z]+(_ffi)?\b", error.message)
     if found is None:
         return error
@@ -248,7 +248,7 @@ def named_targets(program: Program, targets: list[str]) -> list[str]:
     near = [target for target in targets if _has_target(code, target)]
     if not near:
         return near
-    if program.format not in ("mlir", "hlo"):  # an executable, in a form of its maker
+    if program.format not in ("mlir", "hlo"):  # an executable, in a format of its backend
         return near
     if program.format != "mlir":  # a string of a protocol buffer follows its length
         return [x for x in near if varint(len(x.encode())) + x.encode() in code]

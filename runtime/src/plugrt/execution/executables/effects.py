@@ -1,4 +1,4 @@
-"""The order and the end of side effects: launches of programs that call Python functions.
+"""Orders and awaits side effects, that is, launches of programs that call Python functions.
 
 Within a program, tokens order the ordered calls (`plugrt.stablehlo.callback_order`). Between
 launches the thread waits: before it launches an ordered program it awaits its earlier ordered
@@ -26,7 +26,7 @@ from plugrt.lifetime.callback_exits import raise_exit
 from plugrt.lifetime.waiter import ProcessWaiter
 
 _MOST_THREADS = 64
-"""That wait for ends, so that each is seen at once; it is more than a bounded client has."""
+"""Threads that wait for launches; more than a bounded client has launches, so each has one."""
 _ends = ProcessWaiter("plugrt-launches", _MOST_THREADS)
 
 
@@ -34,8 +34,8 @@ _ends = ProcessWaiter("plugrt-launches", _MOST_THREADS)
 def effects_barrier() -> None:
     """Waits until all launches have had their side effects.
 
-    Raises the error of a callback with an effect (`io_callback`, `debug.callback`) that failed
-    since the last barrier, of several the oldest; `SystemExit` and the like are raised unchanged.
+    Raises the oldest error since the last barrier of a callback with an effect (`io_callback`,
+    `debug.callback`); `SystemExit` and the like are raised unchanged.
     In a callback it waits for the launches of that callback. As ``jax.effects_barrier``, which
     waits only for launches of the calling thread.
 
@@ -55,14 +55,14 @@ def effects_barrier() -> None:
 
 
 def await_ordered() -> None:
-    """Waits for the ordered launches that this thread has made, on any devices of any client."""
+    """Waits for the ordered launches of this thread, on all devices of all clients."""
     _await([x for x in _find_own(calling_launches()) if x.ordered])
 
 
 def remember_launch(launch: CallingLaunch) -> None:
-    """Makes a thread wait for a launch, and keeps the launch and its program until it ends."""
+    """Makes a thread wait for a launch, and keeps launch and program alive until its end."""
     _ends.add(launch)
-    launch.is_remembered = True  # an interrupt came before this: the caller gives it up
+    launch.is_remembered = True  # an interrupt came first: the caller abandons it
 
 
 def _find_own(launches: Iterable[CallingLaunch]) -> list[CallingLaunch]:

@@ -9,9 +9,9 @@ from plugrt.errors import PjrtError, describe
 from plugrt.interface import Device, LoadedExecutable
 from plugrt.monitoring.distributed_debug import log_step
 
-# Process-wide: launches of a process are numbered in one order, as other processes number theirs.
+# Process-wide: the launches of a process are numbered in one sequence, as in other processes.
 _numbers = count(1)
-"""Of this process's launches: the same for the same launch where processes do the same."""
+"""Numbers of launches; a launch has the same number in all processes that launch the same."""
 
 
 class LaunchLog:
@@ -26,7 +26,7 @@ class LaunchLog:
         devices: Sequence[Device],
         arguments: Sequence[str],
     ) -> None:
-        """``name`` is the function's, and ``arguments`` a text for each of its arguments."""
+        """``name`` is the function's name, ``arguments`` a text for each argument."""
         client = devices[0].client
         self._heading = f"launching {name!r}"
         self._facts = {

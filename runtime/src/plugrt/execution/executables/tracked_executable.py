@@ -1,6 +1,6 @@
 """`track_launches`: an executable whose launches are ordered and awaited, if it calls Python.
 
-A program whose devices each call Python is awaited in its call (`WatchedLaunches`).
+The call of a program whose devices each call Python waits for its end (`WatchedLaunches`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from plugrt.lifetime.waiter import ended
 def track_launches(
     loaded: LoadedExecutable, program: Program, options: CompileOptions
 ) -> LoadedExecutable:
-    """Returns an executable whose launches are awaited here, if the program calls Python."""
+    """Returns an executable that tracks its launches, if the program calls Python."""
     functions = [*program.callbacks.values(), *handlers_in(loaded.client, program)]
     if not functions:
         return loaded
@@ -46,7 +46,7 @@ def track_launches(
 
 
 def _processes(client: Client, options: CompileOptions) -> tuple[int, ...]:
-    """Returns the processes that have the devices of a program, the first device's first."""
+    """Returns the processes of a program's devices, in the order of the devices."""
     if options.device_assignment is None:
         return ()
     by_id = {device.id: device.process_index for device in client.devices()}
@@ -120,10 +120,10 @@ class _TrackedExecutable(WrappedExecutable):
             else:
                 launch.wait = wait
                 remember_launch(launch)
-        except BaseException as error:  # an interrupt, too: is the launch made?
+        except BaseException as error:  # also an interrupt: was the launch made?
             if launch.wait is None or launch.wait is ended:
                 launches.end(launch)
-            else:  # an interrupt: it has been made, and needs its program until it has ended
+            else:  # it was made, and needs its program until its end
                 remember_launch(launch)
             if isinstance(error, PjrtError):
                 forget_failures()
@@ -131,7 +131,7 @@ class _TrackedExecutable(WrappedExecutable):
         return results, launch.finish
 
     def _remember(self, wait: Callable[[], object]) -> None:
-        """Keeps a launch that no caller waits for any more, until it has ended."""
+        """Keeps an interrupted caller's launch alive until it has ended."""
         launch = CallingLaunch(self._launches, self._functions, self._devices, self.program)
         with launch.making:
             self._launches.calling.append(launch)
@@ -141,7 +141,7 @@ class _TrackedExecutable(WrappedExecutable):
     def _launch_after_last(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None
     ) -> tuple[Sequence[Shards], Callable[[], None]]:
-        """Launches when the last launch has ended: the devices' calls of each are counted."""
+        """Launches after the last launch has ended, since shared calls are counted per launch."""
         with self._lock:
             if self._last is not None:
                 self._last()
@@ -155,15 +155,15 @@ Launched = tuple[Sequence[Shards], Callable[[], None]]
 LaunchWithWait = Callable[[Sequence[Shards], ExecuteOptions | None], Launched]
 
 LEFT_AFTER = 20.0
-"""Seconds after a failure for which a call waits until the other parts end."""
+"""Seconds after a failure that a call waits for the end of the other parts."""
 _OWN_LAUNCH = 10.0
-"""Seconds for which a callback waits for launches of a program: one may wait for it."""
+"""Seconds that a callback waits for a program's launches, one of which may wait for it."""
 
 
 class WatchedLaunches:
     """The launches of one program; each raises the failure of a function that it calls.
 
-    This includes launches whose devices exchange no data: the failed part's results would be
+    Launches whose devices exchange no data are watched, too: the failed part's results would be
     errors, and a later program would wait for them in its collectives.
     """
 
@@ -190,7 +190,7 @@ class WatchedLaunches:
         self._processes = processes
 
     def launch(self, arguments: Sequence[Shards], options: ExecuteOptions | None) -> Launched:
-        """Launches and waits; raises the failure of a function. The results are dropped then.
+        """Launches and waits; raises the failure of a function, and then drops the results.
 
         Launches of programs that call the same function run one after the other. If the parts do
         not end after a failure, the failure is raised without waiting any longer. If an interrupt
@@ -212,14 +212,14 @@ class WatchedLaunches:
 
     def _make_watch(self) -> Watch:
         if len(self._processes) > 1:
-            # Not before: a program on devices of one process needs no other.
+            # Imported here: a program on devices of one process does not need it.
             from plugrt.execution.executables.agreements import ProcessesWatch
 
             return ProcessesWatch(self._parts, self._name, self._processes)
         return Watch(self._parts)
 
     def _take_turn(self, function: WatchedFunction) -> bool:
-        """Waits until no other launch has a function; False in a callback that waits too long."""
+        """Waits until no other launch uses a function; False in a callback that waits too long."""
         waited = 0.0
         while not function.turn.acquire(timeout=1):
             waited += 1
@@ -236,7 +236,7 @@ class WatchedLaunches:
     def _run(
         self, launch: Callable[[], Launched], watch: Watch, finish: Callable[[], None]
     ) -> Callable[[], Launched]:
-        """Launches and waits, on a thread; returns a function for the results, or raises.
+        """Launches and waits on another thread; returns a function for the results, or raises.
 
         Ctrl-C raises at once: Python checks for it only on the main thread, outside of libraries.
         """
@@ -262,7 +262,7 @@ class WatchedLaunches:
         except BaseException:  # an interrupt
             if aside.give_up():
                 finish()
-            else:  # the devices go on, and so do their callbacks
+            else:  # the devices continue, and call the functions
                 seconds = self._left_after  # not `self`, which has the program
                 self._remember(lambda: _wait_for(aside, watch, seconds))
             raise
@@ -270,7 +270,7 @@ class WatchedLaunches:
 
 
 def _wait_for(launched: ThreadWork[Launched], watch: Watch, left_after: float) -> bool:
-    """Waits for the end of a launch; False if it has not come so many seconds after a failure."""
+    """Waits for the end of a launch; returns False ``left_after`` seconds after a failure."""
     while not launched.wait(timeout=1):
         watch.look()
         if watch.seconds_since_failure() > left_after:
@@ -284,10 +284,10 @@ def _release(function: WatchedFunction) -> None:
 
 
 def functions_to_watch(loaded: LoadedExecutable, program: Program) -> list[WatchedFunction]:
-    """Returns the Python functions that each part of a program calls separately.
+    """Returns the Python functions of a program on several devices whose failures are watched.
 
-    With several processes also the functions that the first one calls for all: the others wait for
-    its results.
+    With several processes these include functions that the first process calls for all: the others
+    wait for its results.
     """
     executable = loaded.executable
     if executable.num_replicas * executable.num_partitions == 1:

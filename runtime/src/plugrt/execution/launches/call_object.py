@@ -18,7 +18,7 @@ _token = config.token
 
 
 class PythonCalls:
-    """Calls in Python alone: what `plugrt._core.Calls` is without the core."""
+    """Calls in Python alone: replaces `plugrt._core.Calls` without the core."""
 
     if TYPE_CHECKING:
 
@@ -31,12 +31,12 @@ class PythonCalls:
             cls.__call__ = call  # type: ignore[method-assign]  # a frame less than a method here
 
     def _set_statics(self, numbers: frozenset[int], names: frozenset[str]) -> None:
-        """Takes which arguments are static, for the core."""
+        """Accepts the static arguments, which only the core needs."""
 
 
 Calls = PythonCalls
 if core is not None and not TYPE_CHECKING:
-    # It looks up the runners of calls with arrays, host values and static arguments.
+    # The core looks up the runners of calls with arrays, host values and static arguments.
     Calls = core.Calls
     core.set_call_hooks(filter_traceback, static_key, pytrees.registered, pytrees.order_keys)
 
@@ -49,10 +49,10 @@ class CallObject(Calls):
     """
 
     _runners: Any
-    """The `RunnerCache`: the settings, structure and avals of a call, to the runner."""
+    """The `RunnerCache`: maps the settings, structure and avals of a call to its runner."""
 
     def _call_in_python(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls it with arrays. Raises what `_read` and `_make_runner` say."""
+        """Calls it with arrays. Raises the errors of `_read` and `_make_runner`."""
         return self._call_read(args, kwargs)
 
     def _call_read(
@@ -85,7 +85,7 @@ class CallObject(Calls):
         return (run or self._make_runner(key, call, avals))(values)
 
     _may_be_disabled = False
-    """Whether ``config.disable_jit`` has the function run operation by operation."""
+    """Whether it runs operation by operation under ``config.disable_jit``."""
 
     def _run_disabled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Calls the function operation by operation, under ``config.disable_jit``."""
@@ -102,5 +102,5 @@ class CallObject(Calls):
         raise NotImplementedError
 
     def _make_runner(self, key: Any, call: FlatCall, avals: Sequence[Aval]) -> Runner:
-        """Returns a new runner for such calls, and keeps it in ``_runners``, if it lasts."""
+        """Returns a new runner for such calls, and keeps it in ``_runners`` if it is reusable."""
         raise NotImplementedError

@@ -41,7 +41,7 @@ class CompiledBase:
         raise NotImplementedError
 
     def as_text(self) -> str:
-        """Returns the optimised program as text; `MissingTraceExtra` where that needs jaxlib."""
+        """Returns the optimised program as text; `MissingTraceExtra` if that needs jaxlib."""
         from plugrt.stablehlo.hlo import optimized_text
 
         return optimized_text(self._executable)
@@ -87,9 +87,9 @@ class CompiledCall(CompiledBase, CallObject):
     _any_scalar = False
     """Whether a Python scalar gets a parameter's dtype of the same or a wider kind."""
     _most_runners = 256
-    """How many kinds of calls are kept ready."""
+    """The number of runners that are kept."""
     _rerun: Rerun | None = None
-    """Makes a call again operation by operation, for the debug checks."""
+    """A function that repeats a call operation by operation, for the debug checks."""
 
     def __init__(
         self,
@@ -120,12 +120,12 @@ class CompiledCall(CompiledBase, CallObject):
         return loaded.executable
 
     def serialize(self) -> bytes:
-        """As the method of all compiled programs; `Unimplemented` for one that calls Python."""
+        """As `CompiledBase.serialize`; raises `Unimplemented` for a program that calls Python."""
         refuse_to_save(self._program.executable)
         return super().serialize()
 
     def __copy__(self) -> Self:
-        return self  # as functions are
+        return self  # as for functions
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
@@ -147,12 +147,12 @@ class CompiledCall(CompiledBase, CallObject):
         run = make_runner(self._program_for(avals), self._out_tree, avals, what, self._rerun)
         if self._can_overflow(avals):
             run = self._blaming_integers(run)
-        if moment is config.moment and key[0] is config.token():  # no setting changed meanwhile
+        if moment is config.moment and key[0] is config.token():  # no setting has changed
             self._runners.keep(key, run)
         return run
 
     def _check_structure(self, call: FlatCall) -> None:
-        """Raises `ArgumentMismatch` for a call of another structure than it was compiled for."""
+        """Raises `ArgumentMismatch` for a call with another structure than the compiled one."""
         if self._in_tree is not None and call.spec != self._in_tree:
             raise ArgumentMismatch(
                 f"{self._title} was compiled for arguments of the structure "
@@ -161,7 +161,7 @@ class CompiledCall(CompiledBase, CallObject):
             )
 
     def _name_in(self, call: FlatCall, i: int) -> str:
-        """Returns the name of an argument of a call, which has to have the right structure."""
+        """Returns the name of an argument; raises for a call with another structure."""
         self._check_structure(call)
         return f"{self._name(i)} of {self._title}"
 
@@ -175,7 +175,7 @@ class CompiledCall(CompiledBase, CallObject):
                 )
 
     def _can_overflow(self, avals: Sequence[Aval]) -> bool:
-        """Whether a Python integer of these avals may not fit the parameter that it is for."""
+        """Whether a Python integer of these avals may not fit its parameter."""
         return any(
             aval.is_number and dtype_kind(dtype) in "iu" and aval.dtype != dtype
             for aval, (_, dtype, _) in zip(avals, self._types or (), strict=False)
@@ -192,7 +192,7 @@ class CompiledCall(CompiledBase, CallObject):
         return run_blaming
 
     def _blame_integer(self, leaves: Sequence[Any], error: IntegerOverflow) -> None:
-        """Raises `IntegerOverflow` with the name of the argument that does not fit, if one is."""
+        """Raises `IntegerOverflow` with the name of the argument that does not fit, if any."""
         for i, (_, dtype, _) in enumerate(self._types or ()):
             if type(leaves[i]) is int and dtype_kind(dtype) in "iu":
                 limits: Any = ml_dtypes.iinfo(dtype)
@@ -200,7 +200,7 @@ class CompiledCall(CompiledBase, CallObject):
                     raise IntegerOverflow(f"{self._name(i)} of {self._title}: {error}") from None
 
     def _require_one(self) -> None:
-        """Raises `ArgumentError` where it has a program for each combination of shapes."""
+        """Raises `ArgumentError` if it has a program for each combination of shapes."""
 
     def _program_for(self, avals: Sequence[Aval]) -> LoadedProgram:
         return self._program
@@ -281,18 +281,19 @@ class SavableCall(CompiledCall):
 
 
 class FollowingCall(CompiledCall):
-    """A compiled program for one device, which may run on another: where its arguments are."""
+    """A compiled program for one device that may run on another, the device of its arguments."""
 
     _any_place = True
     _any_scalar = True
     _follows: Callable[[Device], bool] | None = None
-    """Whether it can run on a device; None moves arguments that are elsewhere."""
+    """Whether it can run on a device; if None, arguments elsewhere are moved."""
     device: Device
 
     def _find_place(self, avals: Sequence[Aval], used: Sequence[int]) -> Device:
-        """Returns the device that a call runs on, from the arguments that are used.
+        """Returns the device of a call, from the arguments that the program uses.
 
-        Raises `ArgumentMismatch` where these are committed to several, or where it cannot run.
+        Raises `ArgumentMismatch` if these are committed to several devices, or to one that the
+        program cannot run on.
         """
         if self._follows is None:
             return self.device

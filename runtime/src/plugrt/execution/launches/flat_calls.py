@@ -16,13 +16,13 @@ _PLAIN = frozenset((Array, np.ndarray, float, int, bool, complex))
 _LEAVES = (Array, np.generic)
 
 
-@dataclass(slots=True)  # not frozen: each call makes one, and freezing doubles what it costs
+@dataclass(slots=True)  # not frozen: each call makes one, which freezing would make twice as slow
 class FlatCall:
-    """A call: its leaves, its structure and its static values, all of one reading.
+    """A call: its leaves, its structure and its static values, read together.
 
-    The structure is hashable where the static values and metadata are. It is None for leaves by
-    position alone. Else it has the number of positional arguments, the sorted names of the others,
-    and a mark for each argument and each part of one, containers before their parts:
+    The structure is hashable if the static values and metadata are. It is None if all arguments are
+    positional leaves. Else it has the number of positional arguments, the sorted names of the
+    others, and a mark for each argument and each part of one, containers before their parts:
 
     - None for a leaf, and its class for None, which is a container without parts
     - n for a list of n parts, ~n for a tuple, ``(dict, *keys)`` with sorted keys
@@ -36,7 +36,7 @@ class FlatCall:
     structure: Any
     statics: Sequence[tuple[int | str, Any]] = ()
     nodes: Sequence[pytrees.PyTreeSpec] = ()
-    """The structures, each alone, of the containers that are opened through optree."""
+    """The structure of each container that optree opens, without its parts."""
     _spec: pytrees.PyTreeSpec | None = field(default=None, init=False)
 
     @classmethod
@@ -50,7 +50,7 @@ class FlatCall:
     ) -> Self:
         """Reads the arguments of a call, unless the core did: ``read`` is its result.
 
-        Raises what a registered function raises.
+        Exceptions of registered functions propagate.
         """
         if read and (taken := cls._take(read, static_nums, static_names)) is not None:
             return taken
@@ -80,8 +80,8 @@ class FlatCall:
     ) -> Self | None:
         """Wraps a call that the core has read.
 
-        Returns None if a container is a leaf to one and not to the other: a tuple of a class that
-        is no named tuple, and classes that are registered with optree for all namespaces.
+        Returns None if a container is a leaf for only one of core and optree: a tuple of a class
+        that is no named tuple, and classes registered with optree for all namespaces.
         """
         leaves, structure, statics, nodes = read
         opened = []
@@ -101,7 +101,7 @@ class FlatCall:
 
     @property
     def spec(self) -> pytrees.PyTreeSpec:
-        """The structure of (args, kwargs) without the static arguments, as optree has it."""
+        """The structure of (args, kwargs) without the static arguments, as optree's class."""
         if self._spec is None:
             self._spec = self._build_spec()
         return self._spec
@@ -113,7 +113,7 @@ class FlatCall:
 
     @property
     def dynamic(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments that are not static, as they were flattened: they may have changed."""
+        """The arguments that are not static, rebuilt as read: the caller's may have changed."""
         given: tuple[tuple[object, ...], dict[str, Any]] = pytrees.unflatten(self.spec, self.leaves)
         return given
 
@@ -131,7 +131,7 @@ class FlatCall:
         )
 
     def rebuild(self, leaves: Iterable[object]) -> tuple[list[Any], dict[str, Any]]:
-        """Returns (args, kwargs) of the call with other leaves in the place of the arrays."""
+        """Returns (args, kwargs) of the call with other leaves in place of the arrays."""
         # Sorted, since traces are found by structures that do not depend on the order.
         args, kwargs = pytrees.sort_dicts(pytrees.unflatten(self.spec, leaves))
         args = list(args)
@@ -163,8 +163,8 @@ def static_key(value: object) -> Hashable:
     """Returns a key that is equal only for static values that a function cannot tell apart.
 
     In Python 1 == 1.0 == True and 0.0 == -0.0, also within tuples, and NaN != NaN. Lists, dicts and
-    NumPy's arrays (of sizes, axes, offsets) have one, too; other values that cannot be hashed have
-    a key that cannot be hashed.
+    NumPy's arrays (of sizes, axes, offsets) have a hashable key, too; the keys of other unhashable
+    values are unhashable.
     """
     cls = type(value)
     if cls in _HASHABLE:
@@ -188,7 +188,7 @@ _FLOATS = (float, complex)  # a tuple: isinstance with a union is slower
 def _open_all(
     values: Iterable[Any], marks: list[Any], leaves: list[Any], nodes: list[pytrees.PyTreeSpec]
 ) -> None:
-    # No function of `read`: it would be in a cycle with the leaves, and keep their memory.
+    # Not nested in `read`: that would make a reference cycle, and keep the leaves' memory.
     # Containers are copied first: a function that opens one of their parts may change them, or
     # another thread.
     for x in values:
@@ -216,7 +216,7 @@ def _open_all(
 
 
 def _spec_of_next(marks: Iterator[Any], nodes: Iterator[pytrees.PyTreeSpec]) -> pytrees.PyTreeSpec:
-    """Returns the structure of the argument, or the part of one, that the next marks are of."""
+    """Returns the structure of the argument, or part of one, that the next marks describe."""
     mark = next(marks)
     if mark is None:
         return pytrees.LEAF

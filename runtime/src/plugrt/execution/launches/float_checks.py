@@ -1,4 +1,4 @@
-"""`debug_nans` and `debug_infs`: where a launch's results have NaN or infinities, and why."""
+"""`debug_nans` and `debug_infs`: finds NaN and infinities in results, and their origin."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from plugrt.settings.declarations import config
 
 Run = Callable[[Sequence[object]], Sequence[Array]]
 Rerun = Callable[[Sequence[object]], None]
-"""Runs a call again operation by operation, so that the one at fault raises by its own name."""
+"""Repeats a call operation by operation, so that the faulty operation raises with its name."""
 
 
 def put_host_arrays(values: Sequence[object]) -> list[object]:
-    """Returns the arguments of a call for a `Rerun`: NumPy's own operations are not checked."""
+    """Puts host arrays among a `Rerun`'s arguments: NumPy's own operations are not checked."""
     return [device_put(x) if isinstance(x, np.ndarray) else x for x in values]
 
 
@@ -92,10 +92,10 @@ class _Checks:
         return all(device.is_addressable for device in self.program.launch.devices)
 
     def _find_in_processes(self, i: int, found: str) -> tuple[int, str, str]:
-        """Returns the result and the fault that all processes raise for; none where none has one.
+        """Returns the result and the fault that all processes raise; "" if there is none.
 
-        All of them come to it, as they came to the launch. So all find the operation, by the same
-        launches, and none goes on alone.
+        All processes of the launch call this. So all of them search for the operation, by the same
+        launches, and none continues alone.
         """
         settings = " and ".join(
             name for name, on in (("debug_nans", self.nans), ("debug_infs", self.infs)) if on
@@ -140,7 +140,7 @@ class _Checks:
     def _raise(self, result: str, inputs: str, values: Sequence[object]) -> NoReturn:
         if self.is_operation:
             raise FloatingPointFault(result + inputs)
-        # With several processes each would put host data and captured values for itself.
+        # With several processes, each process would put host data and captured values itself.
         if self.rerun is not None and self.is_alone:
             try:
                 self.rerun(values)
@@ -153,7 +153,7 @@ class _Checks:
 
 
 def _fault(value: Any, nans: bool, infs: bool) -> str:
-    """Returns what an array, or host data, holds; of one of several processes the parts here."""
+    """Returns the fault in an array or host data; checks only this process's parts of it."""
     if type(value) is Array and not value.is_fully_addressable:
         parts = (_host_fault(buffer.to_host(), nans, infs) for buffer in value._live())
         return next(filter(None, parts), "")
@@ -183,7 +183,7 @@ def find_origin(
 
     The program is compiled again, so that it also computes the operation from which each value has
     its NaN, and runs on the same arguments. A program over several devices is partitioned by Shardy
-    regardless of the setting: GSPMD (XLA of jaxlib 0.10) ends the process on the added operations.
+    regardless of the setting: GSPMD (jaxlib 0.10.2) cannot compile the added operations.
     For a program over several processes, all must call this.
     """
     if program.module is None or (module := program.module()) is None:
@@ -204,6 +204,7 @@ def find_origin(
     births = intern_aval(shape, np.dtype(np.int64), where, True)
     inputs = [TensorType(*program.types[i][:2]) for i in plan.kept]
     try:
+        # Workaround for xla-gspmd-probes
         options = replace(launch.compile_options(), use_shardy_partitioner=launch.partitions > 1)
         executable = _compile_unfused(client, code, options, inputs)
         plan = replace(plan, sources=(("result", 0),), literals=(), donated=())
@@ -221,7 +222,7 @@ def find_origin(
 
 
 def _read_all(found: Array, what: str) -> npt.NDArray[np.int64]:
-    """Returns what each process has of it, in all of them that have some."""
+    """Returns the contents in all processes that have parts of it."""
     if found.is_fully_addressable:
         return np.asarray(found)
     here = [int(birth) for shard in found.addressable_shards for birth in np.ravel(shard.data)]
@@ -231,7 +232,7 @@ def _read_all(found: Array, what: str) -> npt.NDArray[np.int64]:
 
 
 def _find_birth_sharding(launch: Launch) -> Sharding:
-    if launch.partitions > 1:  # the same on every device
+    if launch.partitions > 1:  # equal on all devices
         return GSPMDSharding.get_replicated(launch.devices)
     if len(launch.devices) > 1:
         return divide_axis(launch.devices, 0)
@@ -243,5 +244,5 @@ def _compile_unfused(
 ) -> LoadedExecutable:
     try:
         return compile_program(client, code, replace(options, env_overrides=_UNFUSED), inputs)
-    except PjrtError:  # a backend that is not XLA's need not know its options
+    except PjrtError:  # other backends need not have XLA's options
         return compile_program(client, code, options, inputs)

@@ -34,8 +34,8 @@ whether it shares the buffers of the passed array."""
 class LoadedProgram:
     """An executable with the data it closed over, loaded for one `Launch`.
 
-    ``outputs`` are the avals of the flat outputs, in their order; ``module`` gives the
-    StableHLO module, for the debug checks, or None where it cannot be read.
+    ``outputs`` are the avals of the flat outputs, in their order; ``module`` returns the StableHLO
+    module, for the debug checks, or None if it cannot be read.
     """
 
     __slots__ = ("constants", "executable", "launch", "module", "outputs", "plan", "types")
@@ -87,7 +87,7 @@ class LoadedProgram:
             given: list[object] = []
             try:
                 given = place(values)
-                # Before the launch, so that a thread that donates the buffers from now on finds
+                # Before the launch, so that a thread that donates the buffers from now on sees
                 # them shared.
                 passed = [
                     share_buffers((constants if origin == "constant" else values)[i], aval)
@@ -220,7 +220,7 @@ def _take_shards(needed: Sequence[int]) -> Placer:
     def place(values: Sequence[Any]) -> list[Shards | None]:
         held = [values[i]._shards for i in needed]
         for position, i in enumerate(needed):
-            if held[position] is None:  # deleted, or an assignment to it ends soon
+            if held[position] is None:  # deleted, or being assigned to
                 held[position] = values[i]._settled()
         return held
 

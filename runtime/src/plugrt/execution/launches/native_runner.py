@@ -24,14 +24,14 @@ from plugrt.native.known_dtypes import KNOWN_DTYPES
 from plugrt.native.native_core import core
 
 _FROM_LAUNCH, _FIRST_CONSTANT = -1, -2
-"""Where an output is from, as the core has it; arguments are numbered from 0."""
+"""The origin of an output, in the core's encoding; arguments are numbered from 0."""
 
 _KEPT_BYTES = 1 << 21
-"""Of launches that end late: host values and results, kept until a call finds the results there."""
+"""Bytes of host values and results kept for unfinished launches, until their results are ready."""
 _FEWEST_KEPT, _MOST_KEPT = 4, 40
-"""Of these launches: in a loop that waits for no result, XLA's CPU client has 32 under way.
+"""The number of kept launches: a loop that waits for no result has 32 running on XLA's CPU client.
 
-Where the bytes are too many for four, none is kept.
+If not even four fit into the bytes, none is kept.
 """
 
 
@@ -41,11 +41,10 @@ def compile_runner(
     avals: Sequence[Aval],
     make_slow: Callable[[], Callable[[Sequence[object]], object]],
 ) -> Callable[[Sequence[object]], object]:
-    """Returns a runner in C, which passes calls that it does not support to a slow one.
+    """Returns a runner in C, which passes unsupported calls to a slow runner in Python.
 
-    The slow one is made when first needed. It is the result if there is no core, or if a call needs
-    more than puts of small host values and a launch: moving an argument, or putting a result each
-    time.
+    The slow runner is made when first needed. It is the result if there is no core, or if the core
+    cannot place an argument, or if a call puts results each time.
     """
     if core is None or program.executable is None:
         return make_slow()
@@ -80,7 +79,7 @@ def compile_runner(
 
 
 def _launcher_of(executable: LoadedExecutable, steps: LaunchSteps | None, results: int) -> object:
-    """Returns what the core launches by: a library's function, or functions of the backend."""
+    """Returns the core's launcher: of a library's function, or of functions of the backend."""
     if steps is not None:
         return core.FunctionLauncher(
             launch=steps.launch,
@@ -122,7 +121,7 @@ def _explain_steps(
 
 
 def _add_frame(error: Exception) -> Exception:
-    """Adds a frame of plugrt to an exception, for the traceback filter, as Python's have one."""
+    """Adds a frame of plugrt to an exception of the core, for the traceback filter."""
     try:
         raise error
     except Exception as raised:  # noqa: BLE001  # it is returned
@@ -150,7 +149,7 @@ def _compile_puts(
                 puts.append(scratch_puts[i])
                 continue
             number = _is_for_numbers(aval, program.types[i])
-            if number and i in plan.donated:  # the buffers of numbers are kept for later calls
+            if number and i in plan.donated:  # buffers of numbers are cached
                 return None
             compile_put = getattr(launch.client, "compile_put", None)
             put = compile_put and compile_put(shape, dtype, launch.devices[0], number)
@@ -175,7 +174,7 @@ def _compile_function_put(
     dtype: np.dtype[np.generic],
     steps: LaunchSteps | None,
 ) -> object:
-    """Returns what the core puts an argument with by a function; None where Python has to."""
+    """Returns an object of the core that calls ``put``; None if only Python can put it."""
     if steps is None or dtype not in KNOWN_DTYPES:
         return None
     return core.ScratchPut(
@@ -186,7 +185,7 @@ def _compile_function_put(
 def _compile_scratch_puts(
     program: LoadedProgram, avals: Sequence[Aval], steps: LaunchSteps | None
 ) -> dict[int, object]:
-    """Returns by number what copies host values into scratch memory, or puts them."""
+    """Returns, by argument, the object that copies host values to scratch memory or puts them."""
     plan, launch = program.plan, program.launch
     found = {i: at for at, i in enumerate(plan.kept) if avals[i].sharding is None}
     if steps is None or any(program.types[i][1] not in KNOWN_DTYPES for i in found):
@@ -217,13 +216,13 @@ def _compile_scratch_puts(
 
 
 def _is_for_numbers(aval: Aval, expected: ParameterType) -> bool:
-    """Whether what comes for a parameter is a Python number or bool of its kind."""
+    """Whether the argument for a parameter is a Python number or bool of its kind."""
     _, dtype, weak = expected
     return aval.is_number and (weak or dtype.kind == "b")
 
 
 def _count_late(program: LoadedProgram, numbers: Sequence[int]) -> int:
-    """Returns how many launches that end late may be kept at once, computed from their sizes."""
+    """Returns how many unfinished launches may be kept at once, computed from their sizes."""
     shapes = [program.types[i][:2] for i in numbers]
     for aval, (origin, _) in zip(program.outputs, program.plan.sources, strict=True):
         if origin == "result":
@@ -236,12 +235,12 @@ def _count_late(program: LoadedProgram, numbers: Sequence[int]) -> int:
 def _put_after_cast(
     put: Callable[[object], object], dtype: np.dtype[np.generic]
 ) -> Callable[[object], object]:
-    """Returns what puts numbers of Python's and NumPy's as well."""
+    """Returns a put that also accepts Python's and NumPy's numbers."""
     return lambda value: put(value if type(value) is np.ndarray else cast(value, dtype))
 
 
 def _find_origins(plan: Plan) -> tuple[int, ...]:
-    """Returns where each output is from: an argument, a result of the launch, or a constant."""
+    """Returns the origin of each output: an argument, a result of the launch, or a constant."""
     found = []
     for origin, i in plan.sources:
         if origin == "argument":
@@ -252,7 +251,7 @@ def _find_origins(plan: Plan) -> tuple[int, ...]:
 
 
 def _compile_tree(spec: pytrees.PyTreeSpec) -> object:
-    """Returns what makes a pytree of its leaves, None for a leaf."""
+    """Returns the core's object that makes a pytree of its leaves; None for a leaf."""
     if spec.is_leaf():
         return None
     count = spec.num_leaves

@@ -39,7 +39,7 @@ RunnerCache = BoundedCache[object, Callable[[Sequence[object]], Any]]
 if core is not None and not TYPE_CHECKING:
 
     class RunnerCache(BoundedCache):
-        """Tells the core what it loses, which keeps the runner of each function's last call."""
+        """A cache that tells the core about evictions: it keeps the runner of the last call."""
 
         __slots__ = ()
 
@@ -63,10 +63,11 @@ Runner = Callable[[Sequence[object]], Any]
 class Pipeline(Generic[T]):
     """The cached traces and runners of one function under one set of options.
 
-    ``calls`` holds a `Runner` for each combination of settings, structure, static values and avals
-    of arguments; ``traces`` a traced function for each combination of those settings that affect
-    tracing, structure, static values and types, independent of the arguments' devices. A function
-    that is traced at each call has neither, only ``compiled``, the compiled programs.
+    The keys of ``calls`` have all settings and the structure, static values and avals of the
+    arguments; its values are `Runner` functions. The keys of ``traces`` have the settings that
+    affect tracing, and types instead of avals, without the arguments' devices; its values are
+    traced functions. A function that is traced at each call uses ``compiled`` alone, which holds
+    the executables of equal programs.
     """
 
     __slots__ = ("__weakref__", "_has_reads", "calls", "compiled", "traces")
@@ -104,7 +105,7 @@ class Pipeline(Generic[T]):
         before, token = count_changes(), key[0]
         try:
             return self.calls.get_or_make(key, make)
-        finally:  # a trace is kept, too, where placing or compiling it fails
+        finally:  # a trace is also kept if placing or compiling it fails
             self.forget_since(before, token)
 
     def trace_anew(
@@ -115,10 +116,10 @@ class Pipeline(Generic[T]):
         what: str,
         rerun: Rerun | None = None,
     ) -> Runner:
-        """Returns the runner of one call, whose function may close over what has changed.
+        """Returns the runner of one call; the values that its function captures may have changed.
 
-        As `get_runner`, but that the function is traced whatever was kept. A program that is equal
-        to one of an earlier call is not compiled again.
+        As `get_runner`, but always traces the function. A program that equals one of an earlier
+        call is not compiled again.
         """
         traced = trace(traced_types(avals)).sharing_compiled(self.compiled)
         program = load(traced, place(traced, avals))
@@ -152,7 +153,7 @@ class Pipeline(Generic[T]):
         return traced
 
     def remember_reads(self, traced: T) -> T:
-        """Returns a traced function that is to be kept until an array it has read changes."""
+        """Registers these caches to be emptied when an array that was read is assigned to."""
         for life in traced.plan.reads:
             self._has_reads = True
             life.add_reader(self)
@@ -161,7 +162,7 @@ class Pipeline(Generic[T]):
     def forget_since(self, before: Changes, token: Token) -> None:
         """Empties all caches if an array or a setting changed while a trace may have read it.
 
-        `count_changes` returned ``before`` then; ``token`` is in the key.
+        ``before`` is the result of `count_changes` before the trace; ``token`` is in its key.
         """
         ended, moment = before
         is_assigned = self._has_reads and ended != count_ended()
@@ -176,7 +177,7 @@ class Pipeline(Generic[T]):
 
 
 def count_changes() -> Changes:
-    """Returns how often an array that was read was assigned to, and the moment of the settings."""
+    """Returns the count of assignments to arrays that were read, and the settings' `moment`."""
     return count_ended(), config.moment
 
 
@@ -191,7 +192,7 @@ def make_runner(
 ) -> Runner:
     """Returns the runner: places arguments of these avals, launches, checks, builds results.
 
-    The checks are those that the settings of ``token`` ask for, by default this thread's.
+    The settings of ``token``, by default this thread's, determine the checks.
     """
     token = token or config.token()
     settings = token.settings
@@ -255,7 +256,7 @@ def _make_unrecorded(
 
 
 def _take_scalars(avals: Sequence[Aval], run: Runner) -> Runner:
-    """Returns ``run``, which is given arrays where a call has NumPy's scalars."""
+    """Returns ``run`` with NumPy's scalars among the arguments converted to arrays."""
     if not any(not (is_placed(k) or k.shape or k.weak) for k in avals):
         return run
     return lambda values: run(as_arrays(values))
@@ -272,7 +273,7 @@ def _unflatten_results(spec: pytrees.PyTreeSpec, run: Run) -> Runner:
 def guard_launches(
     run: Callable[[Sequence[object]], object], program: LoadedProgram, avals: Sequence[Aval]
 ) -> Callable[[Sequence[object]], object]:
-    """Returns ``run`` behind a check of the transfers that arguments of these avals need."""
+    """Returns ``run`` after a check of the transfers that arguments of these avals need."""
     plan, launch = program.plan, program.launch
     needed: list[tuple[Direction, str, bool]] = []
     for i in plan.needed:

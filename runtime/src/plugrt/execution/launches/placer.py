@@ -78,18 +78,16 @@ def make_placer(
 
 
 def can_put_host_value(launch: Launch, i: int) -> bool:
-    """Whether an argument is put without change: on one device, in its default memory and
-    layout.
-    """
+    """Whether a host value is put on one device, in its default memory and layout."""
     return launch.is_plain or (
         _plain_device(launch, i) is not None and require_chosen(launch.in_layout(i)) is None
     )
 
 
 def _plain_device(launch: Launch, i: int) -> Device | None:
-    """Returns the one device of a launch where argument i is whole, in the default memory.
+    """Returns the only device of a launch, if argument i is in its default memory.
 
-    None where the launch has others: this process may have one of the devices of several.
+    None for launches on several devices, even if this process has only one of them.
     """
     return launch.in_shardings[i].plain_device if len(launch.devices) == 1 else None
 
@@ -141,7 +139,7 @@ def _place_needed(
 
 
 def _place_all(needed: Sequence[int], steps: Sequence[_Step]) -> Placer:
-    """Returns a placer for calls whose arguments are all needed and are all arrays."""
+    """Returns a placer for calls with only needed arguments, none of them a host array in parts."""
     made = {i for _, i, _ in steps}
     here = [i for i in needed if i not in made]
     if not here and not steps:
@@ -185,7 +183,7 @@ def _make_host_step(
 
 
 def _make_layout_step(target: Sharding, layout: Layout | None) -> Callable[[Array], Shards]:
-    """Returns what changes an array's layout, and moves it if need be."""
+    """Returns a function that moves an array to a sharding and a layout."""
     return lambda x: change_layout(reshard(x, target), layout)._held()
 
 
@@ -202,7 +200,7 @@ def _make_move_step(
 
 def _make_copy_step(source: Device, device: Device) -> Callable[[Array], Any]:
     client = device.client
-    if source.client is client and client.capabilities.device_to_device_copy:  # decided once
+    if source.client is client and client.capabilities.device_to_device_copy:  # tested once
         return lambda x: launch_form(client.shards((x._live()[0].copy_to_device(device),)))
     return lambda x: launch_form(client.shards((copy_buffer(x._live()[0], device),)))
 

@@ -19,7 +19,7 @@ from plugrt.interface import LoadedExecutable, Shards
 
 LaunchOnScratch = Callable[[list[Any]], Sequence[Shards]]
 LaunchParts = Callable[[list[object]], tuple[Sequence[Shards], Callable[[], None]]]
-"""As `LoadedExecutable.host_launcher` returns it."""
+"""The type of the result of `LoadedExecutable.host_launcher`."""
 
 
 def find_scratch_parts(
@@ -58,7 +58,7 @@ def find_divided(
             continue
         try:
             devices, indices = find_places(target, aval.shape)
-        except PjrtError:  # said by the call, which puts the argument
+        except PjrtError:  # the put of the argument raises it
             continue
         if tuple(devices) == tuple(launch.devices):
             found[position] = indices
@@ -68,7 +68,7 @@ def find_divided(
 def _cast_first(
     launch: LaunchParts, wanted: Sequence[tuple[int, np.dtype[np.generic]]]
 ) -> LaunchOnScratch:
-    """Returns ``launch`` without its wait, which gets NumPy arrays of these dtypes as arguments."""
+    """Returns ``launch`` without its wait; casts the arguments to these dtypes before."""
 
     def cast_and_launch(arguments: list[object]) -> Sequence[Shards]:
         for i, dtype in wanted:

@@ -1,1 +1,1 @@
-"""Where a program runs: devices, shardings, layouts and memories of a launch."""
+"""The devices, shardings, layouts and memories of a launch."""

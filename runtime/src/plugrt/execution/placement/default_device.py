@@ -35,7 +35,7 @@ def _find_default(wanted: object) -> Device:
 def default_device_of(client: Client) -> Device:
     """Returns the default device if it is the client's, else the client's first.
 
-    Without ``config.default_device`` no default backend is needed for it.
+    Without ``config.default_device`` this does not start the default backend.
     """
     wanted = None if config.default_device is None else default_device()
     return wanted if wanted and wanted.client is client else client.addressable_devices()[0]

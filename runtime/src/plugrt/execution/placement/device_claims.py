@@ -21,27 +21,27 @@ class Claim:
 
     devices: tuple[Device, ...]
     source: Callable[[], str]
-    """Names it, for messages."""
+    """Returns its name, for messages."""
     sharding: Sharding | None = None
     """The sharding that makes the claim, if it is one."""
     mesh: AbstractMesh | None = None
-    """Where no devices are named: the program is over a mesh of as many, whichever they are."""
+    """The mesh of a claim that names no devices: it states only their number."""
     of_argument: bool = False
-    """Whether an argument makes it that ``device=`` of the outermost `jit` moves elsewhere."""
+    """Whether it is an argument's, which ``device=`` of the outermost `jit` would move."""
 
     def describe(self) -> str:
-        """Returns what it is and which devices it names, for messages."""
+        """Returns its name and its devices, for messages."""
         where = _name(self.devices) if self.devices else f"any {_count(self)} devices"
         return f"{self.source()} on {where}"
 
     @property
     def is_over_mesh(self) -> bool:
-        """Whether the program is divided over its devices, be it over one."""
+        """Whether the program is partitioned over its devices, even if there is only one."""
         return self.mesh is not None or isinstance(self.sharding, TiledSharding)
 
 
 def sharding_claim(source: Callable[[], str], sharding: Sharding) -> Claim:
-    """Returns the claim of a sharding: of its devices, or of as many as its mesh has."""
+    """Returns the claim of a sharding: its devices, or the number of devices of its mesh."""
     if is_abstract(sharding):
         return Claim((), source, mesh=sharding.mesh)
     return Claim(sharding.devices, source, sharding)

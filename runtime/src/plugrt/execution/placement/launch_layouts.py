@@ -20,7 +20,7 @@ from plugrt.interface.memory_layout import AutoLayout
 
 
 def keep_layouts(launch: Launch, plan: Plan, avals: Sequence[Aval]) -> Launch:
-    """Returns the launch for the arguments' own layouts, where they need not be moved.
+    """Returns the launch with the own layouts of arguments that need not be moved.
 
     Results that are arguments keep their layouts.
     """
@@ -39,9 +39,9 @@ def _lies_so(aval: Aval, target: Sharding) -> bool:
 
 
 def part_type(sharding: Sharding, whole: TensorType) -> TensorType:
-    """Returns the type of an array's part on one device: layouts are of parts.
+    """Returns the type of an array's part on one device; layouts refer to parts.
 
-    Where the compiler chooses how it is divided, that is not known, and it is the whole array's.
+    If the compiler chooses the sharding, the part is not known: returns the whole array's type.
     """
     if is_chosen(sharding):
         return whole
@@ -53,8 +53,8 @@ def make_concrete(
 ) -> AnyLayout:
     """Converts a requested layout to the form of launches: None for the default.
 
-    Raises `InvalidArgument` for one of another rank, and `Unimplemented` for one that the backend
-    lacks, and for any but AUTO if no devices are known.
+    Raises `InvalidArgument` for a layout of another rank, and `Unimplemented` for a layout that the
+    backend lacks, and for all but AUTO if no devices are known.
     """
     if isinstance(layout, AutoLayout):
         for device in launch.devices[:1]:
@@ -95,9 +95,9 @@ def settle_layouts(
     output_types: Sequence[TensorType],
     loaded: LoadedExecutable | None,
 ) -> Launch:
-    """Returns a launch with known shardings with the layouts of its program.
+    """Returns a launch, whose shardings are known, with the layouts of its program.
 
-    Layouts that were left to the compiler are read back. Raises `InvalidReply` if the compiler gave
+    Reads back the layouts that the compiler chose. Raises `InvalidReply` if the compiler gave
     another layout than requested.
     """
     if loaded is None or not launch.names_layouts:
@@ -124,7 +124,7 @@ def read_layouts(
     output_types: Sequence[TensorType],
     loaded: LoadedExecutable,
 ) -> Launch:
-    """Returns the launch of a program that was made elsewhere, with the layouts that it has."""
+    """Returns the launch of a loaded or saved program with the layouts that it states."""
     unsaid = replace(
         launch, in_layouts=(None,) * len(types), out_layouts=(None,) * len(plan.sources)
     )
@@ -132,14 +132,14 @@ def read_layouts(
 
 
 def require_chosen(layout: AnyLayout) -> Layout | None:
-    """Returns a layout of a launch whose program is compiled: none is the compiler's choice now."""
+    """Returns a layout of a compiled program's launch; raises if it is still AUTO."""
     if isinstance(layout, AutoLayout):
         raise AssertionError("the compiler's choice was not read back")
     return layout
 
 
 class _Settling:
-    """The requested layouts, and the layouts that one client compiled."""
+    """Compares the requested layouts with the layouts of the compiled program."""
 
     def __init__(self, launch: Launch, plan: Plan) -> None:
         self._client, self._name = launch.client, plan.name

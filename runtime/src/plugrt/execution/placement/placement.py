@@ -62,9 +62,9 @@ class Launch:
     whole: Sharding | None = None
     """For a divided program, the sharding of replicated arrays."""
     closed_over: tuple[Sharding, ...] = ()
-    """The sharding of each array that the function closed over; empty where all are whole."""
+    """The sharding of each array in the function's closure; empty if all are replicated."""
     auto_mesh: tuple[int, ...] = ()
-    """The shape of the mesh over which the compiler divides arguments as it likes (`AUTO`)."""
+    """The shape of the mesh of arguments whose shardings the compiler chooses (`AUTO`)."""
 
     @cached_property
     def names_layouts(self) -> bool:
@@ -73,7 +73,7 @@ class Launch:
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether it is on one device, with everything in the default memory and layout."""
+        """Whether it is on one device, with all arrays in the default memory and layout."""
         for sharding in {*self.in_shardings, *self.out_shardings}:
             if sharding.plain_device is None:
                 return False
@@ -88,7 +88,7 @@ class Launch:
         return self.out_layouts[i] if self.out_layouts else None
 
     def constant_sharding(self, i: int) -> Sharding:
-        """The sharding of an array that the function closed over."""
+        """The sharding of an array in the function's closure."""
         return self.closed_over[i] if self.closed_over else self.everywhere
 
     @property
@@ -98,7 +98,7 @@ class Launch:
 
     @property
     def everywhere(self) -> Sharding:
-        """The sharding of a value that each device holds whole."""
+        """The sharding of a replicated value."""
         if self.whole is not None:
             return self.whole
         if len(self.devices) > 1:

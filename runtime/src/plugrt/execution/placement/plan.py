@@ -12,12 +12,12 @@ from plugrt.execution.arrays.sharers import Life
 from plugrt.interface import Client
 
 Source = tuple[Literal["result", "argument", "constant", "literal"], int]
-"""Where an output comes from: the executable, an argument, a constant, or the host."""
+"""The source of an output: the executable, an argument, a constant, or the host."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How the flat arguments and outputs of a call map to an executable's.
+    """Maps the flat arguments and outputs of a call to an executable's.
 
     ``constants`` are each an `Array` or a `HostConstant` that the function captured and needs (or a
     tracer, if it was traced within another trace). The executable's parameters are the arguments

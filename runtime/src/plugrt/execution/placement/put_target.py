@@ -33,7 +33,7 @@ class Space(enum.Enum):
     Host = enum.auto()
 
     def on(self, device: interface.Device) -> SingleDeviceSharding:
-        """Returns that memory of a device; `InvalidArgument` where the device has none such."""
+        """Returns that memory of a device; `InvalidArgument` if the device has none."""
         kind = None if self is Space.Device else "pinned_host"
         return SingleDeviceSharding(device, memory_kind=kind)
 
@@ -43,7 +43,7 @@ _TARGETS = (Device, Sharding, Format, Space, PartitionSpec)
 
 
 def is_target(value: object) -> TypeGuard[Target]:
-    """Whether it is one target, and no pytree of them."""
+    """Whether it is a single target, not a pytree of targets."""
     return value is None or isinstance(value, _TARGETS)
 
 
@@ -92,10 +92,10 @@ def read_format(
 ) -> tuple[Sharding, Layout | None]:
     """Returns the sharding of an array in a format, and the layout of its parts.
 
-    That is None for the devices' default. Raises `ShapeError` where it does not divide the shape,
-    `InvalidArgument` for a layout of other dimensions than the parts have, and `Unimplemented` for
-    one that the devices lack, in another memory than the default, or over a mesh without devices;
-    else as `require_concrete`.
+    The layout is None for the devices' default. Raises `ShapeError` if the sharding does not divide
+    the shape, `InvalidArgument` for a layout of another rank, and `Unimplemented` for a layout that
+    the devices lack, in another memory than the default, or over a mesh without devices; otherwise
+    as `require_concrete`.
     """
     sharding, layout = require_concrete(to, what)
     if layout is None:
@@ -123,7 +123,7 @@ def spread(
 ) -> list[Any]:
     """Returns the part of an argument of `device_put` that belongs to each leaf of ``x``.
 
-    Raises `StructureError` where the argument is no pytree prefix of ``x``.
+    Raises `StructureError` if the argument is no pytree prefix of ``x``.
     """
     if is_leaf(prefix):
         return [prefix] * count

@@ -24,9 +24,9 @@ class TracedResults(Protocol):
 
 
 def result_avals(traced: TracedResults, launch: Launch) -> list[ArrayAval]:
-    """Returns the aval of each flat result: of all devices together, as callers get it.
+    """Returns the aval of each flat result, a whole array over all devices.
 
-    Before compilation a layout that the compiler chooses is not known, and None.
+    Before compilation the layouts that the compiler chooses are unknown, and are None.
     """
     return [
         intern_aval(
@@ -49,10 +49,10 @@ def result_avals(traced: TracedResults, launch: Launch) -> list[ArrayAval]:
 
 @contextmanager
 def explain_refusal(plan: Plan, launch: Launch) -> Iterator[None]:
-    """Raises `Unimplemented` where a library does not know the call that places a result.
+    """Raises `Unimplemented` if a library does not know the custom call that places a result.
 
-    XLA's CPU library of 2025 does not, and says `NotFound`; its partitioner says, with
-    `Unimplemented` or `Internal`, that a call with a side effect is not to be divided.
+    XLA's CPU library of 2025 does not: it reports `NotFound`, and its partitioner reports, as
+    `Unimplemented` or `Internal`, that a call with a side effect cannot be partitioned.
     """
     try:
         yield
@@ -60,7 +60,7 @@ def explain_refusal(plan: Plan, launch: Launch) -> Iterator[None]:
         asked = _find_asked(plan, launch)
         if not asked:
             raise
-        # Here: StableHLO programs are compiled without jaxlib, too, if they request no memory.
+        # Imported here: programs that request no memory are compiled without jaxlib, too.
         from plugrt.stablehlo.entry_attributes import PLACE
 
         if PLACE not in error.message:

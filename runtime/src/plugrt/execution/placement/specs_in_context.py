@@ -32,7 +32,7 @@ def name_in_context(target: object, what: str) -> Any:
 
 
 def require_mesh(what: str, instead: str) -> Mesh:
-    """Returns the mesh in the context; raises `InvalidArgument`, with another way, without one."""
+    """Returns the mesh in the context; without one raises `InvalidArgument`, with a cure."""
     mesh = mesh_context.current().specs
     if isinstance(mesh, Mesh):
         return mesh

@@ -36,7 +36,7 @@ class AUTO(TiledSharding):
 
     @property
     def mesh(self) -> Mesh:
-        """The mesh."""
+        """The mesh whose axes the compiler may divide arrays over."""
         return self._mesh
 
     def _make_tiling(self, ndim: int) -> NoReturn:

@@ -50,15 +50,15 @@ def read_devices(devices: npt.ArrayLike | Sequence[object] | Device, of: str) ->
 
 
 def name_client(client: Client) -> str:
-    """Returns the name with which `plugrt.devices` finds a client, also in another process."""
+    """Returns the name that `plugrt.devices` finds a client by, also in another process."""
     names = [name for name, known in backends.backends().items() if known is client]
     return names[0] if names else client.platform
 
 
 def find_devices(backend: str, ids: npt.ArrayLike, of: str) -> DeviceArray:
-    """Returns the devices of a backend with these ids, for an ``of`` that was pickled.
+    """Returns the devices of a backend with these ids, for a pickled object of the class ``of``.
 
-    Raises `InvalidArgument` where the backend has none of such an id here.
+    Raises `InvalidArgument` if the backend in this process has no device of an id.
     """
     known = {device.id: device for device in backends.devices(backend)}
     wanted = np.asarray(ids)

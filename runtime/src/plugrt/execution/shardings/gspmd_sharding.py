@@ -1,4 +1,4 @@
-"""`GSPMDSharding`: devices, and how a compiler divided an array over them. `replicate`."""
+"""`GSPMDSharding`: devices, and an ``xla.OpSharding`` of an array over them; `replicate`."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class GSPMDSharding(TiledSharding):
 
 
 def replicate(sharding: Sharding) -> Sharding:
-    """Returns the sharding over the same devices where each has the whole array."""
+    """Returns the replicated sharding over the same devices."""
     if isinstance(sharding, NamedSharding):
         return NamedSharding(sharding.mesh, PartitionSpec())
     if isinstance(sharding, PositionalSharding):
@@ -120,9 +120,9 @@ def replicate(sharding: Sharding) -> Sharding:
 def buffer_sharding(
     sharding: Sharding, shape: Sequence[int], dtype: np.dtype[Any] | KeyDtype
 ) -> tuple[Sharding, int]:
-    """Returns how the buffers of an array are divided, and how many dimensions they have together.
+    """Returns the sharding and the number of dimensions of an array's buffers.
 
-    That is as the array, whatever their last dimension is, if they hold the words of keys.
+    Buffers of random keys are divided as the array, with an additional last dimension of words.
     """
     if not is_key_dtype(dtype):
         return sharding, len(shape)

@@ -12,9 +12,9 @@ Box = tuple[tuple[int, int], ...]
 
 
 def device_boxes(sharding: Sharding, shape: tuple[int, ...]) -> dict[Device, Box]:
-    """Returns what each device of this process holds of an array of ``shape``.
+    """Returns the box that each device of this process holds of an array of ``shape``.
 
-    In the order of ``sharding.addressable_devices``.
+    They are in the order of ``sharding.addressable_devices``.
     """
     where = sharding.devices_indices_map(shape)
     return {device: _box(where[device], shape) for device in sharding.addressable_devices}
@@ -25,12 +25,12 @@ def _box(index: Index, shape: tuple[int, ...]) -> Box:
 
 
 def box_shape(box: Box) -> tuple[int, ...]:
-    """Returns the shape of a box."""
+    """Returns the length of a box along each dimension."""
     return tuple(stop - start for start, stop in box)
 
 
 def overlap(a: Box, b: Box) -> Box | None:
-    """Returns the intersection of two boxes; None where it is empty.
+    """Returns the intersection of two boxes; None if it is empty.
 
     Equal boxes overlap wholly, even if they are empty.
     """

@@ -1,4 +1,4 @@
-"""`ManualAxisType`: along which Manual axes of a mesh the devices differ in a value."""
+"""`ManualAxisType`: how devices along Manual axes of a mesh differ in a value."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ NO_AXES: Axes = frozenset()
 class ManualAxisType:
     """How devices along the Manual axes of a mesh differ in a value within `plugrt.shard_map`.
 
-    ``varying`` names the axes along which each device may have another one, ``unreduced`` those
-    along which each has a term of a sum, ``reduced`` those along which all have the same and a
-    gradient would be such a sum. Along the others all have the same: `invarying`. As
+    ``varying`` names the axes along which devices may have different values, ``unreduced`` those
+    along which each has a term of a sum, ``reduced`` those along which all are equal and a gradient
+    would be such a sum. Along the other axes all are equal: `invarying`. As
     ``jax.sharding.ManualAxisType``. Raises `ArgumentTypeError` for other values than sets of names,
     and `ArgumentError` for an axis that is varying and in another set.
     """
@@ -33,7 +33,7 @@ class ManualAxisType:
     def __post_init__(self) -> None:
         for name in ("varying", "unreduced", "reduced"):
             axes = getattr(self, name)
-            if not isinstance(axes, Set):  # pmap has other names than strings
+            if not isinstance(axes, Set):  # pmap's axes may have names that are no strings
                 raise ArgumentTypeError(
                     f"ManualAxisType's {name} is a set of names of axes; got {axes!r:.60}"
                 )
@@ -48,21 +48,18 @@ class ManualAxisType:
         return self.varying | self.unreduced | self.reduced
 
     def invarying(self, mesh: AbstractMesh) -> Axes:
-        """Returns the Manual axes of a mesh along which all devices have the same."""
+        """Returns the Manual axes of a mesh along which all devices have equal values."""
         return frozenset(mesh.manual_axes) - self.named
 
     def state(self, axis: AxisName) -> str:
-        """Returns what the value is along an axis: 'varying', 'unreduced', 'reduced', 'invarying'.
-
-        That is the name of the set which has the axis.
-        """
+        """Returns the state along an axis: 'varying', 'unreduced', 'reduced' or 'invarying'."""
         for name in ("varying", "unreduced", "reduced"):
             if axis in getattr(self, name):
                 return name
         return "invarying"
 
     def moved(self, axes: Iterable[AxisName], state: str) -> ManualAxisType:
-        """Returns the type that has another state along axes."""
+        """Returns the type with another state along some axes."""
         left = {n: getattr(self, n).difference(axes) for n in ("varying", "unreduced", "reduced")}
         if state != "invarying":
             left[state] = left[state].union(axes)

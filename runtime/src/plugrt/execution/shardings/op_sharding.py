@@ -1,4 +1,4 @@
-"""Tilings as ``xla.OpSharding`` messages, in which compilers state how they divided a program."""
+"""Converts tilings from and to ``xla.OpSharding``, the message of compilers for shardings."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def read_op_sharding(content: Content, ndim: int, devices: int) -> Tiling:
 
 
 def is_stated_whole(content: Content) -> bool:
-    """Whether a message states that each device has the whole; raises `InvalidReply`."""
+    """Whether a message means a replicated array; raises `InvalidReply` for a malformed one."""
     try:
         values = {number: value for number, value in fields(content) if isinstance(value, int)}
         sizes, last = integers(content, DIMENSIONS), integers(content, LAST_DIMENSIONS)
@@ -87,7 +87,7 @@ def is_stated_whole(content: Content) -> bool:
 
 
 def show_op_sharding(content: bytes) -> str:
-    """Returns a message as HLO's text has it, such as ``{devices=[2,2]<=[4]}``."""
+    """Returns a message in the syntax of HLO's text, such as ``{devices=[2,2]<=[4]}``."""
     try:
         values = {number: value for number, value in fields(content) if isinstance(value, int)}
         sizes, listed, shape, order = (

@@ -1,4 +1,4 @@
-"""`PartitionSpec`: which axes of a mesh each dimension of an array is divided over."""
+"""`PartitionSpec`: the mesh axes that divide each dimension of an array."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plugrt.errors import ArgumentTypeError, InvalidArgument
 
 
 class _Unconstrained(Enum):
-    """`PartitionSpec.UNCONSTRAINED`: the compiler decides over a dimension."""
+    """`PartitionSpec.UNCONSTRAINED`: the compiler decides how a dimension is divided."""
 
     UNCONSTRAINED = auto()
 
@@ -61,7 +61,7 @@ class PartitionSpec:
         self._require_once((*{*self.axis_names}, *self._unreduced, *self._reduced))
 
     def require_different(self) -> None:
-        """Raises `InvalidArgument` where an axis is to divide two dimensions."""
+        """Raises `InvalidArgument` if an axis divides two dimensions."""
         self._require_once(self.axis_names)
 
     def _require_once(self, names: Sequence[AxisName]) -> None:
@@ -81,12 +81,12 @@ class PartitionSpec:
 
     @property
     def unreduced(self) -> frozenset[AxisName]:
-        """The axes along which each device has a part of a sum."""
+        """The axes along which each device has a term of a sum."""
         return self._unreduced
 
     @property
     def reduced(self) -> frozenset[AxisName]:
-        """The axes along which the gradient is a part of a sum."""
+        """The axes along which the gradient is a term of a sum."""
         return self._reduced
 
     def update(self, **changes: Any) -> PartitionSpec:
@@ -109,7 +109,7 @@ class PartitionSpec:
         return entry if isinstance(entry, tuple) else (entry,)
 
     def is_unconstrained(self, dimension: int) -> bool:
-        """Whether the compiler decides over a dimension."""
+        """Whether the compiler decides how a dimension is divided."""
         return dimension < len(self) and isinstance(self._entries[dimension], _Unconstrained)
 
     def __len__(self) -> int:

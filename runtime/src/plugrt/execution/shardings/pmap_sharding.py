@@ -17,16 +17,16 @@ from plugrt.interface import Device
 from plugrt.plugins.selection import backends
 
 _UNNAMED = "_internal_pmap_axis_name"
-"""The name that JAX gives the mesh's axis where pmap has no ``axis_name``."""
+"""JAX's name of the mesh's axis for a pmap without ``axis_name``."""
 
 
 def divide_axis(
     devices: Sequence[Device], dim: int | None, name: Hashable | None = None, copies: int = 1
 ) -> NamedSharding:
-    """Returns the sharding of arrays with a slice along ``dim``, or all of it, on each device.
+    """Returns the sharding of arrays with a slice along ``dim`` on each device; None: replicated.
 
-    Its mesh has the axis of the pmap, by its ``name`` if that is a string; ``copies`` devices in a
-    row hold the same slice.
+    Its mesh has the pmap's axis, with its ``name`` if that is a string; ``copies`` consecutive
+    devices hold the same slice.
     """
     axis = name if isinstance(name, str) else _UNNAMED
     grid = np.empty(len(devices), object)
@@ -43,7 +43,7 @@ class PmapSharding(NamedSharding):
     """One slice of the array on each device: the `NamedSharding` of results of `pmap`.
 
     ``sharded_dim`` is the dimension that is divided, None means that each device holds the whole
-    array, and ``replicas`` devices in a row hold the same slice. The mesh is the one of a pmap
+    array, and ``replicas`` consecutive devices hold the same slice. The mesh is the one of a pmap
     without ``axis_name``, and a call returns the `NamedSharding` over it. JAX has had no class of
     that name since 0.10. Raises `InvalidArgument` for no devices, one that is named twice, or a
     number of them that ``replicas`` does not divide.
@@ -76,11 +76,11 @@ class PmapSharding(NamedSharding):
         sharded_dim: int | None = 0,
         devices: Sequence[Device] | None = None,
     ) -> NamedSharding:
-        """Returns the sharding that an array of ``shape`` has for `pmap`.
+        """Returns the sharding of an array of ``shape`` for `pmap`.
 
         ``devices`` are by default the first of the default backend, one for each slice along
         ``sharded_dim``; with None all devices hold the whole. As JAX's method of that name. Raises
-        `ShapeError` for a shape without that dimension, and where there are too few devices.
+        `ShapeError` for a shape without that dimension, and if there are too few devices.
         """
         sizes = read_shape(shape)
         if sharded_dim is not None and operator.index(sharded_dim) not in range(len(sizes)):

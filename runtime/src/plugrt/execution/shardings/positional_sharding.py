@@ -65,7 +65,7 @@ class PositionalSharding(TiledSharding):
         positions: npt.NDArray[np.int64],
         memory_kind: str | None = None,
     ) -> PositionalSharding:
-        """Returns the one with these `positions` among the devices."""
+        """Returns the sharding with these `positions` among the devices."""
         made = cls.__new__(cls)
         made._set(devices, np.sort(positions, axis=-1), memory_kind)
         return made
@@ -74,13 +74,13 @@ class PositionalSharding(TiledSharding):
     def from_tiling(
         cls, devices: tuple[Device, ...], tiling: Tiling, memory_kind: str | None = None
     ) -> PositionalSharding:
-        """Returns the one with a tiling."""
+        """Returns the sharding with a tiling."""
         by_tile = np.argsort(tiling.tiles, kind="stable").reshape(*tiling.parts, -1)
         return cls.from_positions(devices, by_tile, memory_kind)
 
     @property
     def positions(self) -> npt.NDArray[np.int64]:
-        """Which of ``devices`` have each part: its shape is `shape` and the number of copies."""
+        """The devices' numbers for each part, in an array of `shape` and the number of copies."""
         return self._positions
 
     @property
@@ -99,9 +99,9 @@ class PositionalSharding(TiledSharding):
 
     @with_argument_errors
     def reshape(self, *shape: SupportsIndex | Sequence[SupportsIndex]) -> PositionalSharding:
-        """Returns one of another shape (sizes, or a tuple of them), with the parts in their order.
+        """Returns a sharding of another shape (sizes, or a tuple), with the parts in their order.
 
-        One size may be -1. Raises `ShapeError` where there are other than as many parts.
+        One size may be -1. Raises `ShapeError` if the number of parts differs.
         """
         try:
             numbers = self._numbers().reshape(*shape)  # type: ignore[arg-type]
@@ -111,9 +111,9 @@ class PositionalSharding(TiledSharding):
 
     @with_argument_errors
     def transpose(self, *axes: SupportsIndex | Sequence[SupportsIndex]) -> PositionalSharding:
-        """Returns one with its dimensions in the order of ``axes``, by default the reverse.
+        """Returns a sharding with the dimensions in the order of ``axes``, by default reversed.
 
-        Raises `AxisError` for other than each of them once.
+        Raises `AxisError` unless ``axes`` has each dimension once.
         """
         try:
             numbers = self._numbers().transpose(*axes)
@@ -123,7 +123,7 @@ class PositionalSharding(TiledSharding):
 
     @property
     def T(self) -> PositionalSharding:
-        """The one with its dimensions in reverse order."""
+        """The sharding with its dimensions in reverse order."""
         return self.transpose()
 
     @with_argument_errors
@@ -161,7 +161,7 @@ class PositionalSharding(TiledSharding):
         return np.arange(self._positions[..., 0].size).reshape(self.shape)
 
     def _take(self, numbers: npt.NDArray[np.int64]) -> PositionalSharding:
-        """Returns the one that has at each place the part of that number."""
+        """Returns the sharding with the parts of these numbers at each position."""
         parts = self._positions.reshape(-1, self._positions.shape[-1])
         return self.from_positions(self._devices, parts[numbers], self._memory_kind)
 

@@ -1,4 +1,4 @@
-"""`ReplicaSharding`: values that differ by replica, where pmap runs operation by operation."""
+"""`ReplicaSharding`: values that differ by replica, for pmap under ``disable_jit``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ReplicaSharding(Sharding):
 
     @property
     def copies(self) -> int:
-        """How many devices in a row have the same value."""
+        """The number of consecutive devices with the same value."""
         return self._copies
 
     @property
@@ -67,7 +67,7 @@ class ReplicaSharding(Sharding):
 
     @staticmethod
     def is_like(sharding: Sharding) -> bool:
-        """Whether arrays with a sharding have a value for each replica."""
+        """Whether arrays with another sharding also have a value for each of these replicas."""
         return type(sharding) is ReplicaSharding
 
     def widen(self, devices: Sequence[Device]) -> ReplicaSharding:
@@ -125,7 +125,7 @@ def current_replicas() -> ReplicaSharding | None:
 def run_replicas(here: ReplicaSharding, function: Callable[[], R]) -> R:
     """Returns ``function()``; meanwhile this thread runs replicas operation by operation.
 
-    No context manager: an interrupt at its exit would leave the thread in this state.
+    This is no context manager: an interrupt at its exit would leave the thread in this state.
     """
     outer, _state.here = _state.here, here
     try:

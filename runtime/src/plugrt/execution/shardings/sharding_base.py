@@ -1,4 +1,4 @@
-"""`Sharding`, the base of all, and `SingleDeviceSharding`, as in JAX."""
+"""`Sharding`, the base class of all shardings, and `SingleDeviceSharding`, as in JAX."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Index = tuple[slice, ...]
 
 
 class Sharding:
-    """The base: an immutable, hashable description of where each part of an array lives."""
+    """The base class: an immutable, hashable description of an array's parts and their devices."""
 
     __slots__ = ("__weakref__",)
 
@@ -58,13 +58,13 @@ class Sharding:
 
     @property
     def plain_device(self) -> Device | None:
-        """The one device of arrays that are whole in its default memory; None for other arrays."""
+        """The device, if arrays are on one device in its default memory; else None."""
         return None
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
         """Returns the shape of one device's part of an array of ``global_shape``.
 
-        Raises `ShapeError` where the shape does not divide.
+        Raises `ShapeError` if the shape does not divide evenly.
         """
         raise NotImplementedError
 
@@ -75,16 +75,16 @@ class Sharding:
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
         """Returns which part of an array of ``global_shape`` each device holds.
 
-        Raises `Unimplemented` where it holds a term of it (``PartitionSpec(unreduced=…)``).
+        Raises `Unimplemented` if devices hold terms of a sum (``PartitionSpec(unreduced=…)``).
         """
         raise NotImplementedError
 
     def _places(self, global_shape: Sequence[int]) -> dict[Device, Index]:
-        """Returns the same, and where a device holds a term, the part that it is a term of."""
+        """As `devices_indices_map`; for a device with a term, the part that includes it."""
         return self.devices_indices_map(global_shape)
 
     def is_summed(self, ndim: int) -> bool:
-        """Whether devices hold terms, and an array of ``ndim`` dimensions is their sum."""
+        """Whether devices hold terms of a sum, for an array of ``ndim`` dimensions."""
         return False
 
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
@@ -96,8 +96,8 @@ class Sharding:
     def distinct_parts(self, global_shape: Sequence[int]) -> list[tuple[int, Index]]:
         """Returns the different parts that this process holds.
 
-        Each as the number, among ``addressable_devices``, of the first device that has it, and its
-        position.
+        Each is a pair: the index in ``addressable_devices`` of the first device that has it, and
+        its position.
         """
         shape = read_shape(global_shape)
 
@@ -119,18 +119,18 @@ class Sharding:
     def tiling(self, ndim: int) -> Tiling | None:
         """Returns how arrays of ``ndim`` dimensions are divided into equal parts.
 
-        None where each device has a value of its own (`ReplicaSharding`). Raises `ShapeError`
-        where such arrays cannot be divided so.
+        None if each device has a value of its own (`ReplicaSharding`). Raises `ShapeError` if such
+        arrays cannot be divided so.
         """
         raise NotImplementedError
 
     def check_rank(self, ndim: int) -> None:
-        """Raises `ShapeError` where no array of ``ndim`` dimensions is put so."""
+        """Raises `ShapeError` if arrays of ``ndim`` dimensions cannot have this sharding."""
         self.tiling(ndim)
 
     @with_argument_errors
     def check_shape(self, shape: Sequence[int]) -> None:
-        """Raises `ShapeError` where no array of a shape is put so."""
+        """Raises `ShapeError` if arrays of a shape cannot have this sharding."""
         shape = read_shape(shape)
         self.check_rank(len(shape))
         self.shard_shape(shape)
@@ -163,10 +163,10 @@ _parts = BoundedCache(1024)
 
 
 def default_memory_kind(devices: Sequence[Device]) -> str | None:
-    """Returns the kind of memory that arrays on these devices are in unless something else is said.
+    """Returns the kind of the devices' default memory.
 
-    Libraries know the memories of their process's devices alone: None where all are of others, or
-    where the library names no memories.
+    Libraries know only the memories of their process's devices: None if all devices are of other
+    processes, or if the library names no memories.
     """
     first = next((device for device in devices if device.is_addressable), None)
     try:
@@ -179,10 +179,10 @@ _KINDS = ("device", "pinned_host", "unpinned_host")
 
 
 def read_memory_kind(kind: str | None, devices: Sequence[Device]) -> str | None:
-    """Returns a kind of memory as shardings have it: None for the default one of the devices.
+    """Converts a memory kind to the form of shardings: None for the devices' default.
 
-    Raises `InvalidArgument` for a kind that a device of this process lacks, and without devices,
-    over an `AbstractMesh`, for one of none that JAX knows.
+    Raises `InvalidArgument` for a kind that a device of this process lacks; without devices, over
+    an `AbstractMesh`, for a kind that JAX does not know.
     """
     if kind is None:
         return None
@@ -211,10 +211,10 @@ class SingleDeviceSharding(Sharding):
     _memory_kind: str | None
 
     def __new__(cls, device: Device, *, memory_kind: str | None = None) -> SingleDeviceSharding:
-        if memory_kind is None:  # the usual case, wherever data are put: one plain look-up
+        if memory_kind is None:  # the usual case of a put: one plain look-up
             try:
                 alive = _DEFAULT.get(device, _return_none)()
-            except TypeError:  # it cannot be hashed, so it is no device
+            except TypeError:  # unhashable, so it is no device
                 alive = None
             if alive is not None:
                 return alive
@@ -242,7 +242,7 @@ class SingleDeviceSharding(Sharding):
 
     @property
     def device(self) -> Device:
-        """The device."""
+        """The only device of the sharding."""
         return self._device
 
     @property
@@ -284,7 +284,7 @@ def make_single_device_sharding(
 ) -> SingleDeviceSharding:
     """Returns the sharding of a whole array on one device, in one of its memories.
 
-    As ``jax.sharding.make_single_device_sharding``. Raises `InvalidArgument` where ``device`` is no
+    As ``jax.sharding.make_single_device_sharding``. Raises `InvalidArgument` if ``device`` is no
     device, and for a memory that it lacks.
 
     >>> plugrt.sharding.make_single_device_sharding(plugrt.devices("cpu")[0]).num_devices
@@ -298,7 +298,7 @@ _SINGLE: weakref.WeakValueDictionary[tuple[Device, str | None], SingleDeviceShar
 _SINGLE = weakref.WeakValueDictionary()
 # Process-wide: equal shardings are one object, and warm calls compare objects.
 _DEFAULT: dict[Device, weakref.ref[SingleDeviceSharding]] = {}
-"""Those of the devices' default memories; an entry goes with its sharding, as in `_SINGLE`."""
+"""Shardings in default memories; an entry is removed with its sharding, as in `_SINGLE`."""
 
 
 def _return_none() -> None:

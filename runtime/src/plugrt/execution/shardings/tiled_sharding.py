@@ -1,4 +1,4 @@
-"""`TiledSharding`: what shardings share that divide dimensions into equal parts."""
+"""`TiledSharding`: the base of shardings that divide dimensions into equal parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from plugrt.interface import Device
 
 
 class TiledSharding(Sharding):
-    """The base of shardings in which parts have as many dimensions as the array.
+    """The base of shardings whose parts have as many dimensions as the array.
 
     A subclass computes the tiling of an array in `_make_tiling`.
     """
@@ -26,7 +26,7 @@ class TiledSharding(Sharding):
     __slots__ = ("_addressable", "_devices", "_memory_kind", "_tilings")
 
     def __init__(self, devices: Sequence[Device], memory_kind: str | None) -> None:
-        """Raises `InvalidArgument` for a kind of memory that a device here does not have."""
+        """Raises `InvalidArgument` for a memory kind that a device of this process lacks."""
         self._devices = tuple(devices)
         self._memory_kind = read_memory_kind(memory_kind, self._devices)
         self._tilings: dict[int, Tiling] = {}
@@ -49,7 +49,7 @@ class TiledSharding(Sharding):
         return self._devices[0] if len(self._devices) == 1 and self._memory_kind is None else None
 
     def _make_tiling(self, ndim: int) -> Tiling:
-        """Returns how arrays of ``ndim`` dimensions are divided; `ShapeError` if they cannot be."""
+        """Returns the tiling of arrays of ``ndim`` dimensions; `ShapeError` if there is none."""
         raise NotImplementedError
 
     @with_argument_errors

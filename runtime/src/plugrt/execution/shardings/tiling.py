@@ -1,4 +1,4 @@
-"""`Tiling`: into how many parts each dimension is divided, and which part each device has."""
+"""`Tiling`: the number of parts of each dimension, and the part on each device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Slices = tuple[slice, ...]
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """The division of arrays with a number of dimensions over a list of devices.
+    """The division of arrays with a given number of dimensions over a list of devices.
 
     ``parts`` has the number of parts in each dimension; parts are numbered in row-major order, and
     ``tiles`` has the number of each device's part. If a part is the sum of terms on several
@@ -35,17 +35,17 @@ class Tiling:
 
     @property
     def term_count(self) -> int:
-        """Of how many terms each part is the sum."""
+        """The number of terms whose sum is a part."""
         return max(self.terms, default=0) + 1
 
     @property
     def copies(self) -> int:
-        """How many devices have each part, or each term of it."""
+        """The number of devices that have a part, or a term of it."""
         return len(self.tiles) // (math.prod(self.parts) * self.term_count)
 
     @property
     def order(self) -> list[int]:
-        """The devices, by their parts, and then by their terms."""
+        """The devices' numbers, sorted by part and then by term."""
         terms = self.terms or self.tiles
         return sorted(range(len(self.tiles)), key=lambda i: (self.tiles[i], terms[i]))
 
@@ -76,7 +76,7 @@ class Tiling:
         return [*zip(*(numbers.tolist() for numbers in along), strict=True)]
 
     def slices(self, part_shape: Sequence[int]) -> list[Slices]:
-        """Returns what each device has, of an array whose parts have a shape."""
+        """Returns each device's slices of an array whose parts have a shape."""
         return [
             tuple(
                 slice(None) if parts == 1 else slice(i * size, (i + 1) * size)

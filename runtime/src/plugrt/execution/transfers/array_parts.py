@@ -1,4 +1,4 @@
-"""Arrays made of parts: of a callback, of arrays on each device, of the data of each process."""
+"""Makes arrays of parts: from a callback, arrays on each device, or each process's data."""
 
 from __future__ import annotations
 
@@ -227,13 +227,13 @@ def _make_from_local_data(
 
 
 def _span(boxes: Sequence[Box]) -> Box:
-    """Returns the smallest box that contains all."""
+    """Returns the smallest box that contains all boxes."""
     ranges = [zip(*along, strict=True) for along in zip(*boxes, strict=True)]
     return tuple((min(starts), max(stops)) for starts, stops in ranges)
 
 
 def _infer_shape(sharding: Sharding, local: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the shape of an array whose part in this process has the shape ``local``."""
+    """Returns the shape of the array whose part in this process has the shape ``local``."""
     tiling = sharding.tiling(len(local))
     if tiling is None:
         raise ArgumentError(f"give the global_shape: {sharding!r} does not say it")

@@ -1,4 +1,4 @@
-"""`ExchangePlan`: which pieces of buffers go where, and the steps that make the parts of them."""
+"""`ExchangePlan`: the pieces of buffers that each device needs, and the steps that join them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Step:
     numbers: tuple[tuple[int, ...], ...]
 
     def __call__(self, buffers: Sequence[Buffer]) -> list[Buffer]:
-        """Returns the results of each device in turn, of buffers from wherever they are."""
+        """Returns the results, ordered by device; copies inputs from other devices first."""
         take = buffers.__getitem__
         return self.program(
             [
@@ -40,7 +40,7 @@ class Step:
 
 
 _Pieces = list[tuple[int, Box]]
-"""The numbers of buffers, and the box that is read of each."""
+"""The numbers of buffers, and the box that is read from each."""
 
 
 class ExchangePlan:
@@ -61,10 +61,10 @@ class ExchangePlan:
         self._cuts = {i: [*own] for i, own in cuts.items()}
 
     def _find_pieces(self) -> dict[Device, _Pieces]:
-        """Returns the pieces of each part that is wanted, on its own device where they are there.
+        """Returns the pieces of each wanted part, from its own device if they are there.
 
-        Parts of the same pieces have the same list. The time grows with the parts that differ, not
-        with the square of the devices, unless each part wanted has a piece of each part held.
+        Parts of the same pieces have the same list. The time grows with the number of different
+        parts, not with the square of the devices, unless each wanted part needs all others.
         """
         holders: dict[Box, dict[Device, int]] = {}
         for i, (device, held) in enumerate(self._held):
@@ -101,9 +101,9 @@ class ExchangePlan:
         return len(pieces) > 1 or self._shape(*pieces[0]) != self._part_shape
 
     def is_possible(self) -> bool:
-        """Whether there is something to move, and the backends can move it."""
+        """Whether there are data to move, and the backends can move them."""
         if not all(self._pieces.values()):
-            return False  # without elements
+            return False  # it has no elements
         if not any(self._cuts.values()) and not any(map(self._is_made, self._pieces.values())):
             return True  # `copy_buffer` knows a way between any two devices
         client, *others = {device.client for device in [*dict(self._held), *self._wanted]}
@@ -118,7 +118,7 @@ class ExchangePlan:
         )
 
     def moved_bytes(self, dtype: np.dtype[np.generic]) -> int:
-        """Returns how many bytes go from one device to another."""
+        """Returns the number of bytes that are copied from one device to another."""
         held = [device for device, _ in self._held]
         return dtype.itemsize * sum(
             math.prod(box_shape(box))
@@ -128,7 +128,7 @@ class ExchangePlan:
         )
 
     def load(self, dtype: np.dtype[np.generic]) -> tuple[list[Step], list[tuple[Device, int]]]:
-        """Returns the steps, compiled, and the devices with the numbers of their buffers."""
+        """Returns the compiled steps, and the devices with the numbers of their buffers."""
         numbers = {(i, held): i for i, (_, held) in enumerate(self._held)}
         steps = []
         for program, group in _groups(self._slices(dtype), [device for device, _ in self._held]):
@@ -147,7 +147,7 @@ class ExchangePlan:
     def on_host(
         self, dtype: np.dtype[np.generic]
     ) -> tuple[list[HostAssembly], list[tuple[Device, int]]]:
-        """Returns what `load` does, with a step that puts all parts together in main memory."""
+        """As `load`, but with a single step that joins all parts in main memory."""
         parts: list[tuple[Device, int]] = []
         made: list[tuple[Device, Box, Pieces]] = []
         known: dict[int, Pieces] = {}
@@ -187,10 +187,10 @@ class ExchangePlan:
 def _groups(
     programs: dict[int, PartProgram], devices: Sequence[Device]
 ) -> list[tuple[LoadedPartProgram, list[int]]]:
-    """Returns each program once, loaded for all the devices that it is wanted on.
+    """Returns each program once, loaded for all devices that need it, with the devices' numbers.
 
-    ``programs`` are numbered as the ``devices``; the numbers come with each. Where one launch
-    cannot run on several devices, each has its own.
+    ``programs`` has a program for each of ``devices``. If one launch cannot run on several devices,
+    it is loaded for each separately.
     """
     groups: dict[tuple[PartProgram, int], list[int]] = {}
     for i, program in programs.items():

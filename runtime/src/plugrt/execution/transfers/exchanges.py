@@ -28,12 +28,12 @@ _exchanges: BoundedCache[_Key, tuple[Exchange | None]] = BoundedCache(512)
 def exchange(x: Array, sharding: Sharding, *, share: bool = True) -> list[Buffer] | None:
     """Returns the buffers of ``x`` for ``sharding``, one for each device of this process.
 
-    With ``share``, those that are where they are needed are the same. Where parts have to be taken
-    out of others or put together, that is done by programs on the devices, which are compiled once
-    for a shape, a dtype and the two shardings; small arrays on devices that use the host's memory
-    are put together there (see `HostAssembly`). None where it cannot be: for parts in other
-    processes, between clients, on a backend that does not copy from device to device or does not
-    compile such a program, and for an array without elements, which has nothing to move.
+    With ``share``, buffers that are already in place are shared. Parts are sliced and concatenated
+    by programs on the devices, which are compiled once for a shape, a dtype and the two shardings;
+    small arrays on devices that use the host's memory are assembled there (see `HostAssembly`).
+    Returns None if that is impossible: for parts in other processes, between clients, on a backend
+    that cannot copy from device to device or compile such a program, and for arrays without
+    elements.
     """
     found = _find_exchange(x, sharding)
     if found is None:
@@ -49,13 +49,13 @@ def exchange(x: Array, sharding: Sharding, *, share: bool = True) -> list[Buffer
 
 
 def has_own_buffers(x: Array, sharding: Sharding) -> bool:
-    """Whether the exchange of an array, where parts are shared, gives buffers of its own."""
+    """Whether the exchange of an array makes only new buffers, even if parts may be shared."""
     found = _find_exchange(x, sharding)
     return found is not None and found.keeps_parts
 
 
 def moved_bytes(x: Array, sharding: Sharding) -> int | None:
-    """Returns how many bytes an exchange moves between devices; None if there is no exchange."""
+    """Returns the bytes that an exchange moves between devices; None if there is no exchange."""
     found = _find_exchange(x, sharding)
     return None if found is None else found.moved_bytes
 
@@ -66,10 +66,10 @@ def _find_exchange(x: Array, sharding: Sharding) -> Exchange | None:
 
 
 class Exchange:
-    """How arrays of one shape and dtype get from one sharding to another, without the host.
+    """Moves arrays of one shape and dtype from one sharding to another, without the host.
 
-    Buffers are numbered: the source's, then the results of each step. ``parts`` are the devices
-    of the result with the number of the buffer that each shall have, itself or a copy.
+    Buffers are numbered: the source's, then the results of each step. ``parts`` has each device of
+    the result with the number of the buffer that it gets, or a copy of that.
     """
 
     __slots__ = ("_from", "_parts", "_steps", "_to", "keeps_parts", "moved_bytes")
@@ -100,7 +100,7 @@ class Exchange:
         if memory_kind and self._steps:  # programs expect buffers in the default memory
             shards = [copy_buffer(s, s.device, s.device.default_memory()) for s in shards]
             share, memory_kind = True, None
-        buffers = list(shards[:])  # all at once: one by one needs ten more calls
+        buffers = list(shards[:])  # together: single buffers need ten more calls
         for step in self._steps:
             buffers += step(buffers)
         made = []
@@ -117,9 +117,9 @@ class Exchange:
 def _plan_exchange(
     shape: tuple[int, ...], dtype: np.dtype[np.generic], source: Sharding, target: Sharding
 ) -> Exchange | None:
-    """Returns how arrays are moved without the host; None where they cannot be."""
+    """Returns the `Exchange` between two shardings; None if there is none."""
     if type(source) is ReplicaSharding:
-        return None  # reading it checks whether it is one value
+        return None  # it is read to the host, which checks that replicas are equal
     if not source.is_fully_addressable and not source.is_fully_replicated:
         return None
     plan = ExchangePlan(shape, source, target)

@@ -1,4 +1,4 @@
-"""`HostAssembly`: parts of an array put together in main memory, where the devices have theirs."""
+"""`HostAssembly`: assembles parts of an array in main memory, for devices that use it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from plugrt.execution.shardings.index_boxes import Box, box_shape, relative_box
 from plugrt.interface import Buffer, Client, Device, HostBufferSemantics
 
 MAX_BYTES = 1 << 20
-"""Of an array; programs on the devices, which copy in parallel, are faster with larger ones."""
+"""The largest array, in bytes: for larger ones, programs on the devices copy faster in parallel."""
 
 _ALIAS = HostBufferSemantics.IMMUTABLE_ZERO_COPY
 
 Pieces = Sequence[tuple[int, Box, Box]]
-"""For each piece the number of the buffer that holds it, that buffer's box, and its own."""
+"""For each piece: the number of its buffer, that buffer's box, and the piece's box."""
 
 _Located = tuple[int, tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]
 """The number of a buffer, its shape, and the position of a piece in it and in the part."""
@@ -60,7 +60,7 @@ class HostAssembly:
         ]
 
     def __call__(self, buffers: Sequence[Buffer]) -> list[Buffer]:
-        """Returns the parts as buffers that look at new memory. Waits for ``buffers``."""
+        """Returns the parts as buffers over new memory. Waits for ``buffers``."""
         used = {number for _, _, pieces in self._parts for number, _, _, _ in pieces}
         views = {number: buffers[number].to_host() for number in used}
         made: list[npt.NDArray[np.generic]] = []

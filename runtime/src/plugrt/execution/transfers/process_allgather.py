@@ -1,4 +1,4 @@
-"""Values of all processes: gathered, sent to all, compared, and made arrays over a mesh."""
+"""Gathers, broadcasts and compares values of processes, and makes arrays over a mesh of them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _gather(leaf: Any, tiled: bool) -> npt.NDArray[np.generic]:
         return read_everywhere(leaf)
     host = read_here(leaf)
     if tiled and not host.ndim:
-        host = host[np.newaxis]  # as in JAX, scalars are stacked
+        host = host[np.newaxis]  # scalars are stacked, as in JAX
         return stack_processes(host).reshape(-1)
     stacked = stack_processes(host)
     return stacked.reshape(-1, *host.shape[1:]) if tiled else stacked
@@ -64,7 +64,7 @@ def is_everywhere(leaf: object) -> bool:
 
 
 def read_everywhere(x: Array) -> npt.NDArray[np.generic]:
-    """Returns all of an array with parts in several processes, in each of them."""
+    """Returns the contents of an array with parts in several processes, in each of them."""
     return np.asarray(reshard(x, replicate(x.sharding)))
 
 
@@ -78,7 +78,7 @@ def stack_processes(host: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
     count = backends.process_count()
     if count == 1:
         return host[np.newaxis]
-    # One device of each process holds its array, the others of the process the same.
+    # All devices of a process hold the array of that process.
     devices = backends.devices()
     tiles = tuple(device.process_index for device in devices)
     tiling = Tiling((count, *(1 for _ in host.shape)), tiles)
@@ -123,11 +123,11 @@ def _pick(leaf: object, source: int) -> Any:
 
 @with_argument_errors
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
-    """Raises in all processes where one has other values; all of them must call it.
+    """Raises in all processes if one has other values; all of them must call it.
 
     ``in_tree`` is a pytree of host data, of arrays of this process, or of arrays that each device
     has whole, with the same shapes and dtypes in all processes. Each process gathers the data of
-    all, and needs the room for them. NaN differs from NaN. As
+    all, and needs memory for them. NaN differs from NaN. As
     ``jax.experimental.multihost_utils.assert_equal``. Raises `ValuesDiffer`, which is an
     AssertionError, with ``fail_message`` and the values; `DistributedError` where another process
     compares something of another shape or dtype; `ArgumentError` for an array that is divided
@@ -154,9 +154,9 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 def sync_global_devices(name: str) -> None:
     """Waits until all processes call it, and all devices have come to it.
 
-    ``name`` is the same in all, and says which of the program's waits it is. As
+    ``name`` identifies the wait, and is the same in all. As
     ``jax.experimental.multihost_utils.sync_global_devices``. Raises `ValuesDiffer`, which is an
-    AssertionError, in all processes where one gives another name.
+    AssertionError, in all processes if one passes another name.
 
     >>> plugrt.sync_global_devices("after the checkpoint")
     """
@@ -226,7 +226,7 @@ def _convert(
     specs: Any,
     what: str,
 ) -> Any:
-    """Calls a function on each leaf, with its sharding over the local mesh and the whole one."""
+    """Calls a function on each leaf, with its shardings over the local and the whole mesh."""
     if not isinstance(mesh, Mesh):
         raise ArgumentTypeError(f"global_mesh is a Mesh; got {mesh!r:.100}")
     leaves, structure = pytrees.flatten(tree)
@@ -240,9 +240,10 @@ def _convert(
 
 
 def _rename(x: Array, sharding: NamedSharding, scale: Callable[[int, int, int], int]) -> Array:
-    """Returns the array of the same parts over another part of the mesh; ``scale`` has its size.
+    """Returns the array of the same parts over another part of the mesh.
 
-    It is given a dimension's size, and its parts over the smaller and the larger mesh.
+    ``scale`` computes each dimension's size, from its present size and its numbers of parts over
+    the smaller and the larger mesh.
     """
     assert isinstance(x.sharding, NamedSharding)
     spec: PartitionSpec = sharding.spec

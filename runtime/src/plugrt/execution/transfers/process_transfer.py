@@ -1,4 +1,4 @@
-"""`transfer`: arrays copied to devices of other processes, part by part, without the host."""
+"""`transfer`: copies arrays to devices of other processes, part by part, without the host."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Key = tuple[tuple[int, ...], np.dtype[np.generic], Sharding, Sharding]
 
 @dataclass(frozen=True, slots=True)
 class TransferPlan:
-    """Which device each part of an array comes from: ``sources`` is one for each target device."""
+    """The source of each part of an array: ``sources`` has a device for each target device."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[np.generic]
@@ -31,7 +31,7 @@ class TransferPlan:
 
     @property
     def remote(self) -> list[tuple[Device, Device]]:
-        """The copies from one process to another, in one order in all of them."""
+        """The copies from one process to another, in the same order in all processes."""
         pairs = zip(self.sources, self.target.devices, strict=True)
         return [(a, b) for a, b in pairs if a.process_index != b.process_index]
 
@@ -81,11 +81,11 @@ def _plan(
 
 
 def transfer(x: Array, plan: TransferPlan, *, share: bool = True) -> Array:
-    """Returns ``x`` where the plan has it; with ``share``, parts in place are shared.
+    """Returns ``x`` on the plan's target devices; with ``share``, parts in place are shared.
 
-    The result has no parts in a process that has none of the target's devices. All processes of the
-    run call it. Raises `FailedPrecondition`, which names the setting, where
-    the backend is not set up to copy between processes.
+    The result has no parts in a process without target devices. All processes of the run must call
+    it. Raises `FailedPrecondition`, which names the setting, if the backend is not set up to copy
+    between processes.
     """
     target, kind = plan.target, plan.target.memory_kind
     expected = target.shard_shape(plan.shape)

@@ -20,13 +20,13 @@ from plugrt.settings.declarations import config
 
 _known: BoundedCache[Any, Any] = BoundedCache(4096)
 _in_core: BoundedCache[Any, Any] = BoundedCache(4096)
-"""Those of them that the core puts itself: all other host values of a pytree are put together."""
+"""The classes that the core puts itself; other host values of a pytree are put in one call."""
 
 
 def put_quickly(x: Any, device: object) -> Any:
-    """Returns ``x`` on a device as `keep_put` knows it; None where there is more to do.
+    """Puts ``x`` on a device, if `keep_put` has kept a put for it; else returns None.
 
-    That is a value, or a list, tuple or dict of values.
+    ``x`` may be a value, or a list, tuple or dict of values.
     """
     if core is None:
         return None
@@ -43,9 +43,7 @@ def put_quickly(x: Any, device: object) -> Any:
 
 
 def keep_put(x: Any, device: object, made: Any) -> None:
-    """Makes `put_quickly` put values like ``x`` in the same way: ``made`` is the array of ``x`` on
-    ``device``.
-    """
+    """Keeps a put of values like ``x`` for `put_quickly`; ``made`` is the array on ``device``."""
     if core is None or not (device is None or isinstance(device, Device)):
         return
     cls, token = type(x), config.token()
@@ -69,7 +67,7 @@ def keep_put(x: Any, device: object, made: Any) -> None:
 
 
 def _compile(aval: Aval, made: Array) -> Any:
-    """Returns what puts such values, None where there is more to do."""
+    """Returns the core's put of such values; None if they need more than that."""
     device = made.sharding.plain_device
     if device is None or made._aval.layout is not None:
         return None
@@ -94,9 +92,9 @@ def _put_one(client: Client, device: Device, host: npt.NDArray[Any]) -> Shards:
 
 
 def compile_move(aval: ArrayAval, device: Device) -> Any:
-    """Returns what copies such arrays to another device of their client.
+    """Returns a function that copies such arrays to another device of their client.
 
-    It is a `Copy` of the core, or a function of the array. None where a copy is not enough.
+    It is a `Copy` of the core, or a function of the array. None if a copy is not enough.
     """
     if not _is_copied_within_client(aval, device):
         return None

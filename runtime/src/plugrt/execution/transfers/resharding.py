@@ -1,4 +1,4 @@
-"""`reshard`: an array in another sharding, from device to device where possible."""
+"""`reshard`: moves an array to another sharding, from device to device if possible."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from plugrt.stablehlo.element_names import tensor_name
 
 
 def reshard(x: Array, sharding: Sharding, *, share: bool = True) -> Array:
-    """Returns ``x`` with its parts as ``sharding`` says; itself if it has that sharding.
+    """Returns ``x`` with another sharding; ``x`` itself if it has that.
 
-    With ``share``, buffers that are where they are needed are shared, and stay there if ``x`` is
-    deleted or donated. Where not all are so, the result has the default layout. Goes from device to
-    device where the backends can do that, else through the host; between processes by one program
-    over the same devices (see `reshard_globally`), and by copies to others (see `transfer`), which
-    all of them must call for.
+    With ``share``, buffers that are already in place are shared, and stay valid if ``x`` is deleted
+    or donated. If not all buffers are shared, the result has the default layout. Copies from device
+    to device if the backends can do that, else through the host; between processes by one program
+    over the same devices (see `reshard_globally`), and by copies to other devices (see `transfer`);
+    all processes must call these.
     """
     if x.sharding == sharding:
         return x
@@ -60,7 +60,7 @@ def reshard(x: Array, sharding: Sharding, *, share: bool = True) -> Array:
     try:
         buffers = exchange(x, sharding, share=share)
         made = None if buffers is None else join(x, sharding, buffers)
-    except DeletedBuffer as error:  # by another thread, meanwhile
+    except DeletedBuffer as error:  # another thread deleted it meanwhile
         x._raise_deleted(error)
     if made is None:
         return put_sharded(np.asarray(x), sharding, x._aval.weak)
@@ -68,9 +68,9 @@ def reshard(x: Array, sharding: Sharding, *, share: bool = True) -> Array:
 
 
 _exchanged: BoundedCache[tuple[Sharding, Sharding, int], bool] = BoundedCache(512)
-"""Pairs of shardings and ranks for which this process exchanges arrays, and shares none.
+"""Pairs of shardings, with ranks: this process exchanges such arrays, and shares no buffers.
 
-Finding that out costs as much as exchanging small arrays.
+Cached, since the test costs as much as an exchange of small arrays.
 """
 
 
@@ -86,7 +86,7 @@ def _move_otherwise(x: Array, sharding: Sharding, share: bool) -> Array | None:
         return _sum_anew(x, sharding)
     here, there = x.sharding.is_fully_addressable, sharding.is_fully_addressable
     if not (here and there) and x.sharding.device_set != sharding.device_set:
-        # An uncommitted array is each process's own value: it is not sent.
+        # Each process has its own uncommitted array, so it is not sent.
         plan = plan_transfer(x.shape, x.dtype, x.sharding, sharding) if x.committed else None
         if plan is not None:
             return transfer(x, plan, share=share)
@@ -98,7 +98,7 @@ def _move_otherwise(x: Array, sharding: Sharding, share: bool) -> Array | None:
 
 
 def _sum_anew(x: Array, to: Sharding) -> Array:
-    """Returns an array where the devices of it, or of the result, have terms of a sum."""
+    """Reshards an array if devices have terms of a sum, before or afterwards; else None."""
     # Workaround for shardy-unreduced: the process ends over two meshes, and from terms to terms.
     own = x.sharding
     same = isinstance(own, NamedSharding) and isinstance(to, NamedSharding) and own.mesh == to.mesh
@@ -110,7 +110,7 @@ def _sum_anew(x: Array, to: Sharding) -> Array:
 
 
 def _widen(x: Array, to: ReplicaSharding) -> Array:
-    """Returns the values of replicas on the devices of a sharding that has more for each."""
+    """Copies the values of replicas to a sharding with more devices for each replica."""
     shards, each = x._live(), len(to.devices) // len(x.sharding.devices)
     buffers = [copy_buffer(shards[i // each], device) for i, device in enumerate(to.devices)]
     return join(x, to, buffers)

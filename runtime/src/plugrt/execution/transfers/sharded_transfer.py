@@ -1,4 +1,4 @@
-"""Host arrays to sharded arrays (`put_sharded`), and back (`gather`)."""
+"""Converts host arrays to sharded arrays (`put_sharded`), and back (`gather`)."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def put_sharded(
     layout: Layout | None = None,
     semantics: HostBufferSemantics = _COPY,
 ) -> Array:
-    """Returns a host array with its parts on the devices of a sharding.
+    """Puts the parts of a host array on the devices of a sharding.
 
-    Each process puts the parts of its devices, of data that are the same in all. Each part
-    has the layout ``layout``, None for the default. Where devices hold terms of parts, the first
-    term is the part, and the others are zeros. Raises `ShapeError` if the sharding does not divide
-    the shape.
+    Each process puts the parts of its devices; the data must be equal in all processes. Each part
+    has the layout ``layout``, None for the default. If devices hold terms of a sum, the first term
+    is the part, and the others are zeros. Raises `ShapeError` if the sharding does not divide the
+    shape.
     """
     devices, indices = find_places(sharding, host.shape)
     parts = [np.asarray(host[index]) for index in indices]
@@ -55,9 +55,9 @@ def put_parts(
     layout: Layout | None = None,
     semantics: HostBufferSemantics = _COPY,
 ) -> Array:
-    """Returns the array of these parts, which are for the devices of this process, in turn.
+    """Puts one part on each device of this process, in order; returns the array.
 
-    In a layout they are put so where the backend can, else they are copied there.
+    If the backend cannot put arrays in the layout, it copies them to that layout afterwards.
     """
     client, dtype = devices[0].client, parts[0].dtype
     if layout is None or not client.capabilities.layout_put:
@@ -72,7 +72,7 @@ def put_parts(
 
 
 def find_places(sharding: Sharding, shape: tuple[int, ...]) -> tuple[Sequence[Device], list[Index]]:
-    """Returns the devices of this process, and which part of an array is on each."""
+    """Returns the devices of this process, and the part of an array on each."""
     key = sharding, shape
     return _places.get(key) or _places.get_or_make(key, lambda: _find_places(*key))
 
@@ -112,6 +112,6 @@ def gather(x: Array) -> npt.NDArray[np.generic]:
 
 
 def join(x: Array, sharding: Sharding, buffers: list[Buffer]) -> Array:
-    """Returns the values of ``x`` in these buffers, one for each device of the sharding."""
+    """Returns the contents of ``x`` from these buffers, one for each device of the sharding."""
     shards = buffers[0].device.client.shards(buffers)
     return array_of_shards(x.shape, x.dtype, sharding, shards, x._aval.weak)

@@ -42,7 +42,7 @@ from plugrt.typing import ArrayLike, Container, PutTarget
 T = TypeVar("T")
 _NUMBERS = (bool, int, float, complex, *(d.type for d in KNOWN_DTYPES))
 _KEPT = frozenset((list, tuple, dict, np.ndarray, Array, *_NUMBERS))
-"""The classes of values that may be put quickly the next time."""
+"""The classes of values whose puts `keep_put` keeps."""
 
 
 @overload
@@ -197,7 +197,7 @@ def block_until_ready(x: T) -> T:
     """
     if type(x) is Array:
         return x.block_until_ready()  # type: ignore[attr-defined,no-any-return]
-    if core is not None and not listening:  # each listener is called
+    if core is not None and not listening:  # to call each listener
         found = core.collect_held(x)
         if found is not None and await_held(*found):
             return x
@@ -240,5 +240,5 @@ def _pickle(x: Array) -> tuple[Any, tuple[object, ...]]:
     return _unpickle, (np.asarray(x),)
 
 
-# Said here, since only here it is known how the contents get on a device again.
+# Registered here, since this module can put the contents on a device again.
 copyreg.pickle(Array, _pickle)

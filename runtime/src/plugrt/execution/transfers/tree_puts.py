@@ -1,4 +1,4 @@
-"""Puts of pytrees where pytrees of targets say: what `device_put` does with each leaf."""
+"""Puts pytrees on pytrees of targets: the implementation of `device_put` for each leaf."""
 
 from __future__ import annotations
 
@@ -45,36 +45,36 @@ from plugrt.interface import Device, HostBufferSemantics
 from plugrt.monitoring.listeners import listening
 
 _ALIAS = HostBufferSemantics.IMMUTABLE_ZERO_COPY
-# Process-wide: the function of `plugrt.tracing`, which sets it when it is imported.
+# Process-wide: `plugrt.tracing` sets it when it is imported.
 _lift: Callable[[object], Any] | None = None
 
 
 def set_lift(lift: Callable[[object], Any]) -> None:
     """Sets the function that makes a tracer of a value, or returns None outside of traces.
 
-    This package does not import those that trace.
+    This package does not import packages that trace.
     """
     global _lift
     _lift = lift
 
 
 def lift(x: object) -> Any:
-    """Returns a tracer of a value, in the current ``trace``; None where nothing is traced.
+    """Returns a tracer of a value, in the current ``trace``; None outside of traces.
 
-    A number adds nothing to the module.
+    Numbers add no operation to the module.
     """
     return None if _lift is None else _lift(x)
 
 
 def is_lifted(to: object) -> bool:
-    """Whether a put to ``to`` belongs to the program that is traced; to a device it does not."""
+    """Whether a put to ``to`` becomes a part of the traced program; a put to a device does not."""
     return isinstance(to, Sharding | Space | PartitionSpec) and lift(0) is not None
 
 
 def put_tree(
     x: object, device: object, src: object, donate: object, may_alias: object
 ) -> tuple[Any, int]:
-    """Returns the pytree of arrays, and the bytes that were put, copied or moved for it."""
+    """Returns the pytree of arrays, and the number of bytes put, copied or moved for it."""
     leaves, spec = pytrees.flatten(x)
     count = len(leaves)
     asked = spread(device, x, count, "device", is_target)
@@ -107,7 +107,7 @@ def put_tree(
             else:
                 hosts.setdefault(to, []).append((i, host_array(leaf)))
     except NotAnArray:
-        for path, leaf in pytrees.flatten_with_paths(x):  # the error with its path
+        for path, leaf in pytrees.flatten_with_paths(x):  # repeated for the error with the path
             if not isinstance(leaf, Array):
                 host_array(leaf, f"the value at {path}" if path else "the value")
         raise
@@ -132,10 +132,10 @@ def put_tree(
 
 
 def bytes_of_move(source: Any, made: Array, alias: bool | None) -> int:
-    """Returns how many bytes were put on this process's devices, copied or moved, for an array.
+    """Returns the number of bytes put on this process's devices, copied or moved, for an array.
 
-    Of one that was in other parts on devices, as many as went from one to another, unless all were
-    to be copied, or to be in another memory.
+    For an array with other parts on devices, counts only bytes that were copied from one device to
+    another, unless all had to be copied, or put in another memory.
     """
     to = made.sharding
     if type(source) is Array and alias is not False and source.sharding != to:
@@ -159,7 +159,7 @@ def _put_together(
     target: Device | None,
     results: list[object],
 ) -> None:
-    """Puts host arrays on one device in one call, and sets the results of their numbers."""
+    """Puts host arrays on one device in one call, and stores them by number in the results."""
     device = target or default_device()
     here, committed = SingleDeviceSharding(device), target is not None
     put_all = device.client.shards_from_host([host for _, host in numbered], device)
@@ -190,12 +190,12 @@ def put_host(x: object, to: Target, may_alias: bool | None) -> Array:
 
 
 def _is_weak(x: object, host: npt.NDArray[Any]) -> bool:
-    """Whether the array of a value is weak, as in JAX, wherever it is put."""
+    """Whether the array of a value is weakly typed, as in JAX."""
     return type(x) in (bool, int, float, complex) or is_weak(x, host.dtype)
 
 
 def _place_tracer(x: Any, to: Target) -> object:
-    """Returns a traced array in the memory, and over the devices, that a target names."""
+    """Returns a traced array in a target's memory, and over its devices."""
     x._live()
     if isinstance(to, Space):
         return x.in_memory("pinned_host" if to is Space.Host else None)
@@ -209,7 +209,7 @@ def _place_tracer(x: Any, to: Target) -> object:
 
 
 def put_array(x: Array, to: Target, may_alias: bool | None) -> Array:
-    """Returns an array where a target says, with its own buffers unless ``may_alias`` is False."""
+    """Puts an array on a target; may share its buffers unless ``may_alias`` is False."""
     held = x._held()
     if isinstance(to, Space):
         to = space_of(x, to)
@@ -239,14 +239,14 @@ def put_array(x: Array, to: Target, may_alias: bool | None) -> Array:
 
 
 def _keeps_layout(before: Sharding, after: Sharding) -> bool:
-    """Whether arrays keep their layout on their way: from one device to one, as in JAX."""
+    """Whether arrays keep their layout when moved: from one device to one, as in JAX."""
     if before.num_devices > 1 or after.num_devices > 1 or after.memory_kind is not None:
         return False
     return after.devices[0].client.capabilities.layouts
 
 
 def space_of(x: Array, space: Space) -> Sharding:
-    """Returns the sharding of an array in a memory."""
+    """Returns the array's sharding with another memory."""
     sharding = x.sharding
     if isinstance(sharding, SingleDeviceSharding):
         return space.on(sharding.device)

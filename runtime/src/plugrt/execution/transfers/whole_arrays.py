@@ -1,4 +1,4 @@
-"""Whole arrays in one place: host arrays put whole, and arrays moved to one device."""
+"""Puts host arrays whole on devices, and moves arrays to one device."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def put(
     weak: bool = False,
     semantics: HostBufferSemantics = _COPY,
 ) -> Array:
-    """Returns a host array that `host_array` gave as an array on ``device``."""
+    """Puts a host array, a result of `host_array`, on ``device``."""
     client = device.client
     if semantics is _COPY:
         [shards] = client.shards_from_host((host,), device)
@@ -46,7 +46,7 @@ def put(
 def put_whole(
     host: npt.NDArray[Any], sharding: Sharding, committed: bool, weak: bool = False
 ) -> Array:
-    """Returns a host array as an array that each device of a sharding has whole."""
+    """Puts a host array whole on each device of a sharding."""
     if isinstance(sharding, SingleDeviceSharding) and sharding.memory_kind is None:
         return put(host, sharding.device, committed, weak)
     aval = intern_aval(host.shape, host.dtype, sharding, committed, weak)
@@ -54,19 +54,19 @@ def put_whole(
 
 
 def beside(sharding: Sharding) -> Sharding:
-    """Returns where host values go that meet an array with a sharding: whole on its devices."""
+    """Returns the replicated sharding of host values in operations with a sharded array."""
     if isinstance(sharding, TiledSharding):
         return replicate(sharding)
     return SingleDeviceSharding(sharding.devices[0])
 
 
 def put_beside(host: npt.NDArray[Any], sharding: Sharding, committed: bool) -> Array:
-    """Returns a host array whole where arrays with a sharding are computed with."""
+    """Puts a host array whole on the devices of a sharded operand."""
     return put_whole(host, beside(sharding), committed)
 
 
 def move(x: Array, device: Device, committed: bool) -> Array:
-    """Returns ``x`` on ``device``: the same buffers if it is there, assembled if it is in parts.
+    """Moves ``x`` to ``device``: shares its buffers if it is there, joins its parts if divided.
 
     Deleting or donating ``x`` keeps shared buffers. A moved array has the default layout. Copies
     from device to device if the backends support it, else through the host. Raises `NotAnArray` if

@@ -28,7 +28,7 @@ from plugrt.lifetime.uninterrupted_imports import import_native
 require_main_interpreter("optree")
 import_native("optree")
 
-# Process-wide: imported when first needed, for the time of `import plugrt`.
+# Process-wide: imported when first needed, to keep `import plugrt` fast.
 import optree  # noqa: E402
 from optree import PyTreeSpec  # noqa: E402
 
@@ -57,9 +57,9 @@ T = TypeVar("T")
 class _AtExit:
     """Replaces optree while the interpreter ends.
 
-    optree's own exit handler empties its registry, after which it would treat every container as a
-    leaf. So daemon threads end here before it does; in exit handlers this class forwards to optree,
-    and from then on only certain leaves and trees of known forms.
+    optree's own exit handler empties its registry; after that it would treat every container as a
+    leaf. So this class ends daemon threads before. In exit handlers it forwards to optree, later
+    only for certain leaves and known structures.
     """
 
     def __init__(self, functions: Any) -> None:
@@ -67,13 +67,13 @@ class _AtExit:
 
     def __getattr__(self, name: str) -> Any:
         if threading.current_thread().daemon:
-            raise SystemExit  # which ends a daemon thread without a traceback
+            raise SystemExit  # ends a daemon thread without a traceback
         function = getattr(self._functions, name)
         if name == "tree_unflatten" or not self._functions.tree_is_leaf(()):
             return function
 
         def call(*given: object, **options: object) -> Any:
-            tree = given[name == "tree_map"]  # that has the function first
+            tree = given[name == "tree_map"]  # the one that has the function
             if hasattr(type(tree), "__array__") or isinstance(tree, bool | int | float | complex):
                 return function(*given, **options)
             raise FailedPrecondition(
@@ -86,15 +86,15 @@ class _AtExit:
 
 
 def _foresee_the_end() -> None:
-    global optree  # only now: until then there is nothing between a call and optree
+    global optree  # only now, since each indirection costs time
     folder = str(optree.__file__).removesuffix("__init__.py")
     optree = _AtExit(optree)  # type: ignore[assignment]
-    # A daemon thread leaves optree meanwhile, with a right result; a container's own function may
+    # Meanwhile daemon threads leave optree, with correct results; a container's own function may
     # keep it there for longer.
     wait_while(lambda: is_entered(lambda frame: frame.f_code.co_filename.startswith(folder)), 1)
 
 
-atexit.register(_foresee_the_end)  # after optree's handler was: handlers run in reverse order
+atexit.register(_foresee_the_end)  # after optree's: handlers run in reverse order
 
 IsLeaf = Callable[[Any], bool] | None
 
@@ -124,7 +124,7 @@ def sort_items(given: dict[Any, object]) -> tuple[list[Any], list[Any]]:
     pytrees.
     """
     keys = sort_keys(given)
-    values = {id(key): value for key, value in given.items()}  # does not need hashes
+    values = {id(key): value for key, value in given.items()}  # needs no hashes
     return keys, [values[id(key)] for key in keys]
 
 
@@ -150,12 +150,12 @@ LEAF: PyTreeSpec = optree.treespec_leaf(namespace=NAMESPACE)
 
 
 class Opened(NamedTuple):
-    """A container that was opened: its parts, its structure alone, and a mark of it."""
+    """An opened container: its parts, its structure without them, and its mark."""
 
     parts: list[object]
     spec: PyTreeSpec
     mark: tuple[object, ...]
-    """The class, the number of parts, and metadata if there are any. Hashable where these are."""
+    """The class, the number of parts, and metadata if there are any. Hashable if these are."""
 
 
 def open_node(x: Any) -> Opened | None:
@@ -192,9 +192,9 @@ _opened = _Opened()
 def structure_of_opened(
     x: Any, mark: tuple[Any, ...], names: Iterable[object] | None
 ) -> PyTreeSpec | None:
-    """Returns the structure, alone, of a container that was opened; None for a leaf.
+    """Returns the structure of an opened container, without its parts; None for a leaf.
 
-    ``mark`` is as of `Opened`. Calls no registered function, and does not read the parts.
+    ``mark`` is as in `Opened`. Calls no registered function, and does not read the parts.
     """
     cls, count, *metadata = mark
     if cls is OrderedDict:
@@ -213,7 +213,7 @@ def structure_of_opened(
 
 
 def is_leaf(x: Any) -> bool:
-    """Whether it is no container, nor None. Calls no registered function."""
+    """Whether it is neither a container nor None. Calls no registered function."""
     return bool(optree.tree_is_leaf(x, namespace=NAMESPACE))
 
 
@@ -224,9 +224,9 @@ def fill(level: PyTreeSpec, parts: Iterable[PyTreeSpec]) -> PyTreeSpec:
 
 
 def structure_of_keys(keys: Sequence[object]) -> PyTreeSpec:
-    """Returns the structure of a dict of leaves with these keys, which are sorted.
+    """Returns the structure of a dict of leaves with these sorted keys.
 
-    Raises `ArgumentError` where optree finds them in another order.
+    Raises `ArgumentError` if optree sorts them in another order.
     """
     found = structure(dict.fromkeys(keys, 0))
     if not builtins.all(a is b for a, b in zip(found.entries(), keys, strict=True)):
@@ -248,7 +248,7 @@ def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
 
 
 def _wrap_question(is_leaf: Callable[[Any], object] | None) -> IsLeaf:
-    """Returns the question with a bool for its answer, as optree wants it."""
+    """Wraps ``is_leaf`` to return a bool, as optree requires."""
     return None if is_leaf is None else lambda x: bool(is_leaf(x))
 
 
@@ -323,7 +323,7 @@ def paths(treedef: PyTreeSpec) -> list[str]:
 
 
 def entries(tree: Any) -> dict[Any, Any] | None:
-    """Returns the parts of a container by their index, key or attribute; None of a leaf.
+    """Returns the parts of a container by their index, key or attribute; None for a leaf.
 
     Raises nothing: whatever is no container is a leaf.
     """
@@ -334,7 +334,7 @@ def entries(tree: Any) -> dict[Any, Any] | None:
 
 
 def flatten_with_none(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
-    """Returns the leaves and the structure where None is a leaf, as in a prefix of axes.
+    """Returns the leaves and the structure, with None as a leaf, as in a prefix of axes.
 
     Raises nothing: whatever is no container is a leaf.
     """
@@ -346,8 +346,8 @@ def flatten_with_none(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyT
 def broadcast_prefix(prefix: Any, full: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """Returns for each leaf of ``full`` the corresponding leaf of ``prefix``.
 
-    None is a leaf in ``prefix``, and a container without leaves in ``full``; ``is_leaf(x)`` may say
-    that a container in ``prefix`` is a leaf. Raises `ArgumentTypeError` if ``prefix`` is not a
+    None is a leaf in ``prefix``, and a container without leaves in ``full``; ``is_leaf(x)`` may
+    declare a container in ``prefix`` a leaf. Raises `ArgumentTypeError` if ``prefix`` is not a
     prefix of the structure of ``full``.
     """
     found, spec = flatten_with_none(prefix, is_leaf)
@@ -356,7 +356,7 @@ def broadcast_prefix(prefix: Any, full: Any, is_leaf: IsLeaf = None) -> list[Any
 
 
 def sort_dicts(value: Any) -> Any:
-    """Returns nested built-in containers with the keys of dicts in order, as JAX gives them."""
+    """Returns nested built-in containers with sorted keys of dicts, as JAX does."""
     cls = type(value)
     if cls is tuple or cls is list:
         return cls([sort_dicts(part) for part in value])

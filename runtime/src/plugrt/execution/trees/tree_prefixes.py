@@ -1,4 +1,4 @@
-"""`spread_prefix`: pytree prefixes that users give, and where one does not fit."""
+"""`spread_prefix`: applies users' pytree prefixes, and describes where one does not fit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def spread_prefix(
 
 
 def _describe_difference(prefix: object, full: object, path: str) -> str:
-    """Returns where a pytree is no prefix of another, without the values: they may be large."""
+    """Describes where a pytree is no prefix of another, without values, which may be large."""
     ours, theirs = pytrees.entries(prefix), pytrees.entries(full)
     if ours is None:
         return ""
