@@ -1,8 +1,8 @@
 """``jax.lax``'s operations: control flow, collectives and the StableHLO operations.
 
-Names, argument order, defaults and meaning are ``jax.lax``'s. The operations are strict, as there:
-their arrays must have one dtype and one shape; Python scalars get the arrays' dtype. JAX's
-parameters ``out_sharding`` and ``sharding`` are not supported.
+Names, argument order, defaults and meaning are ``jax.lax``'s. The operations are strict, as in JAX:
+their arrays must have one dtype and one shape; Python scalars get the arrays' dtype.
+``out_sharding`` and ``sharding`` state the sharding of a result.
 """
 
 from plugrt.lifetime.uninterrupted_imports import homes_of, names_from

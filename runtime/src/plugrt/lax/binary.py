@@ -81,13 +81,13 @@ def _make_comparison(
 def prepare_operands(
     name: str, x: Tracer, y: Tracer, kinds: str, names: Sequence[str] = "xy"
 ) -> list[Tracer]:
-    """Returns the two operands in one dtype of the ``kinds`` admitted and in one shape."""
+    """Returns the two operands in one dtype, of one of the ``kinds``, and in one shape."""
     pair = same_dtype(name, names, [x, y])
     check_dtype_kind(name, names[0], pair[0].dtype, kinds)
     return same_shape(name, names, pair)
 
 
-# The three whose parameters JAX does not call x and y.
+# These three have other parameter names than x and y in JAX.
 
 
 @operation

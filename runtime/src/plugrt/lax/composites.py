@@ -1,4 +1,4 @@
-"""`composite`: operations of one's own, which platforms know or compute by definition."""
+"""`composite`: user-defined operations, which platforms implement or decompose."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def _attribute(name: str, key: str, value: object) -> ir.Attribute:
 
 
 def _freeze(name: str, value: object) -> object:
-    """Returns attributes as a part of a cache's key."""
+    """Returns attributes in a hashable form, for the key of a cache."""
     match value:
         case list() | tuple():
             return type(value), *(_freeze(name, each) for each in value)

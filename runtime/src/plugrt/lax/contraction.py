@@ -83,7 +83,7 @@ def _result_dtype(lhs: Dtype, rhs: Dtype, preferred: DTypeLike | None) -> Dtype:
 def _convert_operands(
     lhs: Tracer, rhs: Tracer, dtype: Dtype, precision: PrecisionLike
 ) -> tuple[Tracer, Tracer, Dtype, dict[str, object]]:
-    """Returns the operands as the precision has them, the dtype of sums, and the algorithm."""
+    """Returns the operands in the precision's dtypes, the dtype of sums, and the algorithm."""
     algorithm = dot_algorithm(precision)
     if algorithm is None:
         common = max(lhs.dtype, rhs.dtype, key=_rank_precision)
@@ -97,7 +97,7 @@ def _convert_operands(
 def _read_numbers(
     lhs: Tracer, rhs: Tracer, dimension_numbers: DotDimensionNumbers
 ) -> tuple[tuple[int, ...], object]:
-    """Returns the shape of the result, and the numbers as StableHLO states them."""
+    """Returns the shape of the result, and StableHLO's attribute of dimension numbers."""
     contract, batch = read_pairs("dot_general", dimension_numbers)
     sides = [
         (
@@ -137,7 +137,7 @@ def read_pairs(function: str, numbers: DotDimensionNumbers) -> tuple[tuple[Any, 
 
 
 def _rank_precision(dtype: Dtype) -> tuple[bool, int, int, int, bool]:
-    """Returns what XLA's ``HigherPrecisionType`` orders dtypes by."""
+    """Returns a key that orders dtypes as XLA's ``HigherPrecisionType``."""
     kind = dtype_kind(dtype)
     if kind not in "fc":
         return False, -1, -1, 1 if kind == "b" else itemsize_bits(dtype), kind != "u"
@@ -156,10 +156,10 @@ def dot(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Tracer:
-    """Returns the product of two vectors or matrices, or what `dot_general` gives with numbers.
+    """Returns the product of two vectors or matrices; with ``dimension_numbers`` as `dot_general`.
 
-    Dtypes that differ are promoted. Raises `ArgumentError` for other ranks and `ShapeError` where
-    the contracted sizes differ. As ``jax.lax.dot``.
+    Dtypes that differ are promoted. Raises `ArgumentError` for other ranks and `ShapeError` if the
+    contracted sizes differ. As ``jax.lax.dot``.
     """
     numbers = dimension_numbers
     if numbers is None:

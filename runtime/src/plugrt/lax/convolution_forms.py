@@ -104,9 +104,9 @@ def conv_transpose(
 
     Without ``dimension_numbers`` the features come last: ("NHWC", "HWIO", "NHWC") for two spatial
     dimensions. 'SAME' and 'VALID' are the padding of the forward convolution, whose transpose this
-    is; pairs are the padding of this one, with ``use_consistent_padding`` of the forward one. The
-    kernel is not flipped unless ``transpose_kernel``, which also swaps its features, as a gradient
-    does. Numeric dtypes, one for both. Raises as `conv_general_dilated`. As
+    is; pairs are the padding of the transposed one, or, with ``use_consistent_padding``, of the
+    forward one. The kernel is not flipped unless ``transpose_kernel``, which also swaps its
+    features, as a gradient does. Numeric dtypes, one for both. Raises as `conv_general_dilated`. As
     ``jax.lax.conv_transpose``.
 
     >>> x, kernel = xp.ones((1, 2, 1)), xp.ones((3, 1, 1))

@@ -57,7 +57,7 @@ def conv_general_dilated_patches(
     window = tuple(int(n) for n in filter_shape)
     numbers = _read_numbers(lhs, window, dimension_numbers)
     features, size = lhs.shape[numbers.lhs_spec[1]], math.prod(window)
-    # One kernel for each place in the window: 1 there and 0 elsewhere.
+    # One kernel for each position in the window: 1 there and 0 elsewhere.
     kernels = np.tile(np.eye(size), (features, 1)).reshape(features * size, 1, *window)
     order = np.argsort(numbers.rhs_spec)
     result: Tracer = conv_general_dilated(

@@ -1,4 +1,4 @@
-"""Parsing of ``lax`` arguments with dimensions, a number for each, or the starts of slices."""
+"""Parses ``lax`` arguments that are dimensions, a number for each, or starts of slices."""
 
 from __future__ import annotations
 
@@ -91,7 +91,8 @@ def read_start_indices(
 
 
 def _unify_dtypes(function: str, scalars: list[Tracer]) -> list[Tracer]:
-    # Widths of 32 and 64 bits meet wherever 64-bit data keep theirs; the rest is as in JAX.
+    # Without enable_x64 64-bit data keep their width and may be mixed with 32-bit ones; other
+    # mixtures raise, as in JAX.
     narrow = {"int64": "int32", "uint64": "uint32"} if config.enable_x64 is not True else {}
     found = {narrow.get(s.dtype.name, s.dtype.name) for s in scalars if not s.weak}
     if len(found) > 1:

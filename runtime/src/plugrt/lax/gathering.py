@@ -33,9 +33,9 @@ from plugrt.tracing.tracer import Tracer
 
 
 class GatherDimensionNumbers(NamedTuple):
-    """Which dimension is which in a `gather`; ``jax.lax.GatherDimensionNumbers`` fits as well.
+    """The roles of dimensions in a `gather`; ``jax.lax.GatherDimensionNumbers`` is accepted, too.
 
-    The last dimension of the indices holds, for each of ``start_index_map``, where to begin.
+    The last dimension of the indices has the start for each dimension in ``start_index_map``.
     """
 
     offset_dims: tuple[int, ...]
@@ -66,7 +66,7 @@ _MODES = {
 
 
 def parse_mode(function: str, mode: object) -> GatherScatterMode:
-    """Returns the mode that is meant by a member, its name in any case, or None (drop)."""
+    """Returns the mode given as a member, by its name in any case, or as None (drop)."""
     name = getattr(mode, "name", mode)
     name = name.lower() if isinstance(name, str) else name
     if name == "fill_or_drop":
@@ -167,7 +167,7 @@ def _compare_bounds(indices: Tracer, limits: Sequence[int]) -> Tracer:
 
 
 def take_rows(x: Tracer, indices: Tracer, axis: int) -> Tracer:
-    """Returns the places ``indices`` (an array of any shape, within the bounds) of an axis."""
+    """Returns the slices of ``x`` at ``indices``, an array of any shape, within the bounds."""
     numbers = GatherDimensionNumbers(
         offset_dims=tuple(
             i if i < axis else i + indices.ndim - 1 for i in range(x.ndim) if i != axis

@@ -31,7 +31,7 @@ def stop_gradient(x: T) -> T:
 
 @operation(weak_by="all")
 def stage(x: Tracer, /) -> Tracer:
-    """Returns an array or number as a value of the traced program, outside of tracing as an array.
+    """Returns an array or number as a value of the traced program; outside of tracing as an array.
 
     Any shape and dtype; Python scalars stay weakly typed. Raises `NotAnArray` for any other object.
     As ``jax.lax.stage``.
@@ -59,7 +59,7 @@ def dce_sink(val: object, *, prevent_mlir_dce: bool = False) -> None:
 
 @with_argument_errors
 def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
-    """Returns ``x``, a pytree of arrays, with a type that is changed along mapped axes.
+    """Returns ``x``, a pytree of arrays, with its type changed along mapped axes.
 
     The values stay. Within `shard_map`, 'invarying' (the same on all devices along the axes)
     becomes 'varying' or 'reduced', 'varying' becomes 'unreduced' (terms of a sum), and 'reduced'
@@ -75,7 +75,7 @@ def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
     trace = current_trace()
     if axis_name == () or (trace is None and to == "varying"):
         return x
-    group_size(axis_name)  # which also raises where nothing is traced
+    group_size(axis_name)  # also raises outside of a trace
     if trace is None or trace.types is None or not trace.types.checks:
         return x
 

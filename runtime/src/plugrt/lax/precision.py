@@ -49,11 +49,11 @@ class DotAlgorithm(NamedTuple):
     allow_imprecise_accumulation: bool = False
 
     def compute_types(self, lhs: Dtype, rhs: Dtype, result: Dtype) -> ComputeTypes:
-        """Returns what operands of such dtypes are converted to, for a result of such a dtype."""
+        """Returns the dtypes that operands of these dtypes are converted to, and of sums."""
         return ComputeTypes(*(as_dtype(dtype) for dtype in self[:3]))
 
     def attribute(self, lhs: Dtype, rhs: Dtype) -> Any:
-        """Returns the algorithm as StableHLO states it."""
+        """Returns StableHLO's attribute of the algorithm."""
         types = [element_type(as_dtype(dtype)) for dtype in self[:3]]
         return hlo.DotAlgorithm.get(*types, *(int(n) for n in self[3:6]), bool(self[6]))
 
@@ -97,7 +97,7 @@ class DotAlgorithmPreset(enum.Enum):
         operand, accumulation = _DTYPES[parts[0]], _DTYPES[parts[2]]
         splits = len(parts) > 3
         stored = _DTYPES["F32"] if splits else operand
-        wide = parts[0] == "BF16" and not splits  # such algorithms round float32 themselves
+        wide = parts[0] == "BF16" and not splits  # these algorithms round float32 themselves
 
         def pick(dtype: Dtype) -> Dtype:
             return dtype if wide and dtype == np.float32 else stored
@@ -107,7 +107,7 @@ class DotAlgorithmPreset(enum.Enum):
         return types._replace(accumulation=result) if rounds else types
 
     def attribute(self, lhs: Dtype, rhs: Dtype) -> Any:
-        """Returns the algorithm for operands of such dtypes as StableHLO states it, or None."""
+        """Returns StableHLO's attribute of the algorithm for operands of such dtypes, or None."""
         if self is DotAlgorithmPreset.DEFAULT:
             return None
         parts = self.name.split("_")
@@ -137,7 +137,7 @@ _NAMES: dict[object, str] = {
     "high": "HIGH", "bfloat16_3x": "HIGH", "tensorfloat32": "HIGH",
     "highest": "HIGHEST", "float32": "HIGHEST",
 }  # fmt: skip
-"""What JAX calls the precisions, besides the numbers."""
+"""JAX's names of the precisions, besides numbers."""
 
 
 class Precision(enum.Enum):
@@ -170,14 +170,14 @@ PrecisionLike: TypeAlias = (
     | tuple[Precision | str | None, Precision | str | None]
     | None
 )
-"""How exact a product is to be: a precision or its name for both operands, or for each.
+"""The precision of a product: one or its name for both operands, or for each.
 
 Or an algorithm, or the name of a preset.
 """
 
 
 def dot_algorithm(precision: PrecisionLike | object) -> DotAlgorithm | DotAlgorithmPreset | None:
-    """Returns the algorithm that ``precision`` is or names (JAX's own too), None for others."""
+    """Returns the algorithm in ``precision`` (plugrt's, JAX's, or by name); None for others."""
     if isinstance(precision, tuple) and hasattr(precision, "accumulation_type"):
         return DotAlgorithm(*precision)
     name = getattr(precision, "name", precision)

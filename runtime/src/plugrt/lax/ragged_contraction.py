@@ -1,4 +1,4 @@
-"""`ragged_dot` and `ragged_dot_general`: rows in groups, each times a matrix of its own."""
+"""`ragged_dot` and `ragged_dot_general`: products of groups of rows, each with its own matrix."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ def ragged_dot(
     preferred_element_type: DTypeLike | None = None,
     group_offset: Tracer | None = None,
 ) -> Tracer:
-    """Returns rows of ``lhs`` (m, k) times a matrix of ``rhs`` (g, k, n) each: shape (m, n).
+    """Returns groups of rows of ``lhs`` (m, k), each times its matrix of ``rhs`` (g, k, n): (m, n).
 
-    The first ``group_sizes[0]`` rows are multiplied by the first matrix, and so on; rows that are
-    left over give zeros. ``group_sizes`` (g,) are integers. It is computed with all groups beside
-    each other, in g times the work. ``group_offset`` is refused (`Unimplemented`), as by JAX's
-    lowering. Raises as `ragged_dot_general`. As ``jax.lax.ragged_dot``.
+    The first ``group_sizes[0]`` rows are multiplied by the first matrix, and so on; remaining rows
+    give zeros. ``group_sizes`` (g,) are integers. Each row is multiplied by all g matrices, in g
+    times the work. ``group_offset`` is refused (`Unimplemented`), as by JAX's lowering. Raises as
+    `ragged_dot_general`. As ``jax.lax.ragged_dot``.
 
     >>> x, y = xp.ones((3, 2)), xp.stack([xp.ones((2, 1)), xp.full((2, 1), 10.0)])
     >>> lax.ragged_dot(x, y, xp.asarray([1, 2]))[:, 0]
@@ -146,7 +146,7 @@ def _shift(dimensions: Sequence[int]) -> tuple[int, ...]:
 
 
 def _read_ragged(lhs: Tracer, numbers: RaggedDotDimensionNumbers) -> tuple[int, tuple[int, ...]]:
-    """Returns the ragged dimension, and the dimensions before it that group sizes have."""
+    """Returns the ragged dimension, and the dimensions before it that ``group_sizes`` has."""
     (left, _), (batch, _) = numbers.dot_dimension_numbers
     if len(numbers.lhs_ragged_dimensions) != 1:
         raise ArgumentError(

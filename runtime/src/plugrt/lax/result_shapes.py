@@ -142,7 +142,7 @@ def padtype_to_pads(
     window_strides: Sequence[int],
     padding: str,
 ) -> list[tuple[int, int]]:
-    """Returns what 'SAME', 'SAME_LOWER' or 'VALID' add before and after each dimension.
+    """Returns the padding (before, after) of each dimension for 'SAME', 'SAME_LOWER' or 'VALID'.
 
     Raises `ArgumentError` for another padding. As ``jax.lax.padtype_to_pads``.
 

@@ -33,13 +33,14 @@ def scaled_dot(
 ) -> Tracer:
     """Returns `dot_general` of ``lhs * lhs_scale`` and ``rhs * rhs_scale``, computed in bfloat16.
 
-    A scale has the dimensions of its operand, but the contracting ones are divided by an integer of
-    at least two: one factor for each block; None is 1. Without ``dimension_numbers`` it is the
-    product of matrices in the last two dimensions. The result has ``preferred_element_type``,
-    bfloat16 by default. Any dtypes. It is the composite ``xla.scaled_dot``, which compilers for
-    devices with such units know. Raises `ArgumentError` for operands of fewer than two dimensions,
-    `ArgumentTypeError` for numbers that are no two pairs, `AxisError` for dimensions that are not
-    there, and `ShapeError` for sizes that do not fit. As ``jax.lax.scaled_dot``.
+    A scale has the sizes of its operand, but contracting dimensions are smaller by an integer
+    factor of at least two: it has one number for each block. None is 1. Without
+    ``dimension_numbers`` it is the product of matrices in the last two dimensions. The result has
+    ``preferred_element_type``, bfloat16 by default. Any dtypes. It is the composite
+    ``xla.scaled_dot``, which compilers for devices with such units implement. Raises
+    `ArgumentError` for operands of fewer than two dimensions, `ArgumentTypeError` for numbers that
+    are no two pairs, `AxisError` for dimensions out of range, and `ShapeError` for sizes that do
+    not fit. As ``jax.lax.scaled_dot``.
 
     >>> x = xp.ones((2, 64), dtype=xp.float8_e4m3fn)
     >>> scale = xp.full((2, 2), 0.5, dtype=xp.float8_e8m0fnu)

@@ -90,7 +90,7 @@ def _select_by_halving(which: Tracer, values: list[Tracer], first: int) -> Trace
 
 @operation
 def clamp(min: Tracer, x: Tracer, max: Tracer) -> Tracer:
-    """Returns x, or ``min`` or ``max`` where it is below or above; NaN stays.
+    """Returns x limited to the range from ``min`` to ``max``; NaN stays.
 
     All have one dtype; the limits have the shape of x or are scalars. Real dtypes and bool. Raises
     `DtypeError` or `ShapeError` otherwise. As ``jax.lax.clamp``.

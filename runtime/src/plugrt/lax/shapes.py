@@ -19,10 +19,10 @@ from plugrt.tracing.tracer import Tracer
 def reshape(
     operand: Tracer, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None
 ) -> Tracer:
-    """Returns the elements in row-major order in another shape of as many elements.
+    """Returns the array in another shape with as many elements, in row-major order.
 
-    ``dimensions`` is an order of dimensions to read them in. Any dtype. Raises `ShapeError` where
-    the numbers of elements differ. As ``jax.lax.reshape``.
+    ``dimensions`` is a permutation that is applied first. Any dtype. Raises `ShapeError` where the
+    numbers of elements differ. As ``jax.lax.reshape``.
     """
     if dimensions is not None:
         operand = transpose(operand, dimensions)
@@ -129,9 +129,9 @@ def squeeze(array: Tracer, dimensions: Sequence[int]) -> Tracer:
 
 @operation(static=("dimensions",), keys="each")
 def expand_dims(array: Tracer, dimensions: Sequence[int]) -> Tracer:
-    """Returns the array with new dimensions of 1 at these places of the result.
+    """Returns the array with new dimensions of size 1 at these positions of the result.
 
-    Any dtype. Raises `AxisError` for a place out of range or named twice. As
+    Any dtype. Raises `AxisError` for a position out of range or named twice. As
     ``jax.lax.expand_dims``.
     """
     listed = tuple(dimensions)
@@ -142,7 +142,7 @@ def expand_dims(array: Tracer, dimensions: Sequence[int]) -> Tracer:
 
 @operation(static=("start_dimension", "stop_dimension"), keys="each")
 def collapse(operand: Tracer, start_dimension: int, stop_dimension: int | None = None) -> Tracer:
-    """Returns the dimensions from start up to stop joined to one.
+    """Returns the array with the dimensions from start up to stop merged into one.
 
     Any dtype. Raises `ShapeError` where stop is before start. As ``jax.lax.collapse``.
 
@@ -193,7 +193,7 @@ def concatenate(operands: Sequence[Tracer], dimension: int) -> Tracer:
 
 @operation(static=("sizes", "axis"), keys="each")
 def split(operand: Tracer, sizes: Sequence[int], axis: int = 0) -> list[Tracer]:
-    """Returns parts of these lengths along an axis, which they fill.
+    """Returns consecutive parts of these lengths along an axis.
 
     Any dtype. Raises `ShapeError` where the lengths do not add up. As ``jax.lax.split``.
 

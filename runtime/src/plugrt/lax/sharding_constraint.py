@@ -1,4 +1,4 @@
-"""`with_sharding_constraint`: how a value within a program is divided over devices."""
+"""`with_sharding_constraint`: the sharding of a value within a program."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def with_sharding_constraint(x: T, shardings: Shardings) -> T:
     """Returns ``x`` with these ``shardings``, inside and outside of `jit`.
 
     ``shardings`` is a sharding, a `plugrt.layout.Format` with a layout as well, or a pytree prefix
-    of ``x`` of them; None in it leaves a part unchanged, and is refused alone. Dimensions that a
+    of ``x`` of them; None in it leaves a part unchanged; None alone is refused. Dimensions that a
     `NamedSharding` names as ``PartitionSpec.UNCONSTRAINED`` are left to the compiler. The program
-    runs on the devices of the sharding, in that order. Outside of a traced function it is the same
-    as a jitted function that does nothing else. A `PartitionSpec` by itself is over the mesh in the
-    context, of `plugrt.set_mesh` or ``with mesh:``. Outside of a traced function the result has the
-    layout; within one the value has it at that point of the program, and ``out_shardings`` decides
-    for results. As ``jax.lax.with_sharding_constraint``.
+    runs on the devices of the sharding, in that order. Outside of a traced function it runs as a
+    jitted function of its own. A `PartitionSpec` by itself is over the mesh in the context, of
+    `plugrt.set_mesh` or ``with mesh:``. Outside of a traced function the result has the layout;
+    within one the value has it at that point of the program, and ``out_shardings`` decides for
+    results. As ``jax.lax.with_sharding_constraint``.
 
     Raises `ShapeError` where a shape does not divide, `DeviceMismatch` for arguments on other
     devices, `StructureError` for no prefix, `InvalidArgument` for None alone, a Format without a
@@ -92,7 +92,7 @@ def with_sharding_constraint(x: T, shardings: Shardings) -> T:
         return constrained
 
     def place(staged: Staged, avals: Sequence[Aval]) -> Launch:
-        """States the results' shardings: not each backend derives them from the constraints."""
+        """States the results' shardings, since not every backend derives them from constraints."""
         made = resolve_launch(staged, avals)
         stated = [
             chosen if one is None or _has_open_dimensions(one) else _over(one, made.devices)
@@ -112,7 +112,7 @@ def with_sharding_constraint(x: T, shardings: Shardings) -> T:
 
 
 def _constrain_leaves(x: T, places: Sequence[_Place | None]) -> T:
-    """Returns leaves on devices of their own, as in JAX: one program has one list of devices."""
+    """Constrains each leaf by its own program, which has one list of devices, as in JAX."""
     leaves: list[object] = [
         leaf if one is None else with_sharding_constraint(leaf, one)
         for leaf, one in zip(pytrees.leaves(x), places, strict=True)
@@ -136,7 +136,7 @@ def _constrain(leaf: object, place: _Place, path: str) -> Tracer:
 
 
 def _with_type(x: Tracer, sharding: Sharding) -> Sharding:
-    """Returns a sharding with the axes in the type of a value, beside those that are Auto.
+    """Returns a sharding over Auto axes with the Explicit axes of the value's type added.
 
     Raises `ShardingTypeError` if it names other Explicit axes than the type.
     """
@@ -171,7 +171,7 @@ def _has_open_dimensions(sharding: Sharding) -> bool:
 def _read(given: object) -> _Place | None:
     trace = current_trace()
     if isinstance(given, PartitionSpec) and trace is not None and trace.mesh is not None:
-        given = NamedSharding(trace.mesh, given)  # the mesh of the shard_map around
+        given = NamedSharding(trace.mesh, given)  # the mesh of the surrounding shard_map
     named = name_in_context(given, "with_sharding_constraint")
     if isinstance(named, Format):
         _require_concrete(named)

@@ -77,7 +77,7 @@ def slice_in_dim(
 
 @operation(static=("index", "axis", "keepdims"), keys="each")
 def index_in_dim(operand: Tracer, index: int, axis: int = 0, keepdims: bool = True) -> Tracer:
-    """Returns one place of a dimension, which stays with length 1 if ``keepdims``.
+    """Returns the slice at one index of a dimension, which stays with size 1 if ``keepdims``.
 
     Any dtype. Raises `ShapeError` for an index out of range, `AxisError`. As
     ``jax.lax.index_in_dim``.
@@ -139,7 +139,7 @@ def dynamic_update_slice(
     >>> lax.dynamic_update_slice(xp.arange(5), xp.asarray([9, 9]), (3,))
     Array([0, 1, 2, 9, 9], dtype=int32)
     """
-    # JAX counts the indices, which are never weak, so that only what has none stays weak.
+    # JAX includes the indices, which are never weak: only an array without dimensions stays weak.
     is_weak = operand.weak and update.weak and not operand.ndim
     operand, update = same_dtype("dynamic_update_slice", ("operand", "update"), [operand, update])
     if update.ndim != operand.ndim or any(
@@ -245,7 +245,7 @@ def dynamic_update_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Tracer:
-    """Returns ``operand`` with ``update`` at one computed place of a dimension.
+    """Returns ``operand`` with ``update`` at one computed index of a dimension.
 
     ``update`` lacks that dimension or has it with length 1. Raises `ArgumentError` for an update of
     another shape, and as `dynamic_update_slice`. As ``jax.lax.dynamic_update_index_in_dim``.

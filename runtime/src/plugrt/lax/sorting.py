@@ -47,10 +47,10 @@ def sort(
 ) -> Tracer | tuple[Tracer, ...]:
     """Returns an array, or several of one shape, in ascending order along a dimension.
 
-    Several are sorted together: by the first, at equal elements by the next, as many as
-    ``num_keys``; the others follow. NaN comes last, -0 equals 0, complex numbers go by their real
-    and then their imaginary part. Any dtype. Raises `ShapeError` where the shapes differ,
-    `AxisError`, and `ArgumentError` for a wrong ``num_keys``. As ``jax.lax.sort``.
+    Several are sorted together: by the first, then by the next ones, up to ``num_keys``; the others
+    are permuted alike. NaN comes last, -0 equals 0, complex numbers go by their real and then their
+    imaginary part. Any dtype. Raises `ShapeError` where the shapes differ, `AxisError`, and
+    `ArgumentError` for a wrong ``num_keys``. As ``jax.lax.sort``.
 
     >>> lax.sort((xp.asarray([2, 1]), xp.asarray([20, 10])))
     (Array([1, 2], dtype=int32), Array([10, 20], dtype=int32))
@@ -134,7 +134,7 @@ def sort_together(
 
 
 def _compare_pairs(pairs: Sequence[Tracer], direction: str) -> Tracer:
-    """Returns whether the first elements of the pairs stand before the second, in order."""
+    """Returns whether the first elements of the pairs precede the second lexicographically."""
     flat: list[tuple[Tracer, Tracer]] = []
     for x, y in zip(pairs[::2], pairs[1::2], strict=True):
         if x.dtype.kind == "c":
@@ -214,8 +214,8 @@ def approx_min_k(
 ) -> list[Tracer]:
     """Returns the k smallest elements along a dimension, ascending, and their indices (int32).
 
-    As ``jax.lax.approx_min_k``; it raises what `approx_max_k` raises, `DtypeError` and
-    `ArgumentError` among it.
+    As ``jax.lax.approx_min_k``; raises the errors of `approx_max_k`, such as `DtypeError` and
+    `ArgumentError`.
 
     >>> lax.approx_min_k(xp.asarray([3.0, 9.0, 4.0]), 2)
     [Array([3., 4.], dtype=float32), Array([0, 2], dtype=int32)]

@@ -33,7 +33,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 @operation(static=("rank",), keys="each")
 def broadcast_to_rank(x: Tracer, rank: int) -> Tracer:
-    """Returns an array with dimensions of 1 before its own, so that they are ``rank``.
+    """Returns an array with leading dimensions of size 1 added, so that it has ``rank`` dimensions.
 
     Any dtype. Raises `ShapeError` for an array with more. As ``jax.lax.broadcast_to_rank``.
     """
@@ -72,7 +72,7 @@ def stack(operands: Sequence[Tracer], axis: int = 0) -> Tracer:
 
 @operation(static=("axis",), keys="each")
 def unstack(x: Tracer, axis: int = 0) -> tuple[Tracer, ...]:
-    """Returns the parts of an array along an axis, which they lack.
+    """Returns the slices of an array along an axis, without that axis.
 
     Any dtype. Raises `AxisError`. As ``jax.lax.unstack``.
     """
@@ -82,9 +82,9 @@ def unstack(x: Tracer, axis: int = 0) -> tuple[Tracer, ...]:
 
 @operation(static=("reps",), keys="each")
 def tile(operand: Tracer, reps: Sequence[int]) -> Tracer:
-    """Returns an array repeated as a whole, so many times along each dimension.
+    """Returns an array repeated as a whole, ``reps[i]`` times along dimension i.
 
-    Any dtype. Raises `ArgumentError` for other than one number of 0 or more for each dimension. As
+    Any dtype. Raises `ArgumentError` unless there is one number, 0 or more, for each dimension. As
     ``jax.lax.tile``.
 
     >>> lax.tile(xp.asarray([1, 2]), (2,))

@@ -1,4 +1,4 @@
-"""`Token`, `create_token` and `after_all`: values without data, which put effects in an order."""
+"""`Token`, `create_token` and `after_all`: values without data that order effects."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from plugrt.frames.argument_errors import with_argument_errors
 class Sent(NamedTuple):
     """An array that a `psend` sent with a token: its axes, and its pairs of indices.
 
-    ``places`` distinguish axes of the same name, where one shadows the other: each is the number of
-    axes around it.
+    ``places`` has the number of axes around each axis, which distinguishes axes of the same name.
     """
 
     axes: tuple[object, ...]
@@ -78,7 +77,7 @@ def after_all(*operands: Token) -> Token:
                 f"after_all takes tokens, of create_token, psend and after_all; argument {i} is "
                 f"{token!r:.60} of type {type(token).__qualname__}"
             )
-        # One psend may be behind several of them.
+        # Several tokens may carry the array of one psend.
         for one, array in zip(token.sent, token.arrays, strict=True):
             if not any(array is seen for seen in arrays):
                 sent.append(one)

@@ -114,7 +114,7 @@ imag = _make_unary("imag", hlo.imag, "c", "the imaginary part", "a real dtype")
 
 @operation
 def sign(x: Tracer) -> Tracer:
-    """Returns -1, 0 or 1 as x is, of complex numbers x / abs(x).
+    """Returns -1, 0 or 1 by the sign of x; x / abs(x) for complex numbers.
 
     Numeric dtypes; the shape and dtype stay. Raises `DtypeError` for bool. As ``jax.lax.sign``.
     """
@@ -134,7 +134,7 @@ class RoundingMethod(enum.IntEnum):
 
 @operation(static=("rounding_method",))
 def round(x: Tracer, rounding_method: int = 0) -> Tracer:
-    """Returns the nearest integer; halves go away from 0, with ``rounding_method`` 1 to even.
+    """Returns the nearest integer; halves are rounded away from 0, or with method 1 to even.
 
     Real floating dtypes; the shape and dtype stay. Raises `DtypeError`, and `ArgumentError` for
     another method. As ``jax.lax.round``; a `RoundingMethod`, JAX's too, is accepted.
@@ -187,7 +187,7 @@ def reciprocal(x: Tracer) -> Tracer:
 
 @operation
 def conj(x: Tracer) -> Tracer:
-    """Returns the complex conjugate, of floats as complex numbers.
+    """Returns the complex conjugate; floats become complex numbers.
 
     Floating dtypes. Raises `DtypeError` for others. As ``jax.lax.conj``.
     """
@@ -224,9 +224,9 @@ class AccuracyMode(enum.Enum):
 class Tolerance:
     """The allowed error of a result: ``atol``, or ``rtol`` of it, or ``ulps`` of its last place.
 
-    The compiler chooses an implementation within the largest of those that are not 0, and raises if
-    it has none. Raises `ArgumentError` for negative ones, for those that are no finite number or no
-    number of ulps in 64 bits, and if all are 0. As ``jax.lax.Tolerance``.
+    The compiler chooses an implementation within the largest nonzero tolerance, and raises if it
+    has none. Raises `ArgumentError` if a tolerance is negative, not finite, or for ulps no integer
+    of 64 bits, and if all are 0. As ``jax.lax.Tolerance``.
     """
 
     atol: float = 0.0
@@ -250,9 +250,9 @@ Accuracy: TypeAlias = AccuracyMode | Tolerance | None
 
 
 def accuracy_attribute(function: str, accuracy: Any) -> dict[str, ir.Attribute]:
-    """Returns the attribute of an operation that states how exact it is to be, by its name.
+    """Returns the attribute of an operation with its required accuracy, by the attribute's name.
 
-    JAX's own modes and tolerances are understood. Raises `ArgumentTypeError` for others.
+    JAX's own modes and tolerances are accepted. Raises `ArgumentTypeError` for others.
     """
     mode = type(accuracy).__name__ == AccuracyMode.__name__  # JAX's has the same name
     name = accuracy.name if mode else None

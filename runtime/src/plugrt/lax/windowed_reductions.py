@@ -19,7 +19,7 @@ from plugrt.tracing.emit import active_trace, hlo, with_weakness, wrap
 from plugrt.tracing.tracer import Tracer
 
 Padding: TypeAlias = str | Sequence[tuple[int, int]]
-"""'SAME', 'SAME_LOWER', 'VALID', or what to add before and after each dimension."""
+"""'SAME', 'SAME_LOWER', 'VALID', or the padding (before, after) of each dimension."""
 
 
 def compute_padding(
@@ -29,10 +29,10 @@ def compute_padding(
     windows: Sequence[int],
     strides: Sequence[int],
 ) -> list[tuple[int, int]]:
-    """Returns what to add before and after each dimension, for windows that move by strides.
+    """Returns the padding (before, after) of each dimension, for windows that move by strides.
 
-    'SAME' pads so that there is a window for each stride, the odd one at the end ('SAME_LOWER':
-    at the beginning); 'VALID' not at all.
+    'SAME' pads so that there is a window for each stride, with an odd element at the end
+    ('SAME_LOWER': at the beginning); 'VALID' does not pad.
     """
     if not isinstance(padding, str):
         pairs = [(int(low), int(high)) for low, high in padding]
@@ -108,7 +108,7 @@ def reduce_window(
 
 
 class Windows(NamedTuple):
-    """The shape of the result of `reduce_window`, and how windows move in each dimension."""
+    """The windows of `reduce_window` in each dimension, and the shape of its result."""
 
     shape: tuple[int, ...]
     sizes: list[int]

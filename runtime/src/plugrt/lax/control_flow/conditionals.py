@@ -49,8 +49,8 @@ def cond(
     ``pred`` is a scalar; a nonzero number is true. Both functions are traced, one runs; they return
     the same structure, shapes and dtypes. Raises `ShapeError` for a ``pred`` that is no scalar, and
     `StructureError`, `ShapeError` or `DtypeError` where the results of the functions differ. As
-    ``jax.lax.cond``, but that a result is weakly typed where both functions give it so (JAX: where
-    ``false_fun`` does).
+    ``jax.lax.cond``, except that a result is weakly typed if both functions return a weak one (JAX:
+    if ``false_fun`` does).
 
     >>> lax.cond(True, lambda x: x + 1, lambda x: x - 1, xp.asarray(1.0))
     Array(2., dtype=float32)
@@ -62,7 +62,7 @@ def cond(
     def run(pred: Tracer, operands: object) -> Any:
         if pred.shape:
             raise ShapeError(f"pred of cond must be a scalar; found shape {pred.shape}")
-        # A case of two branches, as JAX has it: Shardy divides nothing through stablehlo.if.
+        # A case of two branches, as in JAX: Shardy propagates no shardings through stablehlo.if.
         fails = compare(pred, full((), 0, pred.dtype), "EQ")
         make = partial(_make_case, convert(fails, np.int32), 2)
         return trace_branches(
@@ -85,7 +85,7 @@ def switch(
     All branches are traced, one runs; they return the same structure, shapes and dtypes. Raises
     `ShapeError` or `DtypeError` for an ``index`` that is no integer scalar, and `StructureError`,
     `ShapeError` or `DtypeError` where the results of the branches differ. As ``jax.lax.switch``,
-    but that a result is weakly typed where all branches give it so (JAX: where the first does).
+    except that a result is weakly typed if all branches return a weak one (JAX: if the first does).
 
     >>> lax.switch(1, [lambda x: x, lambda x: -x], xp.asarray(2.0))
     Array(-2., dtype=float32)
@@ -119,7 +119,7 @@ def _make_case(which: Tracer, count: int, types: Sequence[object]) -> object:
 def _collect_operands(
     title: str, operands: tuple[object, ...], operand: object
 ) -> tuple[object, ...]:
-    """Returns the operands, or the one that was given by name."""
+    """Returns the operands given by position, or the one given by name."""
     if operand is _ABSENT:
         return operands
     if operands:
@@ -151,7 +151,7 @@ def trace_branches(
     operands: Any,
     make: Callable[[Sequence[Any]], Any],
 ) -> Any:
-    """Traces each function into a region of the operation that ``make`` gives for its types."""
+    """Traces each function into a region of the operation that ``make`` returns for the types."""
     specs: list[pytrees.PyTreeSpec] = []
     paths: list[str] = []
 
@@ -184,7 +184,7 @@ def trace_branches(
 
 
 def _own(x: Any) -> Any:
-    """Returns an operand as a value of the branch that is traced, which may assign to it."""
+    """Returns a copy of an operand's tracer in the traced branch, which may assign to it."""
     if type(x) is not Tracer:
         return x
     scope = x.trace.scope

@@ -1,4 +1,4 @@
-"""`emit_loop`: the ``stablehlo.while`` of a known number of steps behind `scan` and `fori_loop`."""
+"""`emit_loop`: adds the loop of a known number of steps that `scan` and `fori_loop` use."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from plugrt.tracing.key_words import by_words
 from plugrt.tracing.tracer import Tracer
 
 Step = Callable[[Any, Any, Any], tuple[Any, Any]]
-"""Takes the index of the step, the carry and the slices; returns the new carry and outputs."""
+"""Maps the index of the step, the carry and the slices to the new carry and outputs."""
 
 _INDEX = np.dtype(np.int32)
 
@@ -49,8 +49,8 @@ def emit_loop(
 ) -> tuple[Any, Any]:
     """Adds a loop of ``length`` steps to the trace; returns (last carry, stacked outputs).
 
-    ``unroll`` steps make one round of a ``stablehlo.while``; the rest, or all where there would
-    be one round at most, are laid out one after another. ``widens`` is for `Carry`.
+    ``unroll`` steps make one iteration of a ``stablehlo.while``. The remaining steps, or all if
+    there would be at most one iteration, are added one after another. ``widens`` is for `Carry`.
     """
     steps = _LoopSteps(title, step, init, xs, length, reverse, widens)
     rounds = length // unroll
@@ -66,7 +66,7 @@ def emit_loop(
 
 
 def steps_per_round(unroll: int | bool, length: int) -> int:
-    """Returns how many steps make one round; True and 0 mean all of them, as in JAX."""
+    """Returns the number of steps in one iteration; True and 0 mean all of them, as in JAX."""
     if unroll is False:
         return 1
     if not isinstance(unroll, int | np.integer) or unroll < 0:
@@ -145,7 +145,7 @@ class _LoopSteps:
     def depend_on_inputs(
         self, values: Sequence[Tracer], stacked: Sequence[Tracer]
     ) -> tuple[list[Tracer], list[Tracer]]:
-        """Returns results of no step so that they are where the inputs are, as in JAX."""
+        """Makes results without steps depend on the inputs, whose device they get, as in JAX."""
         if not self._xs:
             return [*values], [*stacked]
         given = [*values, *stacked, *map(strong, self._xs)]
@@ -154,7 +154,7 @@ class _LoopSteps:
         return list(kept[: len(values)]), list(kept[len(values) : len(values) + len(stacked)])
 
     def row_index(self, i: Tracer | int) -> Tracer | int:
-        """Returns where step ``i`` reads and writes."""
+        """Returns the index of the row that step ``i`` reads and writes."""
         if not self._reverse:
             return i
         last = self.length - 1
@@ -213,7 +213,7 @@ def _emit_unrolled(steps: _LoopSteps) -> tuple[list[Tracer], list[Tracer]]:
 
 
 def _trace_sample(steps: _LoopSteps) -> Sequence[Tracer]:
-    """Traces a step for its types alone: settles the carry's dtypes, returns sample outputs."""
+    """Traces a step only for its types: settles the carry's dtypes, returns sample outputs."""
     samples: list[Tracer] = []
 
     def body(*values: Tracer) -> list[Tracer]:

@@ -1,11 +1,11 @@
 """Eager control flow: the whole loop or conditional is traced and launched as one program.
 
 Programs are cached by the functions that they contain, weakly: they are freed with one of the
-functions. A lambda written in the call is a new function each time, and is compiled each
-time; name it, or put the loop under ``jit``. Traces are cached alike where JAX caches them: of
+functions. A lambda written in the call is a new function each time, and is compiled each time; name
+it, or put the loop under ``jit``. Traces are cached in the same way if JAX caches them: for
 `while_loop`, `fori_loop`, `scan`, `cond`, `switch`, `reduce`, `reduce_window` and `scatter_apply`.
-There, as under ``jit``, what the function reads of its surroundings is read once. All others are
-traced at each call, and compiled again if that gave another program.
+Their functions, as under ``jit``, read captured values once. All others are traced at each call,
+and compiled again if the program differs.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from plugrt.tracing.trace_function import make_parameters, stage
 from plugrt.tracing.tracer import with_own_tracers
 
 InPython = Callable[..., Any]
-"""Takes the functions and, by name, the operands; it must not hold the functions itself."""
+"""Gets the functions and, by name, the operands; must not refer to the functions itself."""
 
 Place = Callable[[Staged, Sequence[Aval]], Launch]
 
 _place_with_captured: Place = functools.partial(resolve_launch, captured_count=True)
 
-# Process-wide: a cache by the user's functions, which have no owner; goes with them.
+# Process-wide: a cache by the user's functions, which have no owner; freed with them.
 _pipelines: dict[tuple[str, int], WeakKeys[object, object]] = {}
 """The pipelines of eager control flow, by title and functions (weakly)."""
 
@@ -50,7 +50,7 @@ _pipelines: dict[tuple[str, int], WeakKeys[object, object]] = {}
 def _find_pipeline(title: str, functions: Sequence[Callable[..., object]]) -> Pipeline[Staged]:
     """Returns the pipeline that calls with these functions share.
 
-    A new one each time if one of them cannot be referenced weakly.
+    Returns a new one each time if one of them cannot be referenced weakly.
     """
     level: Any = _pipelines.setdefault((title, len(functions)), WeakKeys())
     last = len(functions) - 1
@@ -99,7 +99,7 @@ def launch(
         except ConcretizationError:
             if here is None:
                 raise
-            # Replicas go different ways: then it is one operation.
+            # The branch differs between replicas: it runs as one program.
     leaves, spec = pytrees.flatten(tuple(operands.values()))
     parts = zip(operands, spec.children(), strict=True)
     names = [f"{name}{path}" for name, part in parts for path in pytrees.paths(part)]
@@ -132,7 +132,7 @@ def _make_rerun(
     names: Sequence[str],
     spec: pytrees.PyTreeSpec,
 ) -> Rerun:
-    """Returns what makes a call again operation by operation; it holds the functions weakly."""
+    """Returns a function that repeats a call operation by operation; it keeps no function alive."""
     held = [_refer(function) for function in functions]
 
     def rerun(values: Sequence[object]) -> None:
@@ -146,9 +146,10 @@ def _make_rerun(
 
 
 def _refer(function: object) -> Callable[[], object]:
+    """Returns a weak reference to a function, or a strong one if its type allows no weak ones."""
     try:
         return weakref.ref(function)
-    except TypeError:  # then the pipeline is this call's own
+    except TypeError:  # no cache keeps it alive: `_find_pipeline` returns a new pipeline then
         return lambda: function
 
 

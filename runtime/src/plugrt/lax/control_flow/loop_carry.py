@@ -42,7 +42,7 @@ class Carry:
         return pytrees.unflatten(self.spec, leaves)
 
     def finish(self, leaves: Sequence[Tracer]) -> list[Tracer]:
-        """Returns the loop's final values, weak where the initial ones are, once settled."""
+        """Returns the loop's final values, weak if the settled initial ones are."""
         pairs = zip(leaves, self.leaves, strict=True)
         return [with_weakness(leaf, first.weak) for leaf, first in pairs]
 
@@ -99,8 +99,8 @@ class Carry:
     def settle_types(self) -> bool:
         """Converts initial Python scalars to the dtypes that the body returned.
 
-        Does the same for values that vary along more axes after a step. Returns whether there were
-        none: otherwise the body must be traced again.
+        Also makes initial values vary along the axes that a step adds. Returns whether nothing
+        changed; otherwise the body must be traced again.
         """
         for i, dtype in self._wanted.items():
             self.leaves[i] = convert(self.leaves[i], dtype)

@@ -30,10 +30,10 @@ def platform_dependent(
 ) -> Any:
     """Returns ``per_platform[platform](*args)`` for the computation's platform.
 
-    The names are platforms (``cpu``, ``tpu``, ``cuda``), and here also plugins (``xla_cpu``), which
-    take precedence; ``default`` is for all others. While a function is traced all are called, and
-    must return the same structure, shapes and dtypes, as with `switch`; the program for a platform
-    contains only its function. Otherwise only the platform's function is called. Raises
+    The names are platforms (``cpu``, ``tpu``, ``cuda``), and in plugrt also plugins (``xla_cpu``),
+    which precede platforms; ``default`` is for all others. While a function is traced all are
+    called, and must return the same structure, shapes and dtypes, as with `switch`; the program for
+    a platform contains only its function. Otherwise only the platform's function is called. Raises
     `ArgumentTypeError` for an object that is no function, `ArgumentError` for ``gpu``, which is an
     alias of several platforms, and `Unimplemented` if there is no function for the platform: for a
     traced function when its program is lowered for the platform. As ``jax.lax.platform_dependent``.
@@ -64,7 +64,7 @@ def platform_dependent(
 def _join(
     per_platform: Mapping[str, Callable[..., object]], default: Callable[..., object] | None
 ) -> tuple[BranchPlatforms, list[Callable[..., object]]]:
-    """Returns the platforms of each function, and the functions, without the default if None."""
+    """Returns the platforms of each function, and the functions; omits the default if None."""
     named = {**per_platform, **({} if default is None else {"default": default})}
     for name, function in named.items():
         if not callable(function):

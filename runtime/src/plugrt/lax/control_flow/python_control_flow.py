@@ -1,7 +1,7 @@
-"""Control flow run by Python, its functions operation by operation (see `eager.launch`).
+"""Runs control flow in Python, operation by operation (see `eager.launch`).
 
-Under ``disable_jit`` a debugger can step through them, and `debug_nans` finds the operation in a
-loop that failed.
+So, under ``disable_jit``, a debugger can step through the functions, and `debug_nans` finds the
+faulty operation in a loop.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from plugrt.lax.slicing import index_in_dim
 
 T = TypeVar("T")
 Functions = Sequence[Callable[..., Any]]
-"""Those that the control flow was given; the operands follow."""
+"""The functions of the control flow, in the order of its parameters."""
 
 
 def to_arrays(title: str, value: T) -> T:
@@ -28,7 +28,7 @@ def to_arrays(title: str, value: T) -> T:
 
 
 def run_while(functions: Functions, init: object) -> Any:
-    """Runs `while_loop`."""
+    """Runs a `while_loop` as a Python loop."""
     cond_fun, body_fun = functions
     value = to_arrays("while_loop", init)
     while bool(cond_fun(value)):
@@ -39,7 +39,7 @@ def run_while(functions: Functions, init: object) -> Any:
 def run_counted(
     functions: Functions, init: object, first: int, last: int, dtype: np.dtype[np.generic]
 ) -> Any:
-    """Runs `fori_loop`."""
+    """Runs a `fori_loop` as a Python loop over indices of ``dtype``."""
     [body_fun] = functions
     value = to_arrays("fori_loop", init)
     for i in range(first, last):
@@ -50,7 +50,7 @@ def run_counted(
 def run_scan(
     functions: Functions, init: object, xs: object, length: int, reverse: bool
 ) -> tuple[Any, Any]:
-    """Runs `scan` of at least one step."""
+    """Runs a `scan` of at least one step."""
     [f] = functions
     carry, xs = to_arrays("scan", init), to_arrays("scan", xs)
     rows: list[tuple[int, object]] = []
@@ -62,7 +62,7 @@ def run_scan(
 
 
 def run_map(functions: Functions, xs: object, length: int) -> Any:
-    """Runs `map` of at least one step."""
+    """Runs a `map` of at least one step."""
     [f] = functions
     return run_scan([lambda _, x: ((), f(x))], (), xs, length, False)[1]
 
@@ -72,16 +72,16 @@ def _stack(*rows: object) -> object:
 
 
 def run_condition(functions: Functions, pred: object, operands: object) -> Any:
-    """Runs `cond`."""
+    """Calls one function of a `cond`."""
     return run_branch(functions, int(not np.asarray(pred)), operands)
 
 
 def run_branch(functions: Functions, index: object, operands: object) -> Any:
-    """Runs `switch`."""
+    """Calls one function of a `switch`; clamps the index."""
     chosen = functions[min(max(int(np.asarray(index)), 0), len(functions) - 1)]
     return run_chosen(chosen, operands)
 
 
 def run_chosen(chosen: Callable[..., object], operands: Any) -> Any:
-    """Runs one of several functions."""
+    """Calls one function with operands as arrays."""
     return to_arrays("a branch", chosen(*to_arrays("a branch", operands)))

@@ -1,4 +1,4 @@
-"""Tracing of region bodies before the operation that owns them exists.
+"""Traces the bodies of regions before the operation that owns them exists.
 
 The result types of a loop or a branch are known only when its body has been traced, and an MLIR
 operation cannot change its types. So bodies are traced into a temporary operation, and their
@@ -31,7 +31,7 @@ class Body:
         self._values = values
 
     def convert(self, position: int, to: TensorType) -> None:
-        """Makes it return one output in another dtype."""
+        """Converts one output of the block to another dtype."""
         trace = active_trace()
         with ir.InsertionPoint(self.block):
             self._values[position] = hlo.convert(
@@ -39,14 +39,14 @@ class Body:
             )
 
     def move(self, region: ir.Region) -> None:
-        """Ends the block with its return and puts it into an operation's region."""
+        """Adds the terminator to the block and moves it into an operation's region."""
         with ir.InsertionPoint(self.block):
             hlo.return_(self._values, loc=active_trace().location())
         self.block.append_to(region)
 
 
 def new_argument(count: int, like: Tracer) -> Tracer:
-    """Adds an argument to the block that is being traced: so many arrays of a type, stacked."""
+    """Adds an argument to the traced block: ``count`` arrays of a type, stacked."""
     trace = active_trace()
     assert trace.scope is not None
     argument_type = trace.mlir_type((count, *like.shape), like.dtype)
@@ -58,7 +58,7 @@ def new_argument(count: int, like: Tracer) -> Tracer:
 
 
 def _enter(trace: Trace, argument: ir.Value) -> ir.Value:
-    """Returns an argument of a loop's body as its type says: the compiler adds up terms there."""
+    """Constrains an argument of a loop's body to its type, since the compiler sums terms there."""
     if trace.types is None:
         return argument
     found = trace.types.of(argument, ir.RankedTensorType(argument.type).rank)
@@ -103,9 +103,9 @@ def closed_region(
     dtypes: Sequence[np.dtype[np.generic]],
     body: Callable[..., Sequence[Tracer]],
 ) -> None:
-    """Fills an operation's region with a block on scalars that uses nothing from around it.
+    """Fills an operation's region with a block on scalars that captures no values.
 
-    XLA has no such computations with captured values; `TracingError` names what was used.
+    XLA has no such computations with captured values; raises `TracingError` with the first one.
     """
     trace = active_trace()
     types = [trace.mlir_type((), d) for d in dtypes]
@@ -126,7 +126,7 @@ def closed_region(
 
 @contextmanager
 def region_holder(bodies: int) -> Iterator[RegionHolder]:
-    """Context manager: a temporary operation for up to ``bodies`` blocks, erased at the end."""
+    """Context manager: yields a temporary operation for up to ``bodies`` blocks, and erases it."""
     trace = active_trace()
     operation = ir.Operation.create("stablehlo.case", regions=bodies, loc=trace.location())
     try:

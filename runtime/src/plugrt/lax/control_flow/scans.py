@@ -30,8 +30,8 @@ def scan(
     with outputs at their inputs' indices; ``unroll`` steps (True: all) make one iteration of the
     loop. Raises `ShapeError` where leading lengths differ or a leaf is 0-d, `ArgumentError` without
     both ``xs`` and ``length``, and `StructureError`, `ShapeError` or `DtypeError` where ``f``
-    changes the carry's type. As ``jax.lax.scan``, but that outputs made of a carry that is no
-    longer weakly typed after a step are not so either.
+    changes the carry's type. As ``jax.lax.scan``, except that outputs computed from a carry that
+    loses its weak type in a step are not weakly typed, either.
 
     >>> lax.scan(lambda c, x: (c + x, c), xp.asarray(0), xp.asarray([1, 2, 3]))
     (Array(6, dtype=int32), Array([0, 1, 3], dtype=int32))
@@ -57,7 +57,7 @@ def scan(
 def map(f: Callable[[Any], object], xs: object, *, batch_size: int | None = None) -> Any:
     """Returns the stacked results of ``f(x)`` for each x along the leading axis of ``xs``.
 
-    ``batch_size`` elements are laid out in one round of the loop. Raises as `scan`. As
+    Each iteration of the loop computes ``batch_size`` elements. Raises as `scan`. As
     ``jax.lax.map``, which vectorises them instead.
 
     >>> lax.map(lambda x: x * x, xp.asarray([1, 2, 3]))
@@ -76,7 +76,7 @@ def map(f: Callable[[Any], object], xs: object, *, batch_size: int | None = None
 
 
 def _length(xs: object, length: int | None) -> int:
-    """Returns the number of steps; all leaves must agree with it."""
+    """Returns the number of steps; raises unless all leaves have that length."""
     found = [(f"xs{path}", getattr(x, "shape", None)) for path, x in pytrees.flatten_with_paths(xs)]
     for name, shape in found:
         if not shape:

@@ -88,7 +88,7 @@ def count_booleans(x: Tracer) -> Tracer:
 def pmean(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     """Returns the mean of ``x`` over the axis: `psum` divided as `array_api.divide` does.
 
-    In groups of several lengths each divides by its own. Shapes stay, without the dimensions over
+    Groups of different lengths divide by their own length. Shapes stay, without the dimensions over
     which it averages. Raises `UnboundAxis`. As ``jax.lax.pmean``, which accepts no dimensions, and
     divides by the length of the first group.
     """
@@ -229,15 +229,14 @@ def axis_index(axis_name: AxisName) -> Array:
     result: Any = convert(constant(0, uint32) if index is None else index, np.int32)
     if (types := result.trace.types) is not None:
         types.set_mat(result.value, ManualAxisType(varying=frozenset(names_of(axis_name))))
-    array: Array = result  # as every traced array is one
+    array: Array = result  # every traced array counts as one
     return array
 
 
 def device_number() -> Tracer:
-    """Returns which replica runs, or within `shard_map` which partition; a uint32 scalar.
+    """Returns the number of the running replica, or within `shard_map` partition; a uint32 scalar.
 
-    Where some axes of the mesh are left to the compiler, only a region that has all of them can
-    ask.
+    If some axes of the mesh are left to the compiler, it is read in a region over all axes.
     """
     trace = active_trace()
     if trace.mesh is None:

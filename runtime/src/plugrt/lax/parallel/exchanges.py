@@ -1,6 +1,6 @@
 """Collectives that move data: `all_gather`, `ppermute`, `all_to_all`, `psum_scatter`…
 
-As `plugrt.lax.parallel.all_reduce`: on pytrees, within a function that `pmap` has mapped.
+As in `plugrt.lax.parallel.all_reduce`, they map pytrees, within a function mapped by `pmap`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def all_gather(
 
     With ``tiled`` they are joined along the existing ``axis`` instead. Over no axes at all, ``()``,
     it is ``x`` itself. Any dtype. ``to`` is the type of the result along the axis, within
-    `shard_map`: 'varying', though all devices have the same, 'invarying', or 'reduced'. Raises
+    `shard_map`: 'varying' (although all devices have the same), 'invarying', or 'reduced'. Raises
     `UnboundAxis`, `ShapeError` for an ``axis`` out of range, `ArgumentError` for another ``to`` and
     for an ``x`` that is unreduced or reduced, and `Unimplemented` for groups with another ``to``
     than 'varying'. As ``jax.lax.all_gather``.
@@ -101,7 +101,7 @@ def all_gather(
 
 @collective
 def ppermute(x: T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T:
-    """Returns the ``x`` of the device that sends here by the (source, target) pairs of ``perm``.
+    """Returns the ``x`` of the device that is this one's source in the pairs (source, target).
 
     Devices that are no target get zeros. Any shape and dtype, which stay. Raises `UnboundAxis`, and
     `ArgumentError` for an index out of range or named twice. As ``jax.lax.ppermute``.
@@ -176,10 +176,10 @@ def all_to_all(
     axis_index_groups: Groups = None,
     tiled: bool = False,
 ) -> T:
-    """Returns the parts that all devices have for this one, of ``x`` split along ``split_axis``.
+    """Returns this device's part of each device's ``x``, which is split along ``split_axis``.
 
-    The parts are stacked along a new ``concat_axis`` and ``split_axis``, as long as the mapped
-    axis, is gone; with ``tiled`` chunks of ``split_axis`` are joined along ``concat_axis``. Any
+    ``split_axis``, as long as the mapped axis, is removed, and the parts are stacked along a new
+    ``concat_axis``; with ``tiled`` chunks of ``split_axis`` are joined along ``concat_axis``. Any
     dtype. Raises `UnboundAxis`, and `ShapeError` for axes out of range or lengths that do not
     divide. As ``jax.lax.all_to_all``.
     """
@@ -280,9 +280,9 @@ def _map_leaves(
     keeps_weak: bool = True,
     sums: bool = False,
 ) -> T:
-    """Returns a pytree with ``leaf`` applied to each array, as weak as that if ``keeps_weak``.
+    """Returns a pytree with ``leaf`` applied to each array; weak types stay if ``keeps_weak``.
 
-    Unless it ``sums``, it moves random keys too.
+    Random keys are accepted unless ``sums``.
     """
 
     def apply(v: object) -> Tracer:

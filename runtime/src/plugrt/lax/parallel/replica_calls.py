@@ -1,4 +1,4 @@
-"""Collectives where pmap runs operation by operation: each is a program over its replicas."""
+"""Runs collectives if pmap runs operation by operation: each is a program over its replicas."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ R = TypeVar("R")
 def collective(function: Callable[P, R]) -> Callable[P, R]:
     """Decorator: makes a function that adds collectives to a trace callable without one.
 
-    Where pmap runs operation by operation it is then a program of its own over the replicas.
+    If pmap runs operation by operation, each call is a program over the replicas.
     """
     pipeline: Pipeline[Staged] = Pipeline()
 
@@ -57,9 +57,9 @@ def call_on_replicas(
     kwargs: dict[str, object],
     pipeline: Pipeline[Staged],
 ) -> R:
-    """Returns what a function gives that is traced with the axis of replicas bound, on all of them.
+    """Returns the results of a function that is traced with the replicas' axis and run on them.
 
-    Without arrays among the arguments, results that are no arrays either stay what they are.
+    If neither arguments nor results are arrays, the results are returned unchanged.
     """
     leaves, spec = pytrees.flatten((tuple(args), kwargs))
     arrays = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Array | np.ndarray)]

@@ -25,14 +25,14 @@ AxisName: TypeAlias = Hashable | Sequence[Hashable]
 """The name of a mapped axis, or several for their product."""
 
 Groups: TypeAlias = Sequence[Sequence[int]] | None
-"""Indices along the axis that work together, each index in one group; None: all together."""
+"""Groups of indices along the axis, each index in one group; None: one group of all."""
 
 
 def replica_groups(axis_name: AxisName, axis_index_groups: Groups = None) -> npt.NDArray[Any]:
-    """Returns the replica ids that work together, as rows in the order of the axis.
+    """Returns the groups of replica ids, as rows in the order of the axis.
 
-    Where groups differ in length, -1 fills the shorter ones. Raises `UnboundAxis` if an axis is
-    not bound.
+    If groups differ in length, -1 fills the shorter ones. Raises `UnboundAxis` if an axis is not
+    bound.
     """
     trace, names = _bound_axes(axis_name)
     numbered = trace.numbered_axes
@@ -56,7 +56,7 @@ def groups_attribute(axis_name: AxisName, groups: Groups) -> ir.Attribute:
 
 
 def group_size(axis_name: AxisName, axis_index_groups: Groups = None) -> int:
-    """Returns how many devices work together; `ArgumentError` for groups of several lengths."""
+    """Returns the size of a group; raises `ArgumentError` for groups of different lengths."""
     trace, names = _bound_axes(axis_name)
     size = math.prod(trace.axes[name] for name in names)
     if axis_index_groups is None:
@@ -71,14 +71,14 @@ def group_size(axis_name: AxisName, axis_index_groups: Groups = None) -> int:
 
 
 def axis_positions(axis_name: AxisName) -> list[tuple[int, int]]:
-    """Returns for each axis how many replica ids apart its neighbours are, and its size."""
+    """Returns for each axis the difference of neighbours' replica ids, and its size."""
     trace, names = _bound_axes(axis_name)
     bound, sizes = list(trace.numbered_axes), list(trace.numbered_axes.values())
     return [(math.prod(sizes[bound.index(name) + 1 :]), trace.axes[name]) for name in names]
 
 
 def axis_places(axis_name: AxisName) -> tuple[int, ...]:
-    """Returns of each axis how many are bound around it: of two of one name, one is further in."""
+    """Returns the number of axes around each axis, which distinguishes axes of the same name."""
     trace, names = _bound_axes(axis_name)
     return tuple(map([*trace.numbered_axes].index, names))
 
@@ -135,7 +135,7 @@ def _make_groups_error(groups: object) -> ArgumentTypeError:
 
 
 def channel_attributes(trace: Trace) -> dict[str, ir.Attribute]:
-    """Returns what makes a collective one of partitions: within `shard_map`, else nothing."""
+    """Returns the channel attribute that makes a collective one of partitions, in `shard_map`."""
     if trace.mesh is None:
         return {}
     trace.channels += 1
@@ -144,20 +144,20 @@ def channel_attributes(trace: Trace) -> dict[str, ir.Attribute]:
 
 
 def global_ids(trace: Trace) -> dict[str, ir.Attribute]:
-    """Returns what has the groups of a collective name devices within `shard_map`."""
+    """Returns the attribute that makes a collective's groups device ids, in `shard_map`."""
     channel = channel_attributes(trace)
     return {**channel, "use_global_device_ids": ir.UnitAttr.get()} if channel else {}
 
 
 def names_of(axis_name: AxisName) -> tuple[Any, ...]:
-    """Returns the axes that a collective is over."""
+    """Returns the names of the axes of a collective."""
     return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
 
 
 def is_term(function: str, x: Tracer, axis_name: AxisName, groups: Groups) -> bool:
-    """Whether a value that is to be summed over axes is a term along all of them, not along none.
+    """Whether a value to be summed over axes is unreduced along all of them; False for none.
 
-    Raises as `state_along`, and `Unimplemented` for sums of terms in groups.
+    Raises as `state_along`, and `Unimplemented` for unreduced values with groups.
     """
     if x.mat.unreduced.isdisjoint(names_of(axis_name)):
         return False
@@ -171,9 +171,9 @@ def is_term(function: str, x: Tracer, axis_name: AxisName, groups: Groups) -> bo
 
 
 def state_along(function: str, x: Tracer, axis_name: AxisName) -> str:
-    """Returns what the type of a value says along axes: `ManualAxisType.state`.
+    """Returns the `ManualAxisType.state` of a value along axes.
 
-    Raises `ArgumentError` where it is not the same for all of them.
+    Raises `ArgumentError` if it differs between them.
     """
     states = {x.mat.state(name) for name in names_of(axis_name)} or {"invarying"}
     if len(states) > 1:
@@ -185,9 +185,9 @@ def state_along(function: str, x: Tracer, axis_name: AxisName) -> str:
 
 
 def as_varying(function: str, x: Tracer, axis_name: AxisName) -> Tracer:
-    """Returns a value as one that differs along axes, as collectives need it within shard_map.
+    """Returns a value as varying along axes, as collectives require within shard_map.
 
-    Raises `ArgumentError` where it is a term of a sum along one, or reduced.
+    Raises `ArgumentError` if it is unreduced or reduced along one.
     """
     more = [name for name in names_of(axis_name) if name not in x.mat.varying]
     for state in ("unreduced", "reduced"):
@@ -200,10 +200,10 @@ def as_varying(function: str, x: Tracer, axis_name: AxisName) -> Tracer:
 
 
 def wrap_collective(trace: Trace, made: Any, mat: ManualAxisType = NO_MAT) -> Tracer:
-    """Returns the result of an operation that names devices by their numbers.
+    """Returns the result of an operation that refers to devices by number.
 
-    Those of replicas are final only once the whole program is traced. ``mat`` is its type along
-    the axes that shard_map has bound.
+    Marks it if these are replicas, whose numbers are final only once the whole program is traced.
+    ``mat`` is its type along the axes that shard_map has bound.
     """
     if trace.mesh is None:
         operation = made.owner if isinstance(made, ir.Value) else made.operation

@@ -31,7 +31,7 @@ def pbroadcast(x: T, axis_name: AxisName, source: int) -> T:
     """Returns the ``x`` of index ``source`` on every device along the axis.
 
     Any shape and dtype, which stay, bit by bit. Raises `UnboundAxis`, and `ArgumentError` for an
-    index out of range. As ``jax.lax.pbroadcast``, which has no CPU; it is a gather here.
+    index out of range. As ``jax.lax.pbroadcast``, which does not work on CPU; plugrt uses a gather.
 
     >>> second = plugrt.pmap(lambda v: lax.pbroadcast(v, "i", 1), "i")
     >>> second(xp.asarray([1.0, 2.0]))
@@ -60,15 +60,15 @@ def ragged_all_to_all(
     axis_name: AxisName,
     axis_index_groups: Groups = None,
 ) -> Array:
-    """Returns ``output`` with the slices in it that all devices send here, of any lengths.
+    """Returns ``output`` with the slices, of any lengths, that all devices send to this one.
 
-    The last four are integer vectors of one length, a multiple of the axis's: entry i is about what
-    goes to device ``i // (length // size)``, or comes from there. ``send_sizes[i]`` rows of
-    ``operand`` from ``input_offsets[i]`` on are written at ``output_offsets[i]`` of the receiver,
-    whose ``recv_sizes`` has their number. Rows beyond the end are left out.
+    The last four are integer vectors of one length, a multiple of the axis's: entry i describes a
+    slice to or from device ``i // (length // size)``. ``send_sizes[i]`` rows of ``operand`` from
+    ``input_offsets[i]`` on are written at ``output_offsets[i]`` of the receiver, whose
+    ``recv_sizes`` has their number. Rows beyond the end are left out.
 
     Raises `UnboundAxis`, `ShapeError` for shapes that do not fit, and `DtypeError` for dtypes. As
-    ``jax.lax.ragged_all_to_all``, which has no CPU; operands are gathered here, whole.
+    ``jax.lax.ragged_all_to_all``, which does not work on CPU; plugrt gathers whole operands.
     """
     size = group_size(axis_name, axis_index_groups)
     data, into = (as_tracer(v, f"an argument of {_TITLE}") for v in (operand, output))
@@ -101,7 +101,7 @@ def ragged_all_to_all(
     if data.size:
         step = lambda i, so_far, _: (receive(i, so_far), None)  # noqa: E731
         made, _ = emit_loop(_TITLE, step, into, None, count, widens=True)
-    result: Array = made  # as every traced array is one
+    result: Array = made  # every traced array counts as one
     return result
 
 

@@ -1,4 +1,4 @@
-"""`psend` and `precv`: an exchange in two halves, which a token joins."""
+"""`psend` and `precv`: the two halves of an exchange, connected by a token."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def precv(
     axis_name: AxisName,
     perm: Sequence[tuple[int, int]],
 ) -> Any:
-    """Returns the array that the `psend` of ``token`` sent here, zeros if ``perm`` has no source.
+    """Returns the array that the `psend` of ``token`` sent to this device; zeros without a source.
 
     ``out_shape`` has its shape and dtype; ``axis_name`` and ``perm`` must equal the `psend`'s.
     Raises `UnboundAxis`, `ArgumentTypeError` for an object that is no token, `ShapeError` or

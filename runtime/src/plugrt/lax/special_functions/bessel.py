@@ -1,4 +1,4 @@
-"""`bessel_i0e`: Bessel's I0, which neither StableHLO nor CHLO has, as two Chebyshev series.
+"""`bessel_i0e`: Bessel's I0 as two Chebyshev series, since StableHLO and CHLO lack it.
 
 For ``x`` up to 8 the series is in x, above in 1/x, as in Cephes and in ``jax.lax``; the
 coefficients are not copied from there but follow from the integral that defines the function.
@@ -29,8 +29,8 @@ _DEGREES = {4: (17, 7), 8: (29, 24)}
 def bessel_i0e(x: Tracer) -> Tracer:
     """Returns exp(-|x|) times Bessel's I0(x), elementwise.
 
-    Floats (else `DtypeError`); the result has the shape of x and its dtype, and is within 4 ulps.
-    Those of fewer than 32 bits are computed with as float32. As ``jax.lax.bessel_i0e``.
+    Floats (else `DtypeError`); the result has the shape and dtype of x, and is within 4 ulps.
+    Floats of fewer than 32 bits are computed in float32. As ``jax.lax.bessel_i0e``.
 
     >>> round(float(lax.bessel_i0e(xp.asarray(1.0))), 5)
     0.46576
@@ -51,7 +51,7 @@ def _bessel_i0e(x: Tracer) -> Tracer:
 
 @cache
 def _coefficients(near: int, far: int) -> tuple[Real, Real]:
-    """Returns the series of the function up to the border, and above it of sqrt(x) times it."""
+    """Returns the series of the function for x up to 8, and of sqrt(x) times it for x above."""
 
     def above(share: Real) -> Real:
         x = _BORDER / share

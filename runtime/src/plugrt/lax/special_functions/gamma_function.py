@@ -1,4 +1,4 @@
-"""Parts of the gamma function with which incomplete integrals are computed to their last digits.
+"""Parts of the gamma function that keep all digits of incomplete integrals.
 
 ``exp(a log(x) - x - lgamma(a))`` would lose as many digits as its exponents have. Here the large
 terms of an exponent are combined before any rounding.
@@ -19,14 +19,14 @@ from plugrt.tracing.emit import full
 from plugrt.tracing.tracer import Tracer
 
 LARGE = 10
-"""From here on Stirling's series gives all digits of float64."""
+"""From this argument on, Stirling's series gives all digits of float64."""
 _STIRLING = (
     1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400
 )  # fmt: skip
 _DEGREES = {4: 9, 8: 19}
 """The degree of the series of `log_gamma_ratio`, by the bytes of a float."""
 _TERMS = {4: 8, 8: 17}
-"""How many terms of the arc tangent's series are summed, by the bytes of a float."""
+"""The number of terms of the arc tangent's series, by the bytes of a float."""
 
 
 def stirling_remainder(a: Tracer) -> Tracer:
@@ -71,8 +71,8 @@ def reciprocal_gamma(a: Tracer) -> Tracer:
 def _log_gamma_ratios(degree: int) -> Real:
     """Returns the Chebyshev series of log(gamma(1 + t)) / t from 0 to 1.
 
-    gamma(1 + t) is gamma(m + t) over the product of the t + j for j below m; of both, the values
-    at t = 0 are subtracted before anything is rounded.
+    gamma(1 + t) is gamma(m + t) over the product of the t + j for j below m; the values at t = 0 of
+    both are subtracted before any rounding.
     """
     m = np.longdouble(17)
     factors = np.arange(1, 17, dtype=np.longdouble)

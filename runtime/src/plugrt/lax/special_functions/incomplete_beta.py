@@ -40,7 +40,7 @@ def betainc(a: Tracer, b: Tracer, x: Tracer) -> Tracer:
 
 def _betainc(a: Tracer, b: Tracer, x: Tracer) -> Tracer:
     y = 1 - x
-    swapped = x >= (a + 1) / (a + b + 2)  # where the fraction of the other side converges faster
+    swapped = x >= (a + 1) / (a + b + 2)  # the fraction of 1 - x converges faster there
     p, q = where(swapped, b, a), where(swapped, a, b)
     ordered = a <= b
     density = _density(
@@ -53,7 +53,7 @@ def _betainc(a: Tracer, b: Tracer, x: Tracer) -> Tracer:
     fraction = _fraction(p, q, where(swapped, y, x), (density > 0) & (density < np.inf))
     part = density / p * fraction
     result: Tracer = where(swapped, 1 - part, part)
-    left, right = (a == 0) | (b == np.inf), (b == 0) | (a == np.inf)  # where all the mass is
+    left, right = (a == 0) | (b == np.inf), (b == 0) | (a == np.inf)  # all mass at 0 or at 1
     result = where((right & (x < 1)) | (x == 0), 0, result)
     result = where((left & (x > 0)) | (x == 1), 1, result)
     outside = (a < 0) | (b < 0) | (x < 0) | (x > 1) | (left & right)
@@ -90,7 +90,7 @@ def _density(x: Tracer, y: Tracer, log_y: Tracer, a: Tracer, b: Tracer) -> Trace
 
 
 def _peak(x: Tracer, y: Tracer, a: Tracer, b: Tracer) -> Tracer:
-    """Returns what `_density` does where a and b are large: it is as narrow as a normal one."""
+    """Returns `_density` for large a and b, where it is as narrow as a normal density."""
     a = maximum(a, LARGE)
     s = a + b
     at = x * b - y * a

@@ -1,8 +1,8 @@
 """`igamma` and `igammac`: the regularized incomplete gamma functions.
 
-The lower one by its power series, the upper one by Legendre's continued fraction, or each as one
-minus the other, whichever converges fast and cancels nothing (https://dlmf.nist.gov/8.11,
-https://dlmf.nist.gov/8.9).
+The lower one is computed by its power series, the upper one by Legendre's continued fraction, or
+each as one minus the other, whichever converges fast without cancellation
+(https://dlmf.nist.gov/8.11, https://dlmf.nist.gov/8.9).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
 
 HUGE = 1e6
-"""From here on Temme's expansion computes the values."""
+"""From this ``a`` on, Temme's expansion computes the values."""
 
 
 @operation
@@ -97,7 +97,7 @@ def _is_undefined(a: Tracer, x: Tracer) -> Tracer:
 def density(a: Tracer, x: Tracer) -> Tracer:
     """Returns x**a exp(-x) / gamma(1 + a)."""
     few, some = minimum(a, LARGE), minimum(x, 1000)
-    root = exp(-some / 2)  # exp(-some) may be too small for its dtype where the product is not
+    root = exp(-some / 2)  # exp(-some) may underflow although the product does not
     small = some**few * root * reciprocal_gamma(few) * root
     many = maximum(a, LARGE)
     exponent = many * log1p_minus((x - many) / many) - stirling_remainder(many)

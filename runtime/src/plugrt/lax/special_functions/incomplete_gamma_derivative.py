@@ -23,7 +23,7 @@ from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
 
 _NEAR = 0.1
-"""How far x / a may be from 1 for Temme's expansion; beyond, the others converge fast."""
+"""The greatest distance of x / a from 1 for Temme's expansion; beyond, others converge fast."""
 _DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 """The coefficients of log(a) + 1 / (2 a) - digamma(1 + a), by powers of 1 / a**2."""
 
@@ -80,7 +80,7 @@ def _ratio(a: Tracer, x: Tracer) -> Tracer:
 
 
 def _log_minus_digamma(a: Tracer, x: Tracer) -> Tracer:
-    """Returns log(x) - digamma(1 + a), of large a without a difference of large numbers."""
+    """Returns log(x) - digamma(1 + a), for large a without a difference of large numbers."""
     many = maximum(a, LARGE)
     square = 1 / (many * many)
     total: Tracer = full(square.shape, 0, square.dtype)
@@ -141,7 +141,7 @@ def _fraction(a: Tracer, x: Tracer, wanted: Tracer) -> tuple[Tracer, Tracer]:
 
 
 def _uniform(a: Tracer, x: Tracer) -> Tracer:
-    """Returns the ratio for huge a, of the expansion that `igamma` has there, differentiated.
+    """Returns the ratio for huge a, by the derivative of the expansion in `igamma`.
 
     With eta**2 / 2 = u - log(1 + u), Q is erfc(eta (a / 2)**0.5) / 2 and a correction; u / eta and
     log(1 + u) / eta are series in eta.

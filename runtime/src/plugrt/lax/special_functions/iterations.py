@@ -25,9 +25,9 @@ State: TypeAlias = tuple[Tracer, ...]
 def power_series(
     title: str, ratio: Callable[[Tracer], Tracer], like: Tracer, wanted: Tracer
 ) -> Tracer:
-    """Returns 1 + ratio(1) + ratio(1) ratio(2) + ..., of terms that are positive and end small.
+    """Returns 1 + ratio(1) + ratio(1) ratio(2) + ..., for positive terms that converge to 0.
 
-    All is of the shape and dtype of ``like``; the value is 1 where ``wanted`` does not hold.
+    All arrays have the shape and dtype of ``like``; the value is 1 where ``wanted`` is False.
     """
     epsilon = float(np.finfo(like.dtype).eps)
 
@@ -46,7 +46,7 @@ def continued_fraction(
     """Returns 1 / (first + p(1) / (q(1) + p(2) / (q(2) + ...))), ``terms(n)`` being p(n) and q(n).
 
     By Lentz's algorithm, as Thompson and Barnett modified it: no denominator of its recurrences is
-    0. Where ``wanted`` does not hold, the value is 1 / first.
+    0. Where ``wanted`` is False, the value is 1 / first.
     """
     epsilon = float(np.finfo(first.dtype).eps)
 
@@ -63,7 +63,7 @@ def continued_fraction(
 
 
 def keep_from_zero(x: Tracer) -> Tracer:
-    """Returns a denominator, in place of one near 0 a number whose reciprocal is still one."""
+    """Replaces a denominator near 0 by a number with a finite reciprocal."""
     info = np.finfo(x.dtype)
     tiny = float(info.tiny) / float(info.eps)
     result: Tracer = where(abs(x) < tiny, tiny, x)
@@ -76,7 +76,7 @@ def iterate(
     wanted: Tracer,
     start: State,
 ) -> State:
-    """Returns the state after ``going, state = step(n, state)`` for n from 1, until none goes on.
+    """Returns the state after ``going, state = step(n, state)`` for n from 1, until none is going.
 
     Each element keeps its state once it is not ``going``, or if it was never ``wanted``.
     """
@@ -100,9 +100,9 @@ Real: TypeAlias = npt.NDArray[np.floating[Any]]
 
 
 def interpolate(function: Callable[[Real], Real], low: float, high: float, degree: int) -> Real:
-    """Returns the coefficients, by degree, of the series that interpolates ``function`` in between.
+    """Returns the coefficients, by degree, of the Chebyshev series that interpolates ``function``.
 
-    It is computed in NumPy's longest float, so that they are exact where that has more digits.
+    They are computed in NumPy's longest float, and so are exact if that has more digits.
     """
     n = degree + 1
     angles = (np.arange(n) + np.longdouble(0.5)) * (_PI / n)
