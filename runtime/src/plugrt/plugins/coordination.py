@@ -43,7 +43,7 @@ class Coordinator(ABC):
 
 
 class Connection(ABC):
-    """A process's connection to the coordinator: what `Plugin.create_client` gets.
+    """A process's connection to the coordinator: an argument of `Plugin.create_client`.
 
     Its methods may be called by several threads at once.
     """
@@ -57,7 +57,7 @@ class Connection(ABC):
     @property
     @abstractmethod
     def client(self) -> object:
-        """The object behind it, for backends that are of the same make (jaxlib's client)."""
+        """The implementation's own object (jaxlib's client), for backends that use it."""
 
     @abstractmethod
     def get(self, key: str, timeout_ms: int) -> bytes:
@@ -83,14 +83,14 @@ class Connection(ABC):
     def live_processes(self) -> Sequence[int]:
         """Returns the indices of the processes that send heartbeats.
 
-        Waits until all of these ask: so each process has to ask again and again.
+        Waits until all of these call it: each process must call it repeatedly.
         """
 
     @abstractmethod
     def await_loss(self) -> str:
-        """Waits until the coordinator is gone, and returns how that shows.
+        """Waits until the coordinator is lost, and returns how that was detected.
 
-        Empty where this process disconnects. No other method need return after it is gone.
+        Empty if this process disconnects. After the loss, other methods may never return.
         """
 
     @abstractmethod

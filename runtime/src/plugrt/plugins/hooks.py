@@ -62,9 +62,9 @@ class Hooks:
                 logger.warning("plugrt_client_created of %s raised %s", who, describe(error))
 
     def call(self, hook: str, offered: object, **arguments: object) -> list[object]:
-        """Returns what the object's implementation of a hook returns, in a list without None.
+        """Calls the object's implementation of a hook; returns its result in a list, unless None.
 
-        Raises `PluginBroken` where it implements others, or none.
+        Raises `PluginBroken` if it does not implement that hook.
         """
         callers = self._manager.get_hookcallers(offered) or []
         if hook not in [caller.name for caller in callers]:

@@ -59,7 +59,7 @@ def plugrt_program_rewriters() -> Sequence[ProgramRewriter]:
 
 @hookspec
 def plugrt_lowerings(platform: str) -> Mapping[str, LoweringRule]:
-    """Return functions that replace operations on a platform, by the names of these.
+    """Return functions that replace operations on a platform, by the operations' names.
 
     The platform is the name of the entry point: a plugin's name, or one that clients report. An
     operation's name is StableHLO's or CHLO's (``stablehlo.cosine``), or a composite's. Each
@@ -75,9 +75,9 @@ def plugrt_linear_algebra(
 ) -> tuple[Mapping[str, LoweringRule], Mapping[str, Handler]] | None:
     """Return linear algebra for a client whose plugin has none, or None.
 
-    The first are lowerings of plugrt's own operations by name, see `Plugin.lowerings`; the second
-    handlers of custom calls by target, which the client gets when a program calls them. Called once
-    for each client, before the first program with linear algebra.
+    It is a pair: lowerings of plugrt's own operations by name, see `Plugin.lowerings`, and
+    handlers of custom calls by target, which the client gets when a program calls them. Called
+    once for each client, before the first program with linear algebra.
     """
 
 
@@ -85,8 +85,8 @@ def plugrt_linear_algebra(
 def plugrt_cluster_environments() -> Sequence[object]:
     """Return ways to find the other processes of a run, for `plugrt.distributed.initialize`.
 
-    Each is a `plugrt.distributed.ClusterEnvironment`. Called once, by an ``initialize`` that has
-    something to find; they are asked after plugrt's own. Their names can be given as
+    Each is a `plugrt.distributed.ClusterEnvironment`. Called once, by an ``initialize`` with
+    missing arguments; plugrt's own environments are asked first. The names can be given as
     ``cluster_detection_method``.
     """
 
@@ -133,5 +133,5 @@ def plugrt_conformance_checks() -> Sequence[object]:
 def plugrt_add_commands(cli: click.Group) -> None:
     """Add commands to the ``plugrt`` command line, ``cli``.
 
-    Called when a command is looked for that is not built in, and for ``plugrt --help``.
+    Called for a command that is not built in, and for ``plugrt --help``.
     """

@@ -154,7 +154,7 @@ class Table:
         return found
 
     def _describe_unknown(self, name: str, asked_by: str) -> str:
-        from difflib import get_close_matches  # for errors alone
+        from difflib import get_close_matches  # only for errors
 
         usable = [row for row in self.rows if not row.blocked]
         names = sorted({row.name for row in usable if row.named})
@@ -185,7 +185,7 @@ class Table:
     def missing_plugins(self) -> list[str]:
         """Returns a sentence for each accelerator of this machine that no automatic choice uses."""
         sentences = []
-        # One sentence where two kinds of devices have the same plugins: of the first kind.
+        # Kinds of devices with the same plugins get one sentence, about the first kind.
         seen = {h.plugins: h for h in reversed(vendors.hardware_seen())}
         for hardware in reversed(seen.values()):
             drivers = [row for row in self.rows if hardware in row.hardware]

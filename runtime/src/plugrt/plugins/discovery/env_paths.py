@@ -86,7 +86,7 @@ def read_json(path: str) -> tuple[str, dict[str, OptionValue]]:
     if not isinstance(library, str) or not library:
         raise ConfigError(f"{path} must hold an object whose library_path is the library's path")
     for key in content.keys() - set(_KEYS):
-        from difflib import get_close_matches  # for errors alone
+        from difflib import get_close_matches  # only for errors
 
         close = get_close_matches(key, _KEYS, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""

@@ -72,7 +72,7 @@ def _ask(
 
 
 def _check_version(record: Record, wanted: Any) -> None:
-    """Raises `PluginIncompatible` for an object that states another interface than there is."""
+    """Raises `PluginIncompatible` for an object that states an incompatible interface version."""
     if wanted is None:
         return
     if not is_version(wanted):
@@ -94,7 +94,7 @@ def _leave_out(table: Table, record: Record, what: str, error: BaseException) ->
 
 
 class Kept(Generic[T]):
-    """What packages offer through one hook: collected once for a table, until it is read anew."""
+    """Packages' offers through one hook: collected once for a table, until `clear_backends`."""
 
     def __init__(self, group: str, what: str, read: Read[T]) -> None:
         self._group, self._what, self._read = group, what, read

@@ -32,8 +32,8 @@ class Description:
 
     ``module`` is the module that its entry point names, ``location`` the metadata of its
     distribution or, where it has none, the module's folder. ``given`` is the path of its library if
-    that is known otherwise; it is not searched for in packages with code for plugrt (``searched``
-    False), which names it.
+    that is known. Packages with code for plugrt name their library, so it is not searched for
+    (``searched`` False).
     """
 
     module: str
@@ -164,7 +164,7 @@ def find_unannounced(
         if distribution.name in announced:
             continue
         for file in distribution.files(_SUFFIXES):
-            # Python's extension modules are many, and none of them.
+            # Python's extension modules are many, and no PJRT libraries.
             module = ".cpython-" in file.name or file.name.endswith(".abi3.so")
             if module or file.name in names:
                 continue
@@ -201,7 +201,7 @@ def _text(node: ast.expr | None) -> str | None:
 
 
 def _has_pjrt_entry(file: Path) -> bool:
-    """Whether a library defines GetPjrtApi; of other formats than ELF, whether it has the name."""
+    """Whether a library defines GetPjrtApi; if it is not ELF, whether it contains the name."""
     from plugrt.capi.loading.elf import NotElf, read_elf
 
     if file.stat().st_size == 0:

@@ -80,7 +80,7 @@ class Backends:
         self._work = PluginWork(self.table)
         self._found: dict[object, Client] = {}
         self._topologies: WeakKeyDictionary[Topology, str] = WeakKeyDictionary()
-        """Which plugin made a topology."""
+        """Maps topologies to the plugins that made them."""
         self._warns_of_forks = False
 
     def initialise(self) -> Choice:
@@ -168,10 +168,10 @@ class Backends:
             return found
 
     def _initialise_beside(self) -> Choice | None:
-        """Initialises for a call that needs no default: None if nothing can be chosen for one.
+        """Initialises for a call that needs no default; returns None if none can be chosen.
 
-        What JAX_PLATFORMS names must work, and under PLUGRT_STRICT_PLUGINS=1 every plugin.
-        JAX_PLATFORM_NAME names no more than a default.
+        The platforms in JAX_PLATFORMS must work, and under PLUGRT_STRICT_PLUGINS=1 every plugin.
+        JAX_PLATFORM_NAME only names a default.
         """
         try:
             return self.initialise()
@@ -234,7 +234,7 @@ class Backends:
             self._forget_names()
         self.table.log.step(f"asking {row} for the topology {name!r} with {dict(options)}", row)
         made = plugin.create_topology(name, options)
-        with suppress(TypeError):  # one without weak references is known by its platform alone
+        with suppress(TypeError):  # without weak references, its platform must do
             self._topologies[made] = row.name
         return made
 

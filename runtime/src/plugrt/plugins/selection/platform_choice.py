@@ -66,7 +66,7 @@ def _names(text: str | None) -> tuple[str, ...]:
 
 
 def choose(request: Request, table: Table, find: Find, load: Load, start: Start) -> Choice:
-    """Returns what the settings of a table's plugins choose, started."""
+    """Starts the backends that the request selects, and returns the choice."""
     table.log.step(f"choosing: {request}")
     try:
         if request.names:

@@ -70,7 +70,7 @@ def try_initialize(record: Record, config: Config) -> Trial:
     if "began" not in said or outcome.how == "lost":
         return Trial()  # jax cannot be imported, or not in time
     if not outcome.succeeded or "done" not in said:
-        # Of the time that the outcome has, most is for importing jax.
+        # `whole` is mostly the time for importing jax, so the message states the other part.
         outcome = replace(outcome, seconds=config.probe_seconds)
         last = outcome.last_output()
         ended = f"the process {outcome.ending} in its initialize()"
@@ -189,7 +189,7 @@ class _Watch:
             self.reasons.append(f"it replaces {', '.join(sorted(replaced))}")
 
     def _note(self, frame: FrameType, event: str, argument: Any) -> None:
-        """Notes calls of jax's and jaxlib's functions that register something, but jax's own."""
+        """Notes calls of registering functions of jax and jaxlib, except those by jax itself."""
         caller: FrameType | None = frame
         if event == "call":
             self.inputs.note_call(frame)
@@ -215,10 +215,10 @@ def _jax_settings() -> dict[str, object]:
 
 
 def _functions() -> dict[tuple[str, str], dict[str, object]]:
-    """Returns what the names of loaded modules, and of classes that they define, refer to.
+    """Returns copies of the dictionaries of loaded modules, and of classes that they define.
 
-    By module and class, which is empty for the module's own names. The dictionaries are copied,
-    and values looked at where they have changed: there are some 100,000.
+    The keys are module and class, "" for the module itself. Only values that have changed are
+    examined later: there are some 100,000.
     """
     found: dict[tuple[str, str], dict[str, object]] = {}
     for module, loaded in list(sys.modules.items()):
@@ -231,7 +231,7 @@ def _functions() -> dict[tuple[str, str], dict[str, object]]:
 
 
 def _is_function(value: object) -> bool:
-    """Whether it is something to call, and no proxy that its first use replaces.
+    """Whether a value is callable, and no proxy that its first use replaces.
 
     importlib_metadata has proxies of lazy_importer.
     """

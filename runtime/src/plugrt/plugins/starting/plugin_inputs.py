@@ -22,7 +22,7 @@ from plugrt.base import files
 _QUERIES = ("stat", "lstat", "access", "readlink")
 _FILES = ("open", "os.listdir", "os.scandir")
 _UNCOMPARABLE = ("subprocess.", "socket.", "os.fork", "os.posix_spawn", "os.system", "os.exec")
-"""How names of audit events begin whose results may be others the next time."""
+"""The prefixes of audit events whose results may differ the next time."""
 _VOLATILE = ("/proc/", "/sys/")
 _IMPORTERS = ("_frozen_importlib_external", "importlib._bootstrap_external")
 _STANDARD = sysconfig.get_path("stdlib") + os.sep
@@ -36,10 +36,10 @@ _hooked: list[bool] = []
 
 
 class Inputs:
-    """Notes what is read within a block; a context manager.
+    """Notes the inputs that code reads within a block; a context manager.
 
-    Its user calls `note_call` as a profile function is called, for environment variables. Of code
-    in C only the files that it opens through Python are seen.
+    Its user calls `note_call` from a profile function, for environment variables. Of code in C,
+    it notes only the files opened through Python.
     """
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Inputs:
             setattr(os, name, function)
 
     def noted(self) -> dict[str, object] | None:
-        """Returns what was read, for `are_unchanged`; None if that cannot be compared."""
+        """Returns the inputs, for `are_unchanged`; None if they cannot be compared."""
         if not self._comparable:
             return None
         return {
@@ -133,7 +133,7 @@ def _pass_on(event: str, arguments: tuple[object, ...]) -> None:
 
 
 def are_unchanged(noted: dict[str, Any]) -> bool:
-    """Whether what `Inputs.noted` returned, maybe in another process, still holds."""
+    """Whether a result of `Inputs.noted`, possibly of another process, still holds."""
     return (
         all(_digest_variable(name) == value for name, value in noted["variables"].items())
         and all(files.identify(path) == known for path, known in noted["files"].items())
@@ -163,7 +163,7 @@ def _digest_variable(name: str) -> str | None:
 
 
 def _find_module(name: str) -> str | None:
-    """Returns where a module of the first level is found on ``sys.path``; None if nowhere."""
+    """Returns the file of a top-level module on ``sys.path``; None if there is none."""
     try:
         spec = PathFinder.find_spec(name)
     except (ImportError, ValueError):

@@ -162,7 +162,7 @@ def _start(plugin: Plugin, row: Record, table: Table, distributed: Connection | 
     log.step(f"starting {row} with {options}", row)
     with warn_if_slow(f"starting {row}", config.init_warn_seconds, plugin.waits_for):
         if isolated:
-            # Imported late: so is all that few programs use.
+            # Imported late: few programs use it.
             from plugrt.plugins.starting.isolation import start_isolated
 
             client = start_isolated(row, table, options, distributed)
