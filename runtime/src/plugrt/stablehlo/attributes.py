@@ -1,4 +1,4 @@
-"""Reading of attributes whose values jaxlib's bindings do not always give."""
+"""Reads attributes, also if jaxlib's bindings have no class for the value."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def text_of(attribute: Any) -> str:
 
 
 def python_value(attribute: object) -> object:
-    """Returns an attribute as a Python value: numbers, text, lists, dicts, arrays of NumPy's.
+    """Returns an attribute as a Python value: numbers, text, lists, dicts, NumPy arrays.
 
-    Its text, as MLIR writes it, where there is no such value.
+    Returns MLIR's text of an attribute that has no such value.
     """
     match attribute:
         case ir.BoolAttr() | ir.IntegerAttr() | ir.FloatAttr() | ir.StringAttr():
@@ -64,7 +64,7 @@ def python_value(attribute: object) -> object:
 def _array(attribute: object) -> object:
     try:
         return np.array(attribute)
-    except (TypeError, ValueError, RuntimeError):  # a type that Python's buffers do not have
+    except (TypeError, ValueError, RuntimeError):  # its element type has no buffer format in Python
         return str(attribute)
 
 
@@ -80,6 +80,6 @@ def constant_literal(constant: ir.Operation, most: int | None = None) -> str:
 
     Empty for more than ``most`` elements, and for a value that MLIR prints in another form.
     """
-    # The generic form puts the value first: attributes of the program's own may hold any text.
+    # The generic form puts the value first: other attributes of a program may contain any text.
     found = _VALUE.search(constant.get_asm(print_generic_op_form=True, large_elements_limit=most))
     return found[1] if found else ""

@@ -16,7 +16,7 @@ try:
         import_native(
             "jaxlib.mlir.ir",
             "jaxlib.mlir.passmanager",
-            "jaxlib.mlir.dialects.builtin",  # which jaxlib imports at the first operation of it
+            "jaxlib.mlir.dialects.builtin",  # jaxlib imports it at its first operation
             "jaxlib.mlir.dialects.chlo",
             "jaxlib.mlir.dialects.func",
             "jaxlib.mlir.dialects.stablehlo",
@@ -47,9 +47,10 @@ hlo.register_stablehlo_passes()
 
 
 def _leave_contexts() -> None:
-    """Leaves what the thread has entered, at exit: jaxlib frees it later, and needs Python for it.
+    """Leaves all contexts and locations of the thread at exit, since jaxlib frees them too late.
 
-    The process would abort then. It may be a user's context, or one that an interrupt kept entered.
+    It needs Python for that, and the process would abort. The context may be a user's, or one that
+    an interrupt left entered.
     """
     while (context := ir.Context.current) is not None:
         context.__exit__(None, None, None)

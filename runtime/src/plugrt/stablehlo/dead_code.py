@@ -1,7 +1,7 @@
 """`remove_dead_code`: removes what neither results nor effects of ``main`` depend on.
 
-MLIR's own passes do not do it: ``remove-dead-values`` looks into neither ``stablehlo.while`` nor
-``stablehlo.if``, and none of them drops what a public function leaves unused.
+MLIR's own passes do not do it: ``remove-dead-values`` changes neither ``stablehlo.while`` nor
+``stablehlo.if``, and none of them drops unused values of a public function.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def remove_dead_code(module: ir.Module, main: ir.Block, *, unswept: bool = False
 
 
 class _Sweep:
-    """One walk over a module, backwards, so that what uses a value goes before what makes it."""
+    """One walk over a module, backwards, so that users of a value are removed before it."""
 
     def __init__(self, module: ir.Module, main: ir.Block, unswept: bool) -> None:
         self._module = module
@@ -84,7 +84,7 @@ class _Sweep:
 
     def _has_effect(self, op: Any) -> bool:
         """Whether an operation has an effect; unknown operations count as having one."""
-        name = op.operation.name  # a view of a composite has that one's name instead
+        name = op.operation.name  # the view of a composite has the composite's name
         if name in _CALLS:
             return self._has_inner_effect(self._functions_by_name()[callee(op, _CALLS[name])])
         if name == "stablehlo.custom_call":
@@ -116,7 +116,7 @@ class _Sweep:
         used = [*map(is_used, op.operation.results)]
         used = [u or is_used(a) for u, a in zip(used, condition.arguments, strict=True)]
         while used != changes:
-            # Which unused values a step itself needs is found by a trial on a copy.
+            # Finds by a trial on a copy which values without uses outside a step itself needs.
             trial = op.operation.clone(ip=ir.InsertionPoint(op))
             step = trial.operation.regions[1].blocks[0]
             return_only(step, used)
@@ -141,7 +141,7 @@ class _Sweep:
         yielded = [returned_values(block) for block in blocks]
         if len(blocks) > 1:
             for result, first, *others in zip(op.operation.results, *yielded, strict=True):
-                if all(value == first for value in others):  # then it is from outside of both
+                if all(value == first for value in others):  # then it was computed outside of both
                     result.replace_all_uses_with(first)
         if self._is_erased(op):
             return
@@ -156,13 +156,13 @@ class _Sweep:
     def _narrow_manual(self, op: Any) -> None:
         block, old = op.operation.regions[0].blocks[0], op.operation
         used = [*map(is_used, old.results)]
-        if not any(used):  # it stays for its effects
+        if not any(used):  # kept for its effects
             used = [True] * len(used)
         return_only(block, used)
         self.sweep(block)
         needed = [*map(is_used, block.arguments)]
         if all(used) and (all(needed) or not any((*used, *needed))):
-            return  # without a value its sides would name no mesh
+            return  # without any value it would name no mesh
         erase_arguments(block, needed)
         per_value = shardy().TensorShardingPerValueAttr
         attributes = {
@@ -187,9 +187,9 @@ class _Sweep:
         self._narrow(op, used, taken, callee=ir.FlatSymbolRefAttr.get(symbol))
 
     def _narrow_function(self, symbol: str, used: tuple[bool, ...]) -> tuple[str, list[int]]:
-        """Returns the name of a function that gives only some results, and its arguments' numbers.
+        """Returns the name of a function with only the used results, and its arguments' numbers.
 
-        It is a copy, or the function itself where that has all its results and arguments.
+        It is a copy, or the function itself if all its results and arguments are needed.
         """
         source = self._functions_by_name()[symbol]
         if all(used):
@@ -224,7 +224,7 @@ class _Sweep:
         operands: Sequence[ir.Value],
         **attributes: ir.Attribute,
     ) -> None:
-        """Puts in an operation's place one with the same regions and some of its results."""
+        """Replaces an operation by one with the same regions and only the used results."""
         old = op.operation
         results = [result for result, u in zip(old.results, used, strict=True) if u]
         new = retype(old, operands, [result.type for result in results], **attributes)
@@ -247,7 +247,7 @@ def return_only(block: ir.Block, used: Sequence[bool]) -> None:
 
 
 def erase_arguments(block: ir.Block, used: Sequence[bool]) -> None:
-    """Takes the other arguments of a block away, which have no uses."""
+    """Erases the arguments of a block that are not ``used``."""
     for i in reversed(range(len(used))):
         if not used[i]:
             block.erase_argument(i)

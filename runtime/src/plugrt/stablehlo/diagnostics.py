@@ -1,4 +1,4 @@
-"""Text of MLIR's errors and locations: messages with their notes, files and lines, names."""
+"""Reads MLIR's errors and locations: messages with notes, files and lines, names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def file_and_line(location: ir.Location) -> tuple[str, str] | None:
 
 
 def name_at(location: ir.Location) -> str:
-    """Returns the name of a location that is a name alone, as a parameter's is; else ``""``."""
+    """Returns the name of a location that is only a name, as of a parameter; else ``""``."""
     found = _NAME.search(str(location))
     return found[1].replace('\\"', '"') if found else ""
 
@@ -53,7 +53,7 @@ def message_of(diagnostic: Any) -> str:
 def _text_of(diagnostic: Any) -> str:
     try:
         return str(diagnostic.message)
-    except RuntimeError:  # nanobind's, which the caller in C++ would print with the raw text
+    except RuntimeError:  # nanobind's; the C++ caller would print it with the raw text
         return "a name in the program is not UTF-8"
 
 

@@ -1,8 +1,8 @@
 """`divide_stacks`: declares that a custom call may be partitioned along its leading dimensions.
 
-As JAX does: for Shardy by a sharding rule of operands and results, whose factors are dimensions
-that are divided together; for XLA's partitioner, which makes the parts, by the number of
-dimensions. The backend must know the target as partitionable.
+As in JAX, Shardy gets a sharding rule whose factors are dimensions of operands and results that are
+divided together, and XLA's partitioner gets the number of dimensions. The target must be registered
+as partitionable in the backend.
 """
 
 from __future__ import annotations

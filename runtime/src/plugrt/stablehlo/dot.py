@@ -19,7 +19,7 @@ class DotWriter:
             "  edge [fontname=Helvetica, fontsize=8, arrowsize=0.6];",
         ]
         self._edges: list[str] = []
-        """Written last: a node that an edge names within a cluster would count as part of it."""
+        """Written last: an edge within a cluster makes its nodes parts of the cluster."""
         self._depth = 1
         self._nodes = self._clusters = 0
 
@@ -43,14 +43,14 @@ class DotWriter:
         self._edges.append(f"  {source} -> {target}{shown};")
 
     def open_cluster(self, label: str) -> None:
-        """Begins a frame around what is added until `close_cluster`."""
+        """Begins a cluster, which contains all that is added until `close_cluster`."""
         self._add(f"subgraph cluster_{self._clusters} {{")
         self._clusters += 1
         self._depth += 1
         self._add(f'label={quote(shorten(label))}; labeljust=l; color="#8a94a6"; style=rounded;')
 
     def close_cluster(self) -> None:
-        """Ends the frame that was begun last."""
+        """Ends the last cluster that was begun."""
         self._depth -= 1
         self._add("}")
 
@@ -71,7 +71,7 @@ _ROLES = {
 
 
 def shorten(line: str) -> str:
-    """Returns a line of no more than `_MOST` characters."""
+    """Cuts a line to at most `_MOST` characters."""
     return line if len(line) <= _MOST else line[: _MOST - 1] + "…"
 
 

@@ -1,9 +1,9 @@
 """`compute_in_eight_bits`: rewrites a program so that integers of 2 or 4 bits are int8 within it.
 
-XLA's CPU compiler is wrong about some operations on them, and ends the process at others
+XLA's CPU compiler computes some operations on them wrongly, and ends the process at others
 (docs/findings.md). ``main`` keeps its type: parameters are converted as it begins, and results as
-it ends. In between an integer of two bits is an int8 with one of its four values, so that what an
-operation makes of it may have to be reduced to them again.
+it ends. In between an integer of two bits is an int8 with one of its four values, so the results of
+some operations must be reduced to these values.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _EXACT = frozenset(
     "sdy.sharding_constraint",
 }  # fmt: skip
 """Operations whose results are values of the type if their operands are, or their regions' results;
-unsigned integers also in ``shift_right_logical``."""
+for unsigned integers also those of ``shift_right_logical``."""
 _REDUCED = frozenset(
     f"stablehlo.{name}"
     for name in (
@@ -49,11 +49,11 @@ _REDUCED = frozenset(
 )  # fmt: skip
 """Operations whose results must be reduced to the type's values: their low bits are correct."""
 _BARE = ("stablehlo.all_reduce", "stablehlo.reduce_scatter")
-"""In these XLA accepts only bodies of one operation, so their results are reduced."""
+"""XLA requires their bodies to be one operation, so only their results are reduced."""
 _OF_BITS = ("stablehlo.popcnt", "stablehlo.shift_right_logical")
-"""Operations that would see the copies of the sign."""
+"""Operations whose results depend on the bits above the narrow type's."""
 _TAKES = ("stablehlo.compare", "stablehlo.convert", "stablehlo.get_dimension_size")
-"""Operations with other results, which accept wider integers unchanged."""
+"""Operations with results of other types, which accept the wider integers unchanged."""
 _ENDS = ("func.return", "stablehlo.return", "sdy.return")
 _PLACING = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement")
 """Targets of custom calls that return their operand."""
@@ -88,7 +88,7 @@ def faulty_operations(
 
 
 def compute_floats_in_float32(module: ir.Module, names: Collection[str]) -> None:
-    """Has the operations of these names compute float4 as float32, in place.
+    """Makes the operations of these names compute float4 as float32, in place.
 
     That rounds once, as they do. Raises `Unimplemented` for those with regions.
     """
@@ -129,7 +129,7 @@ class _Rewrite:
         self._wide = {str(parse(name)): parse(INTEGERS[name]) for name in names}
         self._keeps_shardings = keeps_shardings
         self._narrow: dict[ir.Value, ir.Type] = {}
-        """The values that are in a wider type, and the type that they had."""
+        """The values that now have a wider type, and their former types."""
 
     def rewrite(self, module: ir.Module) -> None:
         for view in module.body.operations:
@@ -173,7 +173,7 @@ class _Rewrite:
         return_values(block, given)
 
     def _pin(self, value: ir.Value, stated: Mapping[str, ir.Attribute]) -> ir.Value:
-        """Returns a value that is divided as the attributes of a parameter or a result say.
+        """Returns a value with the sharding in the attributes of a parameter or a result.
 
         The barrier keeps XLA from moving the conversion to the other side of an exchange.
         """
@@ -213,7 +213,7 @@ class _Rewrite:
                 self._keep(op)
 
     def _widen_operation(self, op: Any, reduce: bool) -> None:
-        """Has the operation compute in the wider type."""
+        """Makes the operation compute in the wider type."""
         operands = [*op.operands]
         if op.name in _OF_BITS:
             operands[0] = _bits(operands[0], self._narrow[operands[0]])
@@ -270,14 +270,14 @@ class _Rewrite:
                     self._replace(result, partial(_convert_value, kind=kind))
 
     def _find_wider_type(self, kind: ir.Type) -> ir.Type | None:
-        """Returns the wider type that replaces a type; None where it stays."""
+        """Returns the wider type that replaces a type; None for other types."""
         if not isinstance(kind, ir.RankedTensorType):
             return None
         element = self._wide.get(str(kind.element_type))
         return element and ir.RankedTensorType.get(kind.shape, element, kind.encoding)
 
     def _replace(self, old: ir.Value, make: Callable[[ir.Value], ir.Value]) -> None:
-        """Puts what is made of a value where it is used."""
+        """Replaces the uses of a value by the value that ``make`` returns for it."""
         uses = [(use.owner.operation, use.operand_number) for use in old.uses]
         new = make(old)
         self._narrow[new] = old.type
@@ -317,7 +317,7 @@ def _bits(value: ir.Value, narrow: ir.Type) -> ir.Value:
 
 
 def _reduce_to_narrow(value: ir.Value, narrow: ir.Type) -> ir.Value:
-    """Returns the value of the narrow type that has the lowest bits of another one."""
+    """Returns the value of the narrow type with the lowest bits of ``value``."""
     if str(narrow.element_type).startswith("u"):
         return _bits(value, narrow)
     return _extend_sign(value, narrow)
@@ -336,12 +336,12 @@ def _width(narrow: ir.Type) -> int:
 
 
 def _element(value: ir.Value) -> str:
-    """Returns the element type of an array; of another value nothing."""
+    """Returns the name of an array's element type; empty for other values."""
     return str(getattr(value.type, "element_type", ""))
 
 
 def _is_float(kind: ir.Type) -> bool:
-    """Whether it is of floats or complex numbers: the compiler reports values out of range."""
+    """Whether a type is floating or complex: the compiler reports values out of range."""
     return "f" in str(kind.element_type)
 
 

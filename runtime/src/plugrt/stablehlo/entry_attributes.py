@@ -19,12 +19,12 @@ LAYOUT = "mhlo.layout_mode"
 MEMORY = "mhlo.memory_kind"
 """``device``, ``pinned_host`` or another kind that the device has."""
 SHARDING = "sdy.sharding"
-"""Shardy's text of how an array is divided over the devices of a mesh."""
+"""Shardy's text of a sharding."""
 DONOR = "jax.buffer_donor"
-"""No text: the memory is for any result whose parts have its size."""
+"""Without a value: the memory may be used for any result whose parts have its size."""
 _OF_MEMORY = (LAYOUT, MEMORY, SHARDING)
 ALIAS = "tf.aliasing_output"
-"""The number of the result that has the memory."""
+"""The number of the result that gets the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +34,17 @@ class EntryAttributes:
     parameters: tuple[Attributes, ...]
     results: tuple[Attributes, ...]
     partitions: int = 1
-    """Over how many devices the program is divided."""
+    """The number of devices over which the program is divided."""
     shardy: bool = True
     """Whether the partitioner is Shardy, and not GSPMD."""
     here: tuple[int, ...] = ()
-    """Where the program is divided over processes, the partitions that this one runs."""
+    """If the program is divided over processes, the partitions that this one runs."""
 
     def add_to(self, module: ir.Module) -> ir.Module:
-        """Returns a copy of a module with these attributes beside those that it has.
+        """Returns a copy of a module with these attributes in addition to its own.
 
-        A parameter that is donated to a result with another layout or sharding, or one that the
-        compiler chooses, no longer names it: the program may use the memory, as in JAX.
+        A parameter donated to a result whose layout or sharding differs or is the compiler's choice
+        no longer names that result: the program may use its memory, as in JAX.
         """
         if self.partitions > 1:
             register_shardy(module.context)
@@ -66,7 +66,7 @@ class EntryAttributes:
 
 
 def set_counts(module: ir.Module, **counts: int) -> None:
-    """States ``replicas`` and ``partitions`` in the attributes of a module."""
+    """Sets the numbers of ``replicas`` and ``partitions`` in a module's attributes."""
     kind = ir.IntegerType.get_signless(32, module.context)
     for name, count in counts.items():
         module.operation.attributes[f"mhlo.num_{name}"] = ir.IntegerAttr.get(kind, count)
@@ -84,7 +84,7 @@ def donated_parameters(module: ir.Module, marks: Collection[str] = (ALIAS, DONOR
 
 
 def forget_donation(main: Any) -> None:
-    """Takes from a function that none of its parameters' memory is kept."""
+    """Removes the donation marks of a function's parameters."""
     if "arg_attrs" in main.attributes:
         given = _read(main, "arg_attrs", 0)
         for attributes in given:
@@ -94,9 +94,9 @@ def forget_donation(main: Any) -> None:
 
 
 def move_attributes(source: Any, target: object, first: int, first_result: int) -> None:
-    """Gives a function the attributes of another one's parameters and results from these on.
+    """Copies attributes of parameters and results to a function, from these numbers of its on.
 
-    Donated parameters refer to results by the target's numbers.
+    In the copies, donated parameters refer to results by the target's numbers.
     """
     if "arg_attrs" in source.attributes:
         given = _read(source, "arg_attrs", 0)[first:]
@@ -147,9 +147,9 @@ _PLACEMENT = "_xla_buffer_placement"
 
 
 def place_results(main: Any, kinds: Sequence[str | None]) -> None:
-    """Has each result of ``main`` of a kind of memory go through the call; as in JAX's programs.
+    """Moves results of ``main`` to kinds of memory by custom calls, as in JAX's programs.
 
-    The attribute ``mhlo.memory_kind`` says where a caller expects the result, and moves nothing:
+    The attribute ``mhlo.memory_kind`` states where a caller expects the result, but moves nothing:
     with it alone XLA for GPUs computes the result in the device's memory.
     """
     end = terminator(main.regions[0].blocks[0])

@@ -49,7 +49,7 @@ def _read(attributes: Any, meshes: dict[str, object], partitions: int) -> bytes:
 def op_sharding(sharding: TensorSharding) -> bytes:
     """Returns the ``xla.OpSharding`` of an array, serialised.
 
-    A mesh of one device (``<[], device_ids=[5]>``) divides nothing: its arrays are whole.
+    A mesh of one device (``<[], device_ids=[5]>``) divides nothing: its arrays are replicated.
     """
     devices = sharding.devices
     order = sorted(

@@ -11,7 +11,7 @@ from plugrt.stablehlo.types import element_type, ir_type_to_dtype, tensor_type
 
 
 def is_floating(value: ir.Value) -> bool:
-    """Whether a value is an array of floating or complex numbers, of a shape that is known."""
+    """Whether a value is an array of floating or complex numbers, with a static shape."""
     type_ = value.type
     if not isinstance(type_, ir.RankedTensorType) or not type_.has_static_shape:
         return False
@@ -19,7 +19,7 @@ def is_floating(value: ir.Value) -> bool:
 
 
 def holds_one(value: Any, nans: bool, infs: bool) -> object:
-    """Returns a 0-d boolean: whether any element is a NaN, or an infinity, as requested."""
+    """Returns a 0-d boolean: whether any element is a NaN (``nans``) or infinite (``infs``)."""
     type_ = value.type
     if isinstance(type_.element_type, ir.ComplexType):
         parts = [holds_one(part(value), nans, infs) for part in (hlo.real, hlo.imag)]

@@ -38,10 +38,10 @@ _COLLECTIVES = (
     "stablehlo.reduce_scatter",
 )
 _ONE_TO_ONE = (*_COLLECTIVES, "stablehlo.optimization_barrier", "stablehlo.sort")
-"""Operations whose results are made of one operand each."""
+"""Operations with results that depend on one operand each."""
 _NEVER = np.iinfo(np.int64).max
 _TICK = 1 << 24
-"""More than a program has operations."""
+"""Greater than the number of operations of any program."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,10 @@ class Probes:
     operations: Sequence[ir.Operation | None]
     """By number, in the order of the program; None is a parameter."""
     width: int
-    """How many births ``main`` gives; 0 if no result is floating, and the module has no probes."""
+    """The number of births that ``main`` returns; 0 without floating results, and so probes."""
 
     def describe_origin(self, births: NDArray[np.int64]) -> str:
-        """Returns where the first result that holds one has it from; empty if none does.
+        """Describes the origin of the fault in the first result with one; empty if none has one.
 
         ``births`` has the shape (devices, width).
         """
@@ -70,7 +70,7 @@ class Probes:
             return ""
         made_by = self.operations[birth % _TICK]
         if made_by is not None and made_by.name in _COLLECTIVES and sent != _NEVER:
-            made_by = self.operations[sent % _TICK]  # on another device
+            made_by = self.operations[sent % _TICK]  # the fault came from another device
         return _describe(made_by) if made_by else "it was passed in, no operation made it"
 
 
@@ -150,7 +150,7 @@ class _Prober:
                     self._probe_operation(op.operation)
 
     def births_of(self, block: ir.Block, floats: Sequence[int]) -> list[ir.Value]:
-        """Returns the births of some of a block's results, and the earliest birth sent so far."""
+        """Returns births of results of a block (``floats``), and the earliest birth sent so far."""
         values = returned_values(block)
         return [*(self._birth(values[i]) for i in floats), self._sent]
 
@@ -227,7 +227,7 @@ class _Prober:
             self._births[new.results[i]] = birth
 
     def _widen(self, old: Any, floats: Sequence[int], operands: Sequence[ir.Value]) -> None:
-        """Puts in an operation's place one that gives also births, what was sent, and the clock."""
+        """Replaces an operation by one that also returns births, the birth sent, and the clock."""
         count = len(old.results)
         types = [*(x.type for x in old.results), *[self._integer] * (len(floats) + 2)]
         new = retype(old, [*old.operands, *operands], types)
@@ -239,7 +239,7 @@ class _Prober:
             self._births[new.results[i]] = birth
 
     def _number(self, op: ir.Operation | None) -> ir.Value:
-        """Numbers an operation; returns the birth of a fault that it makes now."""
+        """Numbers an operation; returns the birth of a fault that it would make now."""
         self.operations.append(op)
         return hlo.add(self._clock, self._constant(len(self.operations) - 1))
 

@@ -39,9 +39,9 @@ def optimized_text(executable: Executable) -> str:
 
 
 def cost_analysis(executable: Executable) -> tuple[Mapping[str, OptionValue], str]:
-    """Returns ``flops``, ``bytes accessed`` and so on, and whose figures they are.
+    """Returns ``flops``, ``bytes accessed`` and so on, and their source.
 
-    They are the backend's, or, where it states none, what jaxlib counts in the optimised program
+    The figures are the backend's, or, if it has none, jaxlib's counts for the optimised program
     (`ESTIMATE`). Raises `Unimplemented` and `MissingTraceExtra` as `optimized_text` does.
     """
     try:
@@ -204,7 +204,7 @@ class _HloGraph:
 
 
 class _Frames:
-    """Source lines: of the instruction itself, or in the module's table of stack frames."""
+    """The source lines of instructions: their own, or in the module's table of stack frames."""
 
     def __init__(self, module: Content) -> None:
         index = _message(module, 17)
@@ -222,12 +222,12 @@ class _Frames:
 
 
 def _at(table: list[memoryview], number: int) -> Content:
-    """Returns an entry of a table that is counted from 1; one without fields where it lacks it."""
+    """Returns an entry of a table by its number, from 1; an empty message if it is missing."""
     return table[number - 1] if 0 < number <= len(table) else b""
 
 
 def _head(opcode: str, instruction: Content, metadata: Content) -> Iterator[str]:
-    """Yields the words of an instruction's first line."""
+    """Yields the words for the first line of an instruction's node."""
     yield opcode
     if opcode == "parameter":
         yield f"{_integer(instruction, 9)}"
@@ -258,7 +258,7 @@ def _element(dtype: str) -> str:
 
 
 def _literal(literal: Content) -> str:
-    """Returns the elements of a constant where they are few, else how many they are."""
+    """Returns the elements of a small constant; of a larger one their number."""
     count = math.prod(integers(_message(literal, 1), 3))
     if count > _MOST_ELEMENTS:
         return f"{count} elements"
@@ -273,7 +273,7 @@ def _literal(literal: Content) -> str:
 
 
 def _message(content: Content, number: int) -> Content:
-    """Returns a message within a message; one without fields where it is missing."""
+    """Returns a message within a message; an empty one if it is missing."""
     return b"".join(messages(content, number))
 
 

@@ -1,4 +1,4 @@
-"""`inline_meshes`: a module whose shardings have their meshes in place, to be put into another.
+"""`inline_meshes`: writes meshes into a module's shardings, so that it can be inserted elsewhere.
 
 `drop_dead_shardings` removes shardings of values without uses, `drop_shardings` all shardings of a
 module for one partition.
@@ -25,7 +25,7 @@ _REFERENCE = re.compile(r"@(\w+)")
 _OF_FUNCTIONS = ("arg_attrs", "res_attrs")
 
 Dimensions = tuple[tuple[str, ...], ...]
-"""For each dimension of an array the axes that it is divided over."""
+"""For each dimension of an array the axes that divide it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,13 @@ class InlinedMeshes:
     axes: Mapping[str, int]
     """The names and sizes of the first mesh's axes."""
     arguments: Sequence[Dimensions | None]
-    """How each parameter of ``main`` is divided for all that is done with it; None: unsaid."""
+    """The sharding that all users of each parameter of ``main`` state, or None."""
     results: Sequence[Dimensions | None]
-    """The axes of each result's dimensions, from the operation that makes it; None: not stated."""
+    """The sharding that the operation of each result states; None if it states none."""
 
 
 def drop_dead_shardings(code: bytes, name: str) -> bytes:
-    """Returns a module, in bytecode, without dead code and the meshes that only this refers to."""
+    """Returns a module, in bytecode, without dead code and meshes used only by dead code."""
     if b"sdy" not in code:
         return code
     module = parse(code, name)
@@ -70,7 +70,7 @@ def drop_dead_shardings(code: bytes, name: str) -> bytes:
 
 
 def names_mesh(operation: ir.Operation) -> bool:
-    """Whether an operation is divided over a mesh that `inline_meshes` put in place."""
+    """Whether an operation has a sharding over a mesh that `inline_meshes` wrote into it."""
     return any(
         _is_of_shardy(operation, each) and 'mesh<["' in str(operation.attributes[each])
         for each in attribute_names(operation)
@@ -78,7 +78,7 @@ def names_mesh(operation: ir.Operation) -> bool:
 
 
 def inline_meshes(code: bytes, name: str) -> InlinedMeshes | None:
-    """Returns a module, in bytecode, with each mesh where it is referred to.
+    """Returns a module, in bytecode, with each reference to a mesh replaced by the mesh.
 
     None for a module that is not over a mesh of several devices. Raises `Unimplemented` for one
     over meshes of different numbers of devices.
@@ -113,12 +113,12 @@ def inline_meshes(code: bytes, name: str) -> InlinedMeshes | None:
 
 
 def manual_device_count(code: bytes, name: str) -> int:
-    """Returns how many devices a module has programs for that are written out, or else 1.
+    """Returns the number of devices of a module's manual computations; 1 if it has none.
 
-    Those (``sdy.manual_computation``, a `shard_map`) run on no other number. Raises `Unimplemented`
-    as `inline_meshes`.
+    Those (``sdy.manual_computation``, of a `shard_map`) run on no other number. Raises
+    `Unimplemented` as `inline_meshes`.
     """
-    if b"manual_computation" not in code:  # bytecode has the dialect's name apart
+    if b"manual_computation" not in code:  # bytecode stores the dialect's name separately
         return 1
     module = parse(code, name)
     if all(operation.name != _MANUAL for operation in operations_within(module.operation)):
@@ -154,9 +154,9 @@ def _read_axes(mesh: ir.Operation) -> dict[str, int]:
 
 
 def _inline(operation: ir.Operation, meshes: Mapping[str, str]) -> None:
-    """Puts meshes in the place of their names in an operation's attributes of Shardy's.
+    """Replaces the names of meshes in an operation's Shardy attributes by the meshes.
 
-    Those of functions go: calls in another module have none.
+    Removes such attributes of functions, since calls in another module have none.
     """
     if operation.name == "func.func":
         _drop_attributes(operation)
@@ -179,13 +179,13 @@ def _is_of_shardy(operation: ir.Operation, attribute: str) -> bool:
 
 
 class _EntryReader:
-    """Looks for how ``main`` divides its parameters at first, and its results at last."""
+    """Finds the shardings that ``main``'s first and last operations state for its values."""
 
     def __init__(self, functions: Mapping[str | None, Any], mesh: str) -> None:
         self._functions, self._mesh = functions, mesh
 
     def first_of(self, value: ir.Value) -> Dimensions | None:
-        """Returns how a parameter is divided for all that is done with it."""
+        """Returns the sharding that all users of a parameter state."""
         found = {*self._uses_of(value)}
         return found.pop() if len(found) == 1 else None
 
@@ -198,7 +198,7 @@ class _EntryReader:
                 yield self._read(operation, "in_shardings", number)
 
     def last_of(self, value: ir.Value) -> Dimensions | None:
-        """Returns a result's axes, as the operation that makes it states."""
+        """Returns the sharding that the operation of a result states."""
         if isinstance(value.owner, ir.Block):
             return None
         operation, number = value.owner, ir.OpResult(value).result_number
@@ -207,7 +207,7 @@ class _EntryReader:
         return self._read(operation, "out_shardings", number)
 
     def stated(self, main: ir.Operation, side: str, number: int) -> Dimensions | None:
-        """Returns how ``main`` itself says that a parameter or a result is divided."""
+        """Returns the sharding that ``main`` itself states for a parameter or a result."""
         if side not in main.attributes:
             return None
         for each in main.attributes[side][number]:
@@ -230,7 +230,7 @@ class _EntryReader:
         return self._axes(attribute)
 
     def _axes(self, attribute: ir.Attribute) -> Dimensions | None:
-        """Returns the axes of each dimension; None for dimensions that the sharding leaves open."""
+        """Returns the axes of each dimension; None for open dimensions, sub-axes, another mesh."""
         sdy = shardy()
         sharding = sdy.TensorShardingAttr(attribute)
         mesh = sharding.mesh_or_ref
@@ -247,9 +247,9 @@ class _EntryReader:
 def drop_shardings(code: bytes, name: str) -> bytes:
     """Returns a module, in bytecode, without Shardy's operations and attributes.
 
-    They have no meaning where there is one partition, as in a module that `inline_meshes` returns
-    None for. JAX puts some on custom calls even then. Raises `Unimplemented` for operations of
-    Shardy's other than meshes and constraints.
+    They have no meaning for one partition, as in a module for which `inline_meshes` returns None.
+    JAX sets some on custom calls even then. Raises `Unimplemented` for operations of Shardy's other
+    than meshes and constraints.
     """
     if b"sdy" not in code:
         return code

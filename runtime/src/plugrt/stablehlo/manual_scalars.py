@@ -1,4 +1,4 @@
-"""Integers that go into an ``sdy.manual_computation``, and out of it: one from each device."""
+"""Passes integers into an ``sdy.manual_computation``, and out of it: one from each device."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ManualScalars:
         self._count = math.prod(sizes[name] for name in self._axes)
 
     def add_arguments(self, count: int) -> list[ir.Value]:
-        """Gives the region so many more arguments, and returns them."""
+        """Adds ``count`` arguments to the region and returns them."""
         scalar = tensor_type([], _INTEGER)
         location = self._operation.location
         return [self.block.add_argument(scalar, location) for _ in range(count)]

@@ -1,4 +1,4 @@
-"""A picture of a StableHLO module: its operations and functions as a Graphviz graph."""
+"""Draws a StableHLO module: its operations and functions as a Graphviz graph."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class _ModuleGraph:
     def __init__(self, name: str) -> None:
         self._dot = DotWriter(name)
         self._values: dict[ir.Value, tuple[str, str]] = {}
-        """Each value's node, and which of its results it is."""
+        """Each value's node, and its number among the node's results."""
         self._returns: dict[str, str] = {}
-        """Each function's node that returns."""
+        """The node of each function's return."""
         self._calls: list[tuple[str, str]] = []
         """Functions called, and the nodes of the calls."""
 

@@ -1,4 +1,4 @@
-"""Parsing of StableHLO text, bytecode and portable artifacts, and writing of the latter."""
+"""Parses StableHLO text, bytecode and portable artifacts, and writes the latter."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def minimum_version() -> Version:
 
 
 def portable_version() -> Version:
-    """The version that readers have which are 12 weeks older than the installed bindings."""
+    """The StableHLO version of readers that are 12 weeks older than the installed bindings."""
     weeks = hlo.StablehloCompatibilityRequirement.WEEK_12
     return parse_version(hlo.get_version_from_compatibility_requirement(weeks))
 
@@ -54,8 +54,8 @@ def portable_artifact(module: ir.Module, target: Version | None = None) -> bytes
     version = min(target, ours) if target else ours
     text, code = ".".join(map(str, version)), bytecode(module)
     try:
-        # A copy, since this rewrites a module to VHLO in place. In the module's own context, since
-        # reading bytes makes a new one, which costs as much as all the rest.
+        # On a copy, since this rewrites a module to VHLO in place. In the module's own context:
+        # reading bytes would create a new one, which costs as much as all the rest.
         with module.context:
             artifact: bytes = hlo.serialize_portable_artifact(
                 ir.Module.parse(code), text, b"sdy" in code
@@ -116,7 +116,7 @@ def parse(code: str | bytes, filename: str = "<program>") -> ir.Module:
 
 
 def _explain_newer(code: bytes) -> list[str]:
-    """Returns what to say of a portable artifact for a newer StableHLO; nothing of another one."""
+    """Returns the explanation for a portable artifact of a newer StableHLO; empty for others."""
     found = re.search(rb"StableHLO_v(\d{1,9}\.\d{1,9}\.\d{1,9})\0", code[:64])
     if not is_portable_artifact(code) or found is None:
         return []
@@ -147,7 +147,7 @@ def insert_functions(
     They are private there; ``main`` is called after ``title``. Their names end with the numbers
     after ``number``, so that they are free if no name there ends with a higher one.
     """
-    # Each trace has a context of its own; bytecode goes from one to the other.
+    # Modules have contexts of their own; bytecode moves functions from one to the other.
     if b"sdy" in code:  # bytecode contains names of dialects as plain text
         register_shardy(target.context)
     module = ir.Module.parse(code, target.context)
@@ -156,7 +156,7 @@ def insert_functions(
     names = [str(symbol_of(function)) for function in functions]
     main = names.index("main")
     names[main] = _NOT_IN_SYMBOLS.sub("_", title)
-    for i, function in enumerate(functions):  # first to names that no function here has
+    for i, function in enumerate(functions):  # first to temporary names
         _rename(module, symbols, function, f"{i}.renamed")
     for function, old in zip(functions, names, strict=True):
         number += 1

@@ -1,4 +1,4 @@
-"""MLIR passes that modules go through before they are handed to a backend."""
+"""MLIR passes that run on modules before a backend gets them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def run_passes(module: ir.Module, pipeline: str) -> None:
 
 
 def legalize_chlo(module: ir.Module) -> None:
-    """Rewrites CHLO operations to StableHLO, which is all that crosses the plugin boundary.
+    """Rewrites CHLO operations to StableHLO, since plugins get only StableHLO.
 
     Backends need not support CHLO: https://github.com/jax-ml/jax/issues/15608.
     """
     found = [op for op in operations_within(module.operation) if op.name.startswith("chlo.")]
-    # Functions of one float compare no integers; the walk costs 6 us an operation.
+    # CHLO functions of one float add no integer comparison; the walk costs 6 us an operation.
     compares = any(len(op.operands) != 1 or len(op.results) != 1 for op in found)
     lower_scans(module, [op for op in found if op.name == "chlo.scan"])
     run_passes(module, "func.func(chlo-legalize-to-stablehlo)")
@@ -33,15 +33,16 @@ def legalize_chlo(module: ir.Module) -> None:
 
 
 def propagate_shardings(module: ir.Module) -> None:
-    """Divides each value of a module as Shardy does, from the shardings that the module states.
+    """Runs Shardy's propagation in place: gives each value of a module a sharding.
 
-    In place: XLA's passes before partitioning. The shardings name meshes in place, not by symbols.
+    These are XLA's passes before partitioning. The resulting shardings contain meshes, not their
+    symbols.
     """
     run_passes(module, "sdy-propagation-pipeline,sdy-inline-meshes")
 
 
 def with_named_meshes(module: ir.Module) -> ir.Module:
-    """Returns a copy of a module whose shardings name their meshes, for readers: ``<@mesh, …>``."""
+    """Returns a copy of a module whose shardings refer to meshes by symbol: ``<@mesh, …>``."""
     register_shardy(module.context)
     copy = parse(bytecode(module), "the program")
     run_passes(copy, "sdy-lift-inlined-meshes")
@@ -61,16 +62,16 @@ def strip_locations(code: bytes, name: str = "<program>") -> bytes:
 
 
 def lower_scans(module: ir.Module, scans: Sequence[ir.Operation]) -> None:
-    """Rewrites the scans of a module, in its order, to ``stablehlo.while``, in place.
+    """Rewrites the scans of a module, given in program order, to ``stablehlo.while``, in place.
 
     jaxlib's pass (0.10.2) ignores ``is_reverse``, and slices by ``real_dynamic_slice``, which XLA
     does not compile.
 
-    Raises `Unimplemented` for one over a dimension of unknown size.
+    Raises `Unimplemented` for a scan over a dimension of unknown size.
     """
     # Workaround for chlo-scan
     with module.context:
-        for scan in reversed(scans):  # those within others first
+        for scan in reversed(scans):  # nested ones first
             with scan.location, ir.InsertionPoint(scan):
                 _lower(scan)
 
@@ -85,7 +86,7 @@ def _lower(scan: Any) -> None:
     size = _size(scan, [v.type for v in (*inputs, *outputs)], dimension)
     index = ir.Type.parse("tensor<i64>")
     started = [_constant(0, index), *inits, *[_constant(0, v.type) for v in outputs]]
-    if not size:  # no slice of one row can be taken
+    if not size:  # a slice of one row would not be valid
         _put(scan, [*started[1 + len(inits) :], *inits])
         return
     kinds = [value.type for value in started]

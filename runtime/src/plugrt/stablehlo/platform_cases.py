@@ -1,7 +1,7 @@
 """Conditionals on the platform: emitted into a trace, which has no platform, and resolved for one.
 
 The index of such a ``stablehlo.case`` is a custom call that lists the platforms of each branch.
-Neither reaches a compiler: `resolve_platforms` leaves the branch of the platform in their place.
+Neither reaches a compiler: `resolve_platforms` replaces both by the platform's branch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BranchPlatforms = tuple[tuple[str, ...] | None, ...]
 
 
 def platform_index(branches: BranchPlatforms, location: ir.Location) -> ir.Value:
-    """Adds the number of the branch for the platform that is not known yet."""
+    """Adds the custom call that stands for the number of the branch until the platform is known."""
     made = hlo.CustomCallOp(
         [ir.RankedTensorType.get([], ir.IntegerType.get_signless(32))],
         [],
@@ -43,10 +43,10 @@ def platform_index(branches: BranchPlatforms, location: ir.Location) -> ir.Value
 def resolve_platforms(module: ir.Module, platforms: Sequence[str], title: str) -> None:
     """Replaces each conditional on the platform by the branch for these platforms.
 
-    They are names of one platform; a branch for an earlier one is preferred. Raises
+    ``platforms`` are names of one platform; a branch for an earlier name is preferred. Raises
     `Unimplemented`, with the program's ``title``, if there is none.
     """
-    # A branch may contain conditionals, which are removed with it: so, one by one.
+    # One by one, since a branch may contain conditionals, which are removed with it.
     while (index := _find_index(module)) is not None:
         branch = choose_branch(_read(index), platforms, title)
         for use in list(index.results[0].uses):

@@ -12,12 +12,14 @@ from plugrt.errors import ProgramError
 from plugrt.stablehlo.attributes import find_attribute, text_of
 from plugrt.stablehlo.bindings import ir
 
+# Workaround for mlir-deep-text
 DEEPEST = 500
-"""How deep a text may nest; the parser ends the process at some thousands, programs have tens."""
+"""The maximum nesting of text; the parser ends the process at thousands, programs have tens."""
 
+# Workaround for xla-deep-calls
 DEEPEST_CALLS = 150
-"""How deep functions may call each other. A thread of jaxlib 0.10's CPU client ends the process at
-187 (``ConvertToHloModule`` calls itself for each), XLA's CPU plugin for the C API beyond 500."""
+"""The maximum depth of calls. A thread of jaxlib 0.10's CPU client ends the process at 187
+(``ConvertToHloModule`` calls itself for each), XLA's CPU plugin for the C API beyond 500."""
 
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|//[^\n]*|->|[<>]=|[\[({<]|[\])}>]')
 _OPENING = frozenset((b"[", b"(", b"{", b"<"))
@@ -91,7 +93,7 @@ def _find_called_symbols(operation: ir.Operation) -> Iterator[str]:
 
 
 def _symbols(attribute: object) -> Iterator[str]:
-    """Yields the symbols that an attribute is, or holds as a list."""
+    """Yields the symbols in an attribute: itself, or the elements of a list."""
     if isinstance(attribute, ir.FlatSymbolRefAttr):
         yield text_of(attribute)
     elif isinstance(attribute, ir.ArrayAttr):
@@ -100,9 +102,9 @@ def _symbols(attribute: object) -> Iterator[str]:
 
 
 def _follow(calls: dict[str, list[str]]) -> tuple[list[str], int]:
-    """Returns functions that call each other in a circle, the first one again at the end.
+    """Returns functions that form a cycle of calls, the first one again at the end; and the depth.
 
-    Without one it is empty; the number is how many calls are within each other at the most.
+    The list is empty without a cycle; the depth is the greatest number of nested calls.
     """
     finished: dict[str, int] = {}
     for start in calls:

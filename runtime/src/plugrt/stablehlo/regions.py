@@ -33,9 +33,9 @@ def return_values(block: ir.Block, values: Sequence[ir.Value]) -> None:
 def retype(
     old: Any, operands: Sequence[ir.Value], results: Sequence[ir.Type], **attributes: ir.Attribute
 ) -> Any:
-    """Puts before an operation one with its name, attributes, and regions, which it loses.
+    """Inserts before an operation one of the same name and attributes, and moves its regions there.
 
-    Its results keep their uses, and it is left for the caller to erase.
+    The caller replaces the uses of the old results and erases the old operation.
     """
     given = {name: old.attributes[name] for name in attribute_names(old)}
     new = ir.Operation.create(
@@ -65,7 +65,7 @@ def operations_within(op: Any) -> Iterator[ir.Operation]:
 def find_dependent(block: ir.Block, arguments: Sequence[int]) -> list[bool]:
     """Returns whether each value that a block returns depends on one of these arguments of it.
 
-    Each result of an operation depends on all that is used within it.
+    Each result of an operation depends on all values that its regions use.
     """
     reached = {block.arguments[i] for i in arguments}
     for view in block.operations:

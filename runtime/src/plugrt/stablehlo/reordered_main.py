@@ -22,9 +22,9 @@ def reorder_main(
 ) -> None:
     """Gives a module a new ``main`` with parameters of these types, which calls the old one.
 
-    ``operands`` has the number of the new parameter for each old one, ``results`` the number of
-    the old result for each new one. ``aliases`` maps the number of a parameter to the number of
-    the result that has its memory. The old one's attributes, and so its donations, are dropped.
+    ``operands`` has the number of the new parameter for each old one, ``results`` the number of the
+    old result for each new one. ``aliases`` maps the number of a parameter to the number of the
+    result that gets its memory. Drops the old function's attributes, and so its donations.
     """
     with module.context, ir.Location.unknown():
         main = next(op for op in module.body.operations if symbol_of(op.operation) == "main")

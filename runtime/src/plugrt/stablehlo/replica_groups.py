@@ -1,4 +1,4 @@
-"""The devices that a collective joins: rows of ids, or axes of a mesh; numbers of replicas."""
+"""Reads the groups of devices of collectives, as rows of ids or mesh axes; renumbers replicas."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def read_replica_groups(attribute: ir.Attribute, symbols: dict[str, object]) -> 
     """Returns the groups of a ``replica_groups`` attribute, row by row; -1 fills a short one.
 
     ``#stablehlo.replica_group_mesh_axes`` (StableHLO 1.13, which JAX 0.12 writes) names axes of a
-    mesh instead: a group is of the devices that differ in these alone, in the order of the axes,
-    the first the slowest. ``symbols`` are the module's operations by name, for a mesh of Shardy's
-    that is stated there. Raises `ProgramError` for axes that the mesh lacks.
+    mesh instead: a group has the devices that differ only in these, in the order of the axes, the
+    slowest first. ``symbols`` are the module's operations by name, for a Shardy mesh among them.
+    Raises `ProgramError` for axes that the mesh lacks.
     """
     if isinstance(attribute, ir.DenseElementsAttr):
         return read_table(attribute)
@@ -43,8 +43,8 @@ def read_table(attribute: ir.DenseElementsAttr) -> Rows:
 
 def _read_axes(attribute: Any, symbols: dict[str, object]) -> Rows:
     sizes, devices = _read_mesh(attribute.mesh, symbols)
-    # An axis of which only a part is named is split in three: the factor before it, itself, and the
-    # rest.
+    # An axis of which only a part is named is split in three: the factor before the part, the part,
+    # and the rest.
     shape: list[int] = []
     places: dict[tuple[str, int], int] = {}
     named = [_read_axis(axis, sizes) for axis in attribute.axes]
@@ -68,7 +68,7 @@ def _read_axes(attribute: Any, symbols: dict[str, object]) -> Rows:
 
 def _read_mesh(mesh: ir.Attribute, symbols: dict[str, Any]) -> tuple[dict[str, int], list[int]]:
     """Returns the sizes of a mesh's axes by name, and its devices, row-major."""
-    if isinstance(mesh, ir.FlatSymbolRefAttr):  # Shardy's
+    if isinstance(mesh, ir.FlatSymbolRefAttr):  # the symbol of a Shardy mesh
         sdy = shardy()
         stated = sdy.MeshAttr(symbols[mesh.value].attributes["mesh"])
         sizes = {axis.name: axis.size for axis in map(sdy.MeshAxisAttr, stated.axes)}
@@ -98,7 +98,7 @@ def _read_axis(attribute: ir.Attribute, sizes: dict[str, int]) -> tuple[str, int
 def _parts(
     name: str, before: int, count: int, places: dict[tuple[str, int], int], shape: list[int]
 ) -> list[int]:
-    """Returns the places in the shape that make an axis, the slowest first."""
+    """Returns the dimensions of the shape that make up an axis, the slowest first."""
     found, reached = [], before
     while reached < before * count:
         place = places[name, reached]
@@ -112,7 +112,7 @@ _TABLES = ("replica_groups", "source_target_pairs")
 
 
 def mark_replicas(operation: Any, replicas: int) -> None:
-    """Marks an operation that names replicas with how many it was made for."""
+    """Marks an operation that refers to replicas with the number of replicas at its creation."""
     number = ir.IntegerType.get_signless(64, operation.context)
     operation.attributes[_MARK] = ir.IntegerAttr.get(number, replicas)
 
@@ -131,7 +131,7 @@ def number_replicas(module: ir.Module, replicas: int) -> None:
 
 
 def _widen(operation: Any, each: int) -> None:
-    """Makes an operation one of ``each`` times as many replicas."""
+    """Changes an operation to ``each`` times as many replicas."""
     if operation.name == "stablehlo.replica_id":
         _divide_number(operation, each)
         return
@@ -143,7 +143,7 @@ def _widen(operation: Any, each: int) -> None:
 
 
 def _divide_number(operation: Any, each: int) -> None:
-    """Makes users of a replica's number use the number of its row."""
+    """Divides the number of a replica by ``each`` for all its users."""
     number = operation.results[0]
     with operation.location, ir.InsertionPoint.after(operation):
         count = ir.DenseElementsAttr.get_splat(

@@ -1,4 +1,4 @@
-"""Shardings in programs: Shardy's attributes, and the text that GSPMD has for the same."""
+"""Reads shardings in programs: Shardy's attributes and GSPMD's text."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class Axis:
 
 @dataclass(frozen=True)
 class TensorSharding:
-    """For each dimension the axes that it is divided over, the slowest first."""
+    """For each dimension the axes that divide it, the slowest first."""
 
     dimensions: tuple[tuple[Axis, ...], ...] = ()
     devices: tuple[int, ...] = ()
     """For each position in the mesh, row-major, the device (partition id); () means any mesh."""
     summed: tuple[Axis, ...] = ()
-    """The axes along which devices hold terms of the array, their sum (``unreduced``)."""
+    """The axes along which devices hold terms whose sum is the array (``unreduced``)."""
 
     @property
     def counts(self) -> list[int]:
-        """Into how many parts each dimension is divided."""
+        """The number of parts of each dimension."""
         return [math.prod(axis.size for axis in own) for own in self.dimensions]
 
     def slices(
@@ -77,7 +77,7 @@ class TensorSharding:
         ]
 
     def terms(self, partitions: int, axes: Collection[str] | None = None) -> list[int]:
-        """Returns which term of its part each device holds, by partition id: 0 of one term."""
+        """Returns the index of the term of its part that each device holds, by partition id."""
         kept = [axis for axis in self.summed if axes is None or axis.name in axes]
         if not kept:
             return [0] * partitions
@@ -93,7 +93,7 @@ class TensorSharding:
 
 
 WHOLE = TensorSharding()
-"""The sharding of an array that every device has whole."""
+"""The sharding of a replicated array."""
 
 
 def _shorten(devices: Sequence[int]) -> str:
@@ -153,22 +153,23 @@ def _read_mesh(
     sizes = {axis.name: axis.size for axis in map(sdy.MeshAxisAttr, mesh.axes)}
     names = list(sizes)
     divisors = {n: math.prod(sizes[m] for m in names[i + 1 :]) for i, n in enumerate(names)}
-    # A mesh of no axes is of any devices; with a device it is that one alone.
+    # A mesh without axes matches any devices; with one device id, only that device.
     every = range(math.prod(sizes.values())) if sizes else ()
     return sizes, divisors, tuple(mesh.device_ids) or tuple(every)
 
 
 def mesh_axes(reference: object, meshes: Mapping[str, object]) -> dict[str, int]:
-    """Returns the sizes of a mesh's axes by name; the mesh in place, or its name in the module."""
+    """Returns the sizes of a mesh's axes by name; ``reference`` is the mesh or its symbol."""
     return _read_mesh(reference, meshes)[0]
 
 
 def read_peers(
     attribute: ir.Attribute, meshes: dict[str, object], axes: Collection[str], partitions: int
 ) -> list[list[int]]:
-    """Returns for each partition those that differ from it only along some axes, itself included.
+    """Returns for each partition itself and those that differ from it only along ``axes``.
 
-    ``attribute`` has the shardings of several values over one mesh. Without a value each is alone.
+    ``attribute`` has the shardings of several values over one mesh. Without a value each partition
+    is alone.
     """
     shardings = shardy().TensorShardingPerValueAttr(attribute).shardings
     if not len(shardings):
@@ -185,7 +186,7 @@ def read_peers(
 
 
 def constrain(value: ir.Value, text: str, location: ir.Location) -> ir.Value:
-    """Returns a value that is divided as an attribute of Shardy's says."""
+    """Returns a value constrained to the sharding in a Shardy attribute's text."""
     register_shardy(location.context)
     attribute = ir.Attribute.parse(text, location.context)
     constrained: ir.Value = shardy().sharding_constraint(value, attribute, loc=location)
@@ -193,7 +194,7 @@ def constrain(value: ir.Value, text: str, location: ir.Location) -> ir.Value:
 
 
 def drop_constraints(module: ir.Module) -> None:
-    """Removes constraints of values: backends do not look for them in programs for one device."""
+    """Removes sharding constraints, which backends do not expect in programs for one device."""
     for operation in [*operations_within(module.operation)]:
         if operation.name == "sdy.sharding_constraint":
             operation.results[0].replace_all_uses_with(operation.operands[0])
@@ -210,7 +211,7 @@ def read_shardy_list(
 
 
 def read_manual_axes(attribute: ir.Attribute) -> list[str]:
-    """Reads the names of the axes over which an ``sdy.manual_computation`` is written out."""
+    """Reads the names of the manual axes of an ``sdy.manual_computation``."""
     return re.findall(r'"([^"]+)"', str(attribute))
 
 
@@ -249,7 +250,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def _iota(shape: Sequence[int], order: str | None) -> list[int]:
-    """Returns 0, 1, 2, … as an array of a shape, with its dimensions in an order, row-major.
+    """Returns 0, 1, 2, … in a shape, transposed by ``order``, and flattened row-major.
 
     [] for an invalid order, and for more elements than any machine has devices.
     """

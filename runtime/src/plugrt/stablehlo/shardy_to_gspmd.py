@@ -35,7 +35,7 @@ def to_gspmd(module: ir.Module) -> None:
         if op.operation.name == "sdy.mesh"
     }
     with module.context, ir.Location.unknown():
-        # Their names first: with a manual computation its end goes, which comes after it.
+        # The names are read first: the rewrite of a manual computation erases its terminator.
         for name, operation in [(op.name, op) for op in operations_within(module.operation)]:
             match name:
                 case "func.func":
@@ -124,7 +124,7 @@ def _write_manual(operation: Any, meshes: dict[str, object]) -> None:
     *inner, last = [view.operation for view in block.operations]
     for each in inner:
         each.move_before(operation)
-        for call in operations_within(each):  # propagation gives arrays a sharding, not tokens
+        for call in operations_within(each):  # propagation gives tokens no sharding
             if call.name == "stablehlo.custom_call" and all(is_token(r.type) for r in call.results):
                 call.attributes[_GSPMD] = ir.StringAttr.get(_MANUAL)
     for value, result, sharding in zip(last.operands, operation.results, gives, strict=True):

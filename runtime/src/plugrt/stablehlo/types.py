@@ -88,7 +88,7 @@ def ir_type_to_tensor_type(mlir_type: ir.Type) -> TensorType:
 
 
 def drop_key_types(module: ir.Module) -> None:
-    """Gives arrays of keys the type that their words have, in place."""
+    """Changes the types of key arrays to their words' types, in place."""
     plain: dict[ir.Type, ir.Type] = {}
 
     def settle(value: ir.Value) -> None:
@@ -116,11 +116,11 @@ def drop_key_types(module: ir.Module) -> None:
 
 
 KEY_CAST = "builtin.unrealized_conversion_cast"
-"""The operation that gives the words of keys, and keys of words, or a value by another type."""
+"""The operation that converts between keys and their words, or between types of one value."""
 
 
 def drop_casts(module: ir.Module) -> None:
-    """Removes casts to the type that a value has."""
+    """Removes casts that do not change the type."""
     for op in [*operations_within(module.operation)]:
         if op.name == KEY_CAST and len(op.operands) and op.results[0].type == op.operands[0].type:
             op.results[0].replace_all_uses_with(op.operands[0])

@@ -16,7 +16,7 @@ from plugrt.stablehlo.passes import strip_locations
 class XlaComputation:
     """A program as HLO, not optimised; with the methods of jaxlib's ``XlaComputation``.
 
-    Its parameters are numbered, or one tuple; several results are always one.
+    It has one parameter per array, or one tuple parameter; several results are always one tuple.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class XlaComputation:
         return text
 
     def hash(self) -> int:
-        """Returns a number that is the same for the same program."""
+        """Returns a hash, which is equal for equal programs."""
         number: int = self._computation.hash()
         return number
 
