@@ -1,7 +1,7 @@
 """Checks of shape, axis and dtype arguments, shared by `array_api`, `lax` and `random`.
 
-``function`` is the name that messages say, with its namespace where that is not ``array_api``:
-``sum``, ``lax.reduce_sum``, ``random.normal``.
+``function`` is the name used in messages, with its namespace unless that is ``array_api``: ``sum``,
+``lax.reduce_sum``, ``random.normal``.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def normalize_axes(function: str, axis: Any, ndim: int, name: str = "axis") -> t
 def reduced_shape(
     shape: tuple[int, ...], axes: tuple[int, ...], *, keepdims: bool
 ) -> tuple[int, ...]:
-    """Returns the shape after a reduction over ``axes``, which stay with size 1 or go."""
+    """Returns the shape after a reduction over ``axes``, which get size 1 or are removed."""
     if keepdims:
         return tuple(1 if i in axes else n for i, n in enumerate(shape))
     return tuple(n for i, n in enumerate(shape) if i not in axes)

@@ -1,4 +1,4 @@
-"""`as_tracer`: arrays and host data as values of a trace, which captures them as it meets them.
+"""`as_tracer`: converts arrays and host data to values of a trace, which captures them.
 
 `embed_captured` makes them constants of a module.
 """
@@ -84,7 +84,7 @@ def _capture_host(x: object, host: npt.NDArray[np.generic]) -> Tracer:
     if found is not None:
         tracer: Tracer = found.tracer
         return tracer
-    for inner in trace.captured.values():  # the array as an inner function closed over it
+    for inner in trace.captured.values():  # captured earlier by an inner function
         same = inner.data
         if type(same) is HostConstant and same.source is x and same.has_value(host):
             trace.aliases[id(x)] = inner._replace(source=x)
@@ -94,7 +94,7 @@ def _capture_host(x: object, host: npt.NDArray[np.generic]) -> Tracer:
 
 
 def _capture_constant(constant: HostConstant) -> Tracer:
-    """Returns what an inner function closed over: shared where this trace has the same of it."""
+    """Returns a constant that an inner function captured; this trace captures equal ones once."""
     captured, source = active_trace().captured, constant.source
     found = captured.get(id(constant)) or (captured.get(id(source)) if source is not None else None)
     if found is None or not (found.data is constant or constant.has_value(found.data.data)):

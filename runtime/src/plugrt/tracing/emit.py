@@ -99,7 +99,7 @@ def refuse_keys(what: str, operands: Sequence[object]) -> None:
 
 
 def words_of(keys: Tracer) -> Tracer:
-    """Returns keys as uint32, with a last dimension of the words of each."""
+    """Returns keys as uint32 words, along an additional last dimension."""
     return _cast(keys, *buffer_type(keys.shape, keys.dtype))
 
 
@@ -119,7 +119,7 @@ def _cast(x: Tracer, shape: tuple[int, ...], dtype: Any) -> Tracer:
 
 
 def with_manual_type(x: Tracer, mat: ManualAxisType) -> Tracer:
-    """Returns a value by another type along Manual axes: a value has one type."""
+    """Returns ``x`` as a new value with another type along Manual axes."""
     types = active_trace().types
     if types is None or not types.checks or types.mat(x._value) == mat:
         return x
@@ -153,7 +153,7 @@ def constant(host: object, dtype: np.dtype[np.generic] | None = None) -> Tracer:
 
 
 def full(shape: Sequence[int], value: object, dtype: np.dtype[np.generic]) -> Tracer:
-    """Returns an array of ``shape`` filled with a host scalar; of keys the words are that."""
+    """Returns an array of ``shape`` filled with a host scalar; for keys, it fills their words."""
     if is_key_dtype(dtype):
         return keys_of(full((*shape, dtype.words), value, np.dtype(np.uint32)), dtype)
     return broadcast_to(constant(_cast_literal(value, dtype)), shape)
@@ -165,7 +165,7 @@ def _cast_literal(value: object, dtype: np.dtype[np.generic]) -> npt.NDArray[np.
 
 
 def iota(shape: Sequence[int], dimension: int, dtype: np.dtype[np.generic]) -> Tracer:
-    """Returns an array that counts from 0 along one dimension."""
+    """Returns an array whose elements are their indices along one dimension."""
     tracer: Tracer = emit(
         hlo.iota, result=TensorType(tuple(shape), dtype), iota_dimension=dimension
     )
@@ -221,7 +221,7 @@ def with_weakness(x: Tracer, weak: bool) -> Tracer:
 
 
 def reshape(x: Tracer, shape: Sequence[int]) -> Tracer:
-    """Returns the elements in row-major order in another shape of as many elements."""
+    """Returns ``x`` in another shape with as many elements, in row-major order."""
     if x.shape == tuple(shape):
         return strong(x)
     tracer: Tracer = emit(hlo.reshape, x, result=TensorType(tuple(shape), x.dtype))

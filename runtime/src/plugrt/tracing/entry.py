@@ -23,7 +23,7 @@ from plugrt.tracing.mlir_constants import constant_data, constant_nbytes
 from plugrt.tracing.trace import Trace
 
 _LITERAL = 1 << 16
-"""Constant outputs up to this size in bytes are put by each call instead of being computed."""
+"""Constant outputs up to this size in bytes are put on the device by each call, not computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Parameter:
     name: str = ""
     donated: bool = False
     sharding: NamedSharding | None = None
-    """Over Explicit axes, where it is traced with these in its type."""
+    """The sharding over Explicit axes in the parameter's type, if it has one."""
 
 
 def add_main(trace: Trace, name: str, types: list[ir.Type]) -> func.FuncOp:
@@ -116,9 +116,9 @@ def prune(block: ir.Block, parameters: Sequence[Parameter], keep_unused: bool) -
 def prune_constants(
     trace: Trace, block: ir.Block, first: int, sources: list[Source]
 ) -> tuple[list[object], int]:
-    """Drops what the function closed over and does not need, also from the numbers in ``sources``.
+    """Drops unused captured values and renumbers ``sources``.
 
-    Returns the data that are needed, and how many of them, the first ones, are parameters.
+    Returns the data of the others, and how many of them, the first ones, are parameters.
     """
     captured = [*trace.captured.values()]
     if not captured:
@@ -133,7 +133,7 @@ def prune_constants(
 
 
 def warn_of_constants(constants: Sequence[Any], name: str) -> None:
-    """Warns where what the function closed over has as many bytes as the settings say."""
+    """Warns if the captured values reach ``config.captured_constants_warn_bytes``."""
     if not constants:
         return
     most = config.captured_constants_warn_bytes
@@ -175,11 +175,10 @@ def alias_donated(
     results: Sequence[TensorType],
     others: Sequence[TensorType],
 ) -> tuple[list[int], list[int]]:
-    """Pairs donated parameters with results; returns the paired ones, and the others.
+    """Pairs donated parameters with results; returns the indices with and without a result.
 
-    First with results of the same type, then with others of as many bytes, as XLA does. ``others``
-    are results that the program does not compute: a parameter that is paired with one is deleted by
-    the call nevertheless.
+    Pairs equal types first, then types of equal size, as XLA does. ``others`` are the types of
+    results that the program does not compute: the call deletes a parameter of such a pair, too.
     """
     free: dict[int, TensorType] = dict(enumerate([*results, *others]))
     attributes: list[dict[str, ir.Attribute]] = [{} for _ in main.entry_block.arguments]
@@ -204,6 +203,6 @@ def alias_donated(
 
 
 def _is_as_large(one: TensorType, other: TensorType) -> bool:
-    """Whether XLA gives a result the memory of a parameter that names none."""
+    """Whether arrays of two types have the same size: XLA then lets them share donated memory."""
     sizes = [math.prod(each.shape) * each.dtype.itemsize for each in (one, other)]
     return sizes[0] == sizes[1]

@@ -19,7 +19,7 @@ from plugrt.tracing.tracer import Tracer
 
 
 def mesh_around(trace: Trace | None) -> AbstractMesh | None:
-    """Returns the mesh where a trace is now, or else the one in the context, or None."""
+    """Returns the current mesh of a trace, else the mesh in the context, else None."""
     if trace is not None and trace.types is not None:
         return trace.types.mesh
     return mesh_context.current().programs
@@ -28,10 +28,10 @@ def mesh_around(trace: Trace | None) -> AbstractMesh | None:
 def read_sharding(
     given: object, what: str, trace: Trace | None, any_mesh: bool = False
 ) -> NamedSharding:
-    """Returns the sharding that is given to ``out_sharding=`` and the like, over Explicit axes.
+    """Returns the sharding that an argument such as ``out_sharding=`` states, over Explicit axes.
 
-    Raises `InvalidArgument` for a spec where there is no mesh, another mesh than the one around,
-    and axes that are not Explicit.
+    Raises `InvalidArgument` for a spec without a mesh, a mesh other than the current one, and axes
+    that are not Explicit.
     """
     around = mesh_around(trace)
     if isinstance(given, PartitionSpec):
@@ -48,7 +48,7 @@ def read_sharding(
         )
     if given.memory_kind is not None:
         raise InvalidArgument(f"{what} has {given!r}: types have no memory; device_put moves")
-    if around is not None and around.abstract_mesh == given.mesh:  # devices, for a mesh without
+    if around is not None and around.abstract_mesh == given.mesh:  # adds devices
         given = NamedSharding(around, given.spec)
     elif around is not None and around.abstract_mesh != given.mesh.abstract_mesh and not any_mesh:
         raise InvalidArgument(
@@ -73,10 +73,10 @@ def call_with_types(
     outs: object,
     what: str,
 ) -> Any:
-    """Returns what a function gives where some axes are Auto, or Explicit, instead.
+    """Returns the results of a function that is traced with some axes as Auto or as Explicit.
 
-    ``operands`` are divided as ``ins`` says, a pytree prefix; None leaves them. The results are
-    divided as ``outs`` says, where it is not None.
+    ``operands`` and results are resharded to ``ins`` and ``outs``, pytree prefixes of shardings;
+    None keeps a sharding.
     """
     trace = active_trace()
     types = trace.typed_over(mesh)
@@ -90,7 +90,7 @@ def call_with_types(
 
 
 def _divide(trace: Trace, values: Any, shardings: object, mesh: AbstractMesh, what: str) -> Any:
-    """Returns values with types over a mesh: the given types, or as far as the values have it."""
+    """Returns values with types over a mesh: the given shardings, else the values' own."""
     leaves, structure = pytrees.flatten(values)
     types = trace.typed_over(mesh)
     given: Sequence[Any] = [None] * len(leaves)

@@ -26,7 +26,7 @@ from plugrt.tracing.tracer import Tracer, with_own_tracers
 
 
 def types_in_trace(tracers: Sequence[Tracer]) -> tuple[TracedType, ...]:
-    """Returns what a nested call is traced for: a Python number is one still."""
+    """Returns the argument types of a nested call; Python numbers remain numbers."""
     types = [(tracer.shape, tracer.dtype, tracer.weak) for tracer in tracers]
     kinds = widen_numbers(types, [_is_number(tracer) for tracer in tracers])
     return tuple([(*kind, x.sharding_type) for kind, x in zip(kinds, tracers, strict=True)])
@@ -89,7 +89,7 @@ def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> 
 
 
 def _restore_weakness(tracer: Tracer, dtype: np.dtype[np.generic], weak: bool) -> Tracer:
-    """Returns an output as the function alone gives it."""
+    """Returns an output with the dtype and weakness that the function alone would return."""
     tracer = _retype_scalar(tracer, dtype)
     if tracer.weak == weak:
         return tracer
@@ -108,8 +108,8 @@ def _retype_scalar(tracer: Tracer, dtype: np.dtype[np.generic]) -> Tracer:
 def find_symbol(trace: Trace, staged: Staged) -> tuple[str, Sequence[AnyClaim]]:
     """Returns the function's name in the module, and adds the function if it is missing.
 
-    Each call has the claims of the second result: the function's claims that belong to none of its
-    operations.
+    The second result are the function's claims that belong to none of its operations; the caller
+    adds them to each call.
     """
     found = trace.functions.get(id(staged))
     if found is None:
@@ -140,7 +140,7 @@ def inline_main(
     name: str,
     claim_of: Callable[[ir.Operation], AnyClaim | None],
 ) -> tuple[Tracer, ...]:
-    """Adds what ``main`` of a module does where the trace is, and returns its results.
+    """Adds the operations of a module's ``main`` to the current block, and returns its results.
 
     ``code`` is bytecode. The module's other functions become functions of the traced one.
     ``claim_of`` returns the claim of an operation.

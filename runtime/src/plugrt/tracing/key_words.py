@@ -30,8 +30,8 @@ def is_key(x: object) -> bool:
 def by_words(how: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Returns ``function(*args, **kwargs)``, called with one word of all keys in it at a time.
 
-    It only moves elements, or compares them. The results for each word are joined as ``how`` says:
-    "each" makes keys of them, "all" and "any" join booleans. Without keys it is one call.
+    ``function`` only moves or compares elements. The results for each word are joined as ``how``
+    says: "each" makes keys of them, "all" and "any" join booleans. Without keys it is one call.
     """
     if not active_trace().has_keys:
         return function(*args, **kwargs)

@@ -24,7 +24,7 @@ _OWN = "config.lowerings"
 _OWN_OPERATIONS = "plugrt.linalg."
 _DIALECTS = ("stablehlo", "chlo")
 _NOT_COMPOSITES = ("lax", "array_api", "xp", "jax", "jnp", "np", "numpy", "hlo", "mhlo", "func")
-"""Prefixes of names that somebody means as an operation's; a composite has its maker's."""
+"""Prefixes that mean an operation by mistake; a composite's prefix is its maker's."""
 
 
 class Rule(NamedTuple):
@@ -74,9 +74,9 @@ def with_plugin_rules(rules: Rules, platforms: Sequence[str]) -> Rules:
     if row is None or row.plugin is None:
         return rules
     own = _of_plugins.get(row.plugin)
-    if own is None:  # asked once: what functions it gives is a part of the keys of programs
+    if own is None:  # called once: its functions are a part of programs' keys
         own = _of_plugins.setdefault(row.plugin, _read_plugin(row, row.plugin))
-    if row.client is not None:  # packages offer to clients
+    if row.client is not None:  # packages offer rules for a client
         own = (*own, *_read_offers(row.client))
     known = dict(rules)
     for name, found in own:

@@ -39,9 +39,9 @@ def manual_region(
     """Adds an ``sdy.manual_computation`` over axes of a mesh and returns its results, a pytree.
 
     ``body`` is called with a tracer for each operand's part on one device, and returns a pytree of
-    tracers, the parts of the results, and the spec of each. Values from outside are whole in it.
-    ``claim`` names the mesh's devices; with ``checks`` the types of the parts record how they
-    differ along the axes, by default as in the surrounding scope.
+    tracers, the parts of the results, and the spec of each. Values captured from outside are
+    replicated. ``claim`` names the mesh's devices; with ``checks`` the types of the parts record
+    how they differ along the axes, by default as in the surrounding scope.
 
     Over a mesh of one device the parts are whole, and ``body`` is a part of the program: a program
     for one device is compiled without Shardy's partitioner, which removes such operations.
@@ -98,7 +98,7 @@ def manual_region(
         if not any(True for _ in block.arguments[i].uses):
             block.erase_argument(i)
             del taken[i], ins[i]
-    if not taken and not results:  # one argument or result says over which mesh it is
+    if not taken and not results:  # Shardy finds the mesh at an argument or result
         taken = [Tracer.from_literal(trace, 0, np.dtype(np.int32))]
         block.add_argument(taken[0].value.type, location)
         ins = [NamedSharding(abstract, PartitionSpec())]
@@ -130,7 +130,7 @@ def _results(
     parts: Sequence[Tracer],
     specs: Specs,
 ) -> Any:
-    """Returns the pytree of results, each weak where its part on one device is.
+    """Returns the pytree of results, each weak if its part on one device is.
 
     Each has the type of the part, with the axes of its spec.
     """

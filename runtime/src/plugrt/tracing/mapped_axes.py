@@ -61,7 +61,7 @@ class MappedAxes:
 
     @contextlib.contextmanager
     def mapped(self, mesh: AbstractMesh, names: Iterable[str]) -> Iterator[None]:
-        """Binds axes of a mesh for as long as the context lasts, beside those around of it."""
+        """Binds axes of a mesh, in addition to the bound ones, for as long as the context lasts."""
         outer = self.axes, self.mesh
         bound = {*names, *(self.axes if self.mesh is not None else ())}
         self.axes = {name: mesh.shape[name] for name in mesh.axis_names if name in bound}
@@ -73,10 +73,10 @@ class MappedAxes:
 
     @contextlib.contextmanager
     def replicated(self, name: Hashable | None, size: int) -> Iterator[tuple[AxisKey, int]]:
-        """Binds the axis of a pmap within, innermost, for as long as the context lasts.
+        """Binds the axis of a nested pmap as the innermost, for as long as the context lasts.
 
-        Gives its key, and how many replicas it needs with the axes around it. An axis of the same
-        name around it cannot be named meanwhile.
+        Yields its key, and how many replicas it needs together with the surrounding axes. It
+        shadows a surrounding axis of the same name.
         """
         outer = self.axes
         self.axes = bind_axis(outer, name, size)

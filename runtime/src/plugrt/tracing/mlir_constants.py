@@ -84,7 +84,8 @@ def _splat_attribute(
     if scalar.dtype == np.bool_:
         return ir.DenseElementsAttr.get_splat(tensor, ir.BoolAttr.get(bool(scalar)))
     if isinstance(element, ir.IntegerType):
-        # MLIR holds bits: an unsigned value above the signed range is written as it wraps.
+        # MLIR holds bits: an unsigned value above the signed range is written as the negative one
+        # with the same bits.
         value, width = int(scalar), element.width
         if value >= 1 << (width - 1):
             value -= 1 << width

@@ -18,9 +18,9 @@ _NAME = "plugrt.claims"
 class OperationClaims:
     """The claims of a module that is being traced, by the operation that each belongs to.
 
-    An operation has the numbers of its claims as an attribute until `remove_marks`. So a claim is
-    gone with its operation, as JAX looks at devices after it has removed unused equations. A pmap
-    that is called within is a claim as well, of each of its operations.
+    An operation has the numbers of its claims as an attribute until `remove_marks`. So an
+    operation's claims go with it: JAX, too, looks at devices after it has removed unused equations.
+    A nested pmap is a claim as well, of each of its operations.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class OperationClaims:
     def adopt(self, functions: Sequence[object], claims: Sequence[AnyClaim]) -> Sequence[AnyClaim]:
         """Adds the claims of functions with marks, which came from another trace.
 
-        Returns the claims that are no operation's, but the whole program's there.
+        Returns the claims that belong to that whole program and to no operation.
         """
         if not claims:
             return ()

@@ -20,11 +20,11 @@ _TYPED_FFI = 4
 NAMES = tuple(
     f"plugrt.linalg.{name}" for name in ("cholesky", "eigh", "lu", "qr", "svd", "triangular_solve")
 )
-"""The names of all of them, here and not where each is defined: plugins are checked against these
-in processes that have imported none of the definitions."""
+"""The names of all of plugrt's own operations. They are listed here since plugins are checked
+against them in processes that have not imported the definitions."""
 # Process-wide: filled as modules are imported; any trace may hold any of them.
 OPERATIONS: dict[str, PlatformOperation] = {}
-"""Those whose modules are imported, by name: all that a trace of this process can hold."""
+"""The operations whose modules are imported, by name: a trace can contain no others."""
 
 
 class PlatformOperation:

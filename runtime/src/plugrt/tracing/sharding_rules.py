@@ -1,4 +1,4 @@
-"""How the results of StableHLO operations are divided over Explicit axes, given their operands."""
+"""Infers shardings over Explicit axes: of results of StableHLO operations, from the operands'."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plugrt.stablehlo.bindings import hlo, ir
 
 Entry = str | tuple[str, ...] | None
 Spec = tuple[Entry, ...]
-"""For each dimension the axes that it is divided over, the first in the largest parts."""
+"""For each dimension the axes that divide it, the slowest first."""
 
 _CURE = "give out_sharding=, or call it within auto_axes"
 
@@ -25,13 +25,13 @@ class Operation:
 
     op: Any
     specs: Sequence[Spec]
-    """Of each operand."""
+    """The spec of each operand."""
     free: Sequence[bool]
-    """Whether an operand is a constant, which is available in any parts."""
+    """Whether each operand is a constant, which fits any sharding."""
     sizes: Mapping[str, int]
-    """Of the axes of the mesh."""
+    """The sizes of the mesh's axes."""
     sums: Sequence[Any] = ()
-    """Of each operand the axes over which it is a term of a sum: `plugrt.tracing.sum_rules`."""
+    """The `plugrt.tracing.sum_rules.Sums` of each operand."""
 
     @property
     def name(self) -> str:
@@ -39,11 +39,11 @@ class Operation:
         return str(self.op.name).partition(".")[2]
 
     def shape(self, i: int) -> list[int]:
-        """The shape of an operand."""
+        """The sizes of the dimensions of the i-th operand."""
         return list(ir.RankedTensorType(self.op.operands[i].type).shape)
 
     def result_shape(self, i: int = 0) -> list[int]:
-        """The shape of a result."""
+        """The sizes of the dimensions of the i-th result."""
         return list(ir.RankedTensorType(self.op.results[i].type).shape)
 
     def numbers(self, name: str) -> list[int]:
@@ -53,7 +53,7 @@ class Operation:
         return found
 
     def parts(self, entry: Entry) -> int:
-        """Into how many parts an entry of a spec divides."""
+        """The number of parts that an entry of a spec makes."""
         return math.prod(self.sizes[name] for name in axes_of(entry))
 
     def write_types(self) -> str:
@@ -80,7 +80,7 @@ def entry_of(axes: Sequence[str]) -> Entry:
 
 
 def _unite(of: Operation, entries: Sequence[Entry], what: str) -> Entry:
-    """Returns the entry that all those have that have one."""
+    """Returns the common entry, ignoring None; raises `ShardingTypeError` for different ones."""
     found = {entry for entry in entries if entry is not None}
     if len(found) > 1:
         of.refuse(f"{what} are divided differently, {entries}")
@@ -152,7 +152,7 @@ def _concatenate(of: Operation) -> list[Spec]:
 
 
 def _resized(of: Operation) -> list[Spec]:
-    """The rule of operations that change sizes of dimensions, which stay divided alike."""
+    """The rule of operations that change sizes of dimensions but keep the spec."""
     made = []
     for i in range(len(of.op.results)):
         shapes = zip(of.shape(i), of.result_shape(i), of.specs[i], strict=True)
@@ -200,7 +200,7 @@ def _reshape(of: Operation) -> list[Spec]:
 
 
 def _groups(old: Sequence[int], new: Sequence[int]) -> Iterator[tuple[range, range]]:
-    """Returns the smallest runs of dimensions, none of 1, that have as many elements."""
+    """Yields the smallest ranges of old and new dimensions (none of size 1) of equal size."""
     i = j = 0
     while i < len(old) and j < len(new):
         first, start, left, right = i, j, old[i], new[j]
@@ -374,13 +374,13 @@ RULES: Mapping[str, Callable[[Operation], list[Spec]]] = {
     "stablehlo.transpose": _transpose,
     "stablehlo.triangular_solve": _batched,
 }
-"""The rules of operations that are not element by element."""
+"""The rules of operations that are not elementwise."""
 
 
 def infer(of: Operation) -> list[Spec]:
-    """Returns the specs of an operation's results; raises `ShardingTypeError` where they are open.
+    """Returns the specs of an operation's results; raises `ShardingTypeError` if ambiguous.
 
-    Operations without a rule of their own are element by element.
+    Operations without a rule of their own are elementwise.
     """
     rule = RULES.get(of.op.name)
     if not any(any(spec) for spec in of.specs):

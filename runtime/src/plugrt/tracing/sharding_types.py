@@ -1,4 +1,4 @@
-"""`ShardingTypes`: how the values of a trace are divided, and differ, over the axes of a mesh."""
+"""`ShardingTypes`: the shardings of a trace's values, and how devices' values differ."""
 
 from __future__ import annotations
 
@@ -41,65 +41,65 @@ _STATED = (
     "sdy.sharding_constraint",
     "stablehlo.composite",
 )
-"""Operations whose results have the types that they were given where they were made."""
+"""Operations whose results get their types when they are created, not by a rule."""
 _FORMS = (
     "sdy.sharding_constraint",
     "stablehlo.convert",
     "stablehlo.reshape",
     "stablehlo.transpose",
 )
-"""Operations that keep elements: their results are terms of the sum that their operand is."""
+"""Operations that keep the elements, and so whether the operand is unreduced."""
 _BRANCHES = ("stablehlo.case", "stablehlo.if")
 _WITH_RULES = (*_BRANCHES, "stablehlo.rng", "stablehlo.while")
-"""Operations whose results may differ where no operand does."""
+"""Operations whose results may vary along axes along which no operand varies."""
 
 
 class ShardingTypes:
-    """The shardings in the types of a trace's values; of those alone that are divided, or differ.
+    """The shardings in the types of a trace's values, kept only for divided or varying values.
 
     Each is over the Explicit axes of a mesh, and has a `ManualAxisType` over the Manual ones.
     """
 
     def __init__(self, mesh: AbstractMesh, checks: bool = False) -> None:
         self.mesh = mesh
-        """The mesh where the trace is now."""
+        """The current mesh of the trace."""
         self.checks = checks
-        """Whether types say how values differ along Manual axes: not if ``check_vma=False``."""
+        """Whether types record how values vary along Manual axes (``check_vma``)."""
         self._known: dict[ir.Value, NamedSharding] = {}
         self._settled: set[ir.Value] = set()
         self._open: set[ir.Value] | None = None
-        """The values that no rule gives a type, in `leaving_open`."""
+        """In `leaving_open`, the values without a type by the rules."""
 
     def of(self, value: ir.Value | None, ndim: int) -> NamedSharding:
         """Returns the sharding in the type of a value."""
         found = None if value is None else self._known.get(value)
         if found is None:
             return explicit_part(self.mesh, PartitionSpec(), ndim)
-        if not _says_more(found.spec):  # also where it is from around a shard_map in this one
+        if not _says_more(found.spec):  # also of a value from outside a shard_map
             return with_mat(explicit_part(self.mesh, PartitionSpec(), ndim), mat_of(found))
-        if len(found.spec) > ndim:  # keys: as the words, but for the last
+        if len(found.spec) > ndim:  # keys: their words' sharding without the last entry
             cut = explicit_part(found.mesh, PartitionSpec(*found.spec[:ndim]), ndim)
             return with_mat(cut, mat_of(found))
         return found
 
     def mat(self, value: ir.Value | None) -> ManualAxisType:
-        """Returns how the devices along Manual axes differ in a value."""
+        """Returns how a value differs between devices along Manual axes."""
         return mat_of(None if value is None else self._known.get(value))
 
     def set_mat(self, value: ir.Value, mat: ManualAxisType) -> None:
-        """States how the devices along Manual axes differ in a value."""
+        """Sets how a value differs between devices along Manual axes."""
         if self.checks:
             self.set(value, with_mat(self.of(value, _rank(value)), mat))
 
     def set(self, value: ir.Value, sharding: NamedSharding | None) -> None:
-        """States the type of a value."""
+        """Sets the sharding in the type of a value; None: replicated."""
         if sharding is None or not (_says_more(sharding.spec) or mat_of(sharding).named):
             self._known.pop(value, None)
         else:
             self._known[value] = sharding
 
     def forget(self, operation: ir.Operation) -> None:
-        """Forgets the values within an operation that goes: others may get their addresses."""
+        """Forgets the values within an operation that is erased; their addresses are reused."""
         for each in operations_within(operation):
             blocks = [block for region in each.regions for block in region.blocks]
             for value in (*each.results, *(a for block in blocks for a in block.arguments)):
@@ -122,7 +122,7 @@ class ShardingTypes:
 
     @contextmanager
     def leaving_open(self) -> Iterator[None]:
-        """While the context lasts, values whose type is open are not refused."""
+        """Accepts values whose type is ambiguous, for as long as the context lasts."""
         before, self._open = self._open, set()
         try:
             yield
@@ -136,10 +136,10 @@ class ShardingTypes:
         given: Container[ir.Value],
         location: ir.Location,
     ) -> tuple[ir.Value, NamedSharding]:
-        """Returns a value that ``out_sharding`` asks to be divided so, and the type it is to have.
+        """Returns the value to use for a result with ``out_sharding``, and the type for it.
 
-        It was made of ``given`` values in `leaving_open`. Raises what `asked_sums` raises of the
-        operation that makes it.
+        It was computed from ``given`` values in `leaving_open`. Raises the errors of `asked_sums`
+        for the operation that computes it.
         """
         assert self._open is not None, "in leaving_open"
         op, made = None, value
@@ -161,21 +161,22 @@ class ShardingTypes:
                 if op.name in MAKE_TERMS:
                     return self._make_terms(made, sharding, location), sharding
         if sharding.spec.unreduced - self.of(made, _rank(made)).spec.unreduced:
-            self.set(made, None)  # no constraint says that it is divided
+            self.set(made, None)  # it is not unreduced, whatever its rule says
         return made, sharding
 
     def _make_terms(
         self, value: ir.Value, sharding: NamedSharding, location: ir.Location
     ) -> ir.Value:
-        """Returns a sum that each device makes a term of, to have a type.
+        """Returns a sum, with a term on each device, with the type ``sharding``.
 
-        By its rule it may be divided otherwise. The compiler does not sum and divide at once.
+        First constrains it to the sharding of its rule, if that differs: the compiler does not sum
+        and reshard at once.
         """
         assert self._open is not None, "in leaving_open"
         own = sharding.spec
         if value not in self._open:
             found = self.of(value, _rank(value)).spec
-            if found.unreduced:  # a constraint says so already
+            if found.unreduced:  # constrained already
                 return value
             step = found.update(unreduced=own.unreduced, reduced=own.reduced)
             if step != own:
@@ -188,7 +189,7 @@ class ShardingTypes:
     def settle(self, value: ir.Value, location: Callable[[], ir.Location]) -> ir.Value:
         """Returns the result of an operation, constrained to the type that it has.
 
-        Raises `ShardingTypeError` where the types of the operands leave it open.
+        Raises `ShardingTypeError` if the operands' types leave it ambiguous.
         """
         if isinstance(value, ir.BlockArgument):
             return value
@@ -205,13 +206,13 @@ class ShardingTypes:
         if self._open is not None and not sharding.spec.unreduced:
             return value
         if op.name == "stablehlo.while" and sharding.spec.unreduced:
-            self.set(value, None)  # within loops the compiler adds terms up
+            self.set(value, None)  # the compiler sums terms within loops
         return self.constrained(value, sharding, sharding, location())
 
     def _vary_alike(self, op: Any) -> bool:
-        """Gives results the type of the operands, if that has only varying axes, or none.
+        """Copies the operands' type to the results, if it has only varying axes, or none.
 
-        Returns whether it did, as for most operations of a shard_map; it is fast.
+        Returns whether it did. It is the fast path of most operations in a shard_map.
         """
         if self._open is not None or op.name in _WITH_RULES:
             return False
@@ -234,9 +235,9 @@ class ShardingTypes:
         return True
 
     def _bring_in(self, op: Any, location: Callable[[], ir.Location]) -> None:
-        """Constrains operands from around a region, such as a loop, as in `constrained`.
+        """Constrains unreduced operands from outside a region, such as a loop, inside of it.
 
-        The compiler adds up the terms of those where the region begins.
+        Otherwise the compiler sums their terms where the region begins.
         """
         for i, operand in enumerate(op.operands):
             found = self._known.get(operand)
@@ -251,15 +252,15 @@ class ShardingTypes:
     def constrained(
         self, value: ir.Value, sharding: NamedSharding, asked: NamedSharding, location: ir.Location
     ) -> ir.Value:
-        """Returns a value of a type with the sharding ``asked``, also over non-Explicit axes.
+        """Returns ``value`` constrained to ``asked``, with the type ``sharding``.
 
-        Over the axes that ``asked`` omits, the compiler chooses.
+        ``asked`` may name non-Explicit axes, too. For axes that it omits, the compiler chooses.
         """
         before, wanted = self._known.get(value), sharding.spec.unreduced
         own = before.spec.unreduced if before else NO_AXES
         if wanted - own and (before is None or own - wanted):
-            # Workaround for shardy-unreduced: without a constraint on it the value is whole on each
-            # device, as if that were a term; where some axes come and others go, the process ends.
+            # Workaround for shardy-unreduced: without a constraint each device uses the whole value
+            # as its term; if some axes become unreduced and others no longer are, the process ends.
             without, asked_without = (
                 NamedSharding(one.mesh, one.spec.update(unreduced=own & wanted))
                 for one in (sharding, asked)
@@ -272,7 +273,7 @@ class ShardingTypes:
         return made
 
     def _infer(self, op: Any) -> bool:
-        """Sets the types of an operation's results; returns whether any value of it is divided."""
+        """Sets the types of an operation's results; returns whether it has any divided value."""
         if self._open is None:
             return self._apply_rule(op)
         try:
@@ -281,7 +282,7 @@ class ShardingTypes:
         except (ShardingTypeError, Unimplemented):
             found = [self._known.get(operand) for operand in op.operands]
             if any(one.spec.unreduced for one in found if one):
-                raise  # the compiler would add up terms, or not
+                raise  # whether the compiler sums the terms is unspecified
         self._open.update(op.results)
         return False
 
@@ -337,7 +338,7 @@ class ShardingTypes:
         self.set(value, with_mat(NamedSharding(self.mesh, own), mat))
 
     def _vary(self, op: Any, varying: Axes) -> None:
-        """Sets the types of results that differ along axes and are not divided."""
+        """Sets the types of results that are not divided, and vary along some axes."""
         for result in op.results:
             self._known.pop(result, None)
             if varying and isinstance(result.type, ir.RankedTensorType):
@@ -369,12 +370,12 @@ class ShardingTypes:
         return any(result in self._known for result in op.results)
 
     def _depend_on(self, result: ir.Value, choice: ir.Value) -> None:
-        """Has a result differ along the axes along which a condition differs."""
+        """Makes a result vary along the axes along which a condition varies."""
         if more := self.mat(choice).varying - self.mat(result).varying:
             self.set_mat(result, self.mat(result).moved(more, "varying"))
 
     def _catch_up(self, value: ir.Value) -> None:
-        """Sets the type of a value that no tracer has been made of."""
+        """Sets the type of a value that never became a tracer."""
         if isinstance(value, ir.BlockArgument) or value in self._settled:
             return
         op = value.owner
@@ -384,19 +385,19 @@ class ShardingTypes:
 
 
 def write_sharding(sharding: NamedSharding) -> str:
-    """Returns what a type says beside shape and dtype, such as ``P('x',){V:y}``."""
+    """Returns the text of a type without shape and dtype, such as ``P('x',){V:y}``."""
     return repr(sharding.spec) + write_states(*_sums(sharding))
 
 
 def _sums(sharding: NamedSharding) -> Sums:
-    """Returns what a type says beside the dimensions, over Explicit and Manual axes alike."""
+    """Returns the unreduced, reduced and varying axes of a type, Explicit and Manual ones."""
     spec, mat = sharding.spec, mat_of(sharding)
     return Sums(spec.unreduced | mat.unreduced, spec.reduced | mat.reduced, mat.varying)
 
 
 def _spec(sharding: NamedSharding | None, ndim: int) -> Spec:
     spec: Any = () if sharding is None else tuple(sharding.spec)
-    return (*spec, *(None,) * (ndim - len(spec)))  # the words of keys are whole
+    return (*spec, *(None,) * (ndim - len(spec)))  # a key's words are not divided
 
 
 def _says_more(spec: PartitionSpec) -> bool:
@@ -408,7 +409,7 @@ def _rank(value: ir.Value) -> int:
 
 
 def _is_constant(value: ir.Value, depth: int = 8) -> bool:
-    """Whether a value is made of numbers alone: the compiler makes it in any parts."""
+    """Whether a value is computed from constants alone, which fit any sharding."""
     if not depth or isinstance(value, ir.BlockArgument):
         return False
     op = value.owner

@@ -45,7 +45,7 @@ class Staged:
     module: ir.Module
     parameters: tuple[Parameter, ...]
     result_types: tuple[TensorType, ...]
-    """The types of the module's results, those outputs that it computes."""
+    """The types of the module's results, which are the outputs that it computes."""
     output_types: tuple[TensorType, ...]
     """The types of all flat outputs."""
     weak_outputs: tuple[bool, ...]
@@ -63,20 +63,20 @@ class Staged:
     pmaps: tuple[InnerPmap, ...] = ()
     """Of ``marks`` the pmaps called within that have operations left."""
     asked: AskedShardings | None = None
-    """The shardings that the program has for its arguments and results."""
+    """The shardings that the program states for its arguments and results."""
     out_shardings: tuple[NamedSharding | None, ...] = ()
     """The sharding in the type of each flat output; empty without a mesh of Explicit axes."""
     replicas: int = 1
     """How many replicas the program has."""
     numbers_replicas: bool = False
-    """Whether any operation names replicas by their numbers."""
+    """Whether any operation refers to replicas by number."""
     source: bytes | None = None
-    """The module as it was traced, with CHLO's operations, without the tokens of ordered calls, and
-    with replicas numbered for each pmap alone, and the claims of operations, where it has those."""
+    """The traced module, if it needs changes before use: with CHLO operations, claims of
+    operations, and replicas numbered for each pmap alone; without the tokens of ordered calls."""
     ordered: bool = False
     """Whether it calls Python functions in order."""
     uses_chlo: bool = False
-    """Whether ``source`` has operations of CHLO's."""
+    """Whether ``source`` has CHLO operations."""
     has_keys: bool = False
     """Whether ``source`` has arrays of random keys."""
     asks_platform: bool = False
@@ -111,7 +111,7 @@ class Staged:
         return attributes.add_to(self.module)
 
     def aliased_arguments(self, launch: Launch) -> list[int]:
-        """Returns the arguments whose memory the program has for a result that it names."""
+        """Returns the numbers of donated arguments that are paired with a particular result."""
         return [self.plan.kept[i] for i in donated_parameters(self.module_for(launch), (ALIAS,))]
 
     def sharing_compiled(self, compiled: BoundedCache[object, Any]) -> Staged:
@@ -134,7 +134,7 @@ class Staged:
 
     @property
     def depends_on_platform(self) -> bool:
-        """Whether platforms may have programs of their own of it."""
+        """Whether platforms may need different programs."""
         return not self.plan.is_trivial and (self.asks_platform or has_rules())
 
     def lowered_for(self, platforms: Sequence[str]) -> Staged:
@@ -157,7 +157,7 @@ class Staged:
         return replace(self, asks_platform=False, **fields)
 
     def module_with(self, attributes: EntryAttributes | None) -> ir.Module:
-        """Returns the module, with layouts and memories where a launch names some."""
+        """Returns the module, with the layouts and memories that a launch states."""
         return self._module_and_callbacks(attributes)[0]
 
     def _module_and_callbacks(
@@ -185,7 +185,7 @@ class Staged:
             with record_stage(monitoring.LOWER, self.plan.name):
                 module, callbacks = self._module_and_callbacks(attributes)
                 found = portable_artifact(module, version), callbacks
-                # Those that its devices share count the calls of one executable.
+                # The devices of an executable share functions that count its calls.
                 if callbacks is self.callbacks:
                     self._artifacts[version, attributes] = found
         code, callbacks = found
@@ -203,7 +203,7 @@ class Staged:
 
 
 def _lower(staged: Staged, platforms: Sequence[str], rules: Rules) -> Mapping[str, object]:
-    """Returns what differs of a trace for a platform; see `Staged.lowered_for`."""
+    """Returns the fields of a trace that differ for a platform; see `Staged.lowered_for`."""
     name = staged.plan.name
     module = parse(staged.bytecode, name)
     with module.context, ir.Location.unknown():

@@ -58,7 +58,7 @@ class Scope:
         self.depth: int = 0 if parent is None else parent.depth + 1
 
     def is_around(self, other: Scope | None) -> bool:
-        """Whether ``other`` is this scope or lies within it."""
+        """Whether ``other`` is this scope or is nested in it."""
         while other is not None and other.depth >= self.depth:
             if other is self:
                 return True
@@ -75,15 +75,15 @@ class Captured(NamedTuple):
     """An `Array`, a host array, or a tracer of a trace around this one."""
     value: ir.Value
     tracer: Any = None
-    """The parameter as a tracer of this trace, where it is not a tracer already."""
+    """The parameter as a tracer of this trace, unless ``data`` is a tracer."""
 
 
 def current_trace() -> Trace | None:
-    """Returns the trace that this thread is building, or None; for a finaliser the one it began.
+    """Returns the trace that this thread is building, or None; in a finaliser its own.
 
-    Python may collect garbage at any place, also where the module is between two states that are
-    sound, and runs finalisers. What these call runs as outside of the trace around them; added to
-    its module it made programs that were not valid, and crashed.
+    The garbage collector may run finalisers at any place, also while the module is inconsistent.
+    Functions that they call run as outside of the interrupted trace: added to its module, their
+    operations made programs invalid, and crashed.
     """
     trace: Trace | None = trace_state.trace
     if trace is None or not running or not is_collecting_here() or trace.of_finalizer:
@@ -113,17 +113,17 @@ class Trace(MappedAxes):
         """The captured values, which are trailing parameters of the program: by id, an array by the
         ids of its buffers and of its aval."""
         self.reads: set[Life] = set()
-        """Of the arrays whose values the function got; each ends with an assignment."""
+        """The lives of the arrays whose values the function read; an assignment ends each."""
         self.aliases: dict[int, Captured] = {}
-        """Other objects that are the same as one of these, by id."""
+        """Other objects that equal a captured one, by id."""
         self.callbacks: dict[int, HostCallback] = {}
         """The Python functions that the program calls, by number."""
         self.claims = OperationClaims()
         """The facts within the program that determine its devices, and its pmaps."""
         self.asked: AskedShardings | None = None
-        """Shardings that the program has for its arguments and results."""
+        """The shardings that the program states for its arguments and results."""
         self.uses_chlo = False
-        """Whether any operation is CHLO's, which no backend is asked to know."""
+        """Whether any operation is CHLO's, which backends need not support."""
         self.has_keys = False
         """Whether any value is an array of random keys."""
         self.asks_platform = False
@@ -132,25 +132,25 @@ class Trace(MappedAxes):
         self._types: dict[ir.Type, TensorType] = {}
         self._mlir_types: dict[tuple[tuple[int, ...], np.dtype[np.generic]], ir.Type] = {}
         self._locations: dict[tuple[int, int], tuple[ir.Location, CodeType]] = {}
-        """By the id of the code object, which is kept alive; its hash would hash all its constants.
+        """By id of the code object, which is kept alive, since its hash would hash its constants.
         """
         self._outer: Trace | None = None
         """The trace within which this one is built; its tracers can be captured."""
         self.of_finalizer = False
-        """Whether a finaliser that the garbage collector runs builds it."""
+        """Whether it is built in a finaliser that the garbage collector runs."""
         self.types: ShardingTypes | None = None
-        """The types of values over a mesh: in shard_map, and over Explicit axes; else None."""
+        """The types of values over a mesh; None outside of shard_map without Explicit axes."""
         self.has_casts = False
-        """Whether there are casts to the type that a value has."""
+        """Whether the module has casts that change only `types`."""
         self.inner_count = 0
         self.channels = 0
-        """How many collectives of partitions there are: each has a channel."""
+        """The number of collectives of partitions: each has a channel."""
         self.functions: dict[int, tuple[object, str, Sequence[AnyClaim]]] = {}
         """Inner jitted functions in the module: the traced function, by id, its name, and the
         claims of each of its calls."""
 
     def typed_over(self, mesh: AbstractMesh) -> ShardingTypes:
-        """Returns the types of values, which are over Explicit axes of a mesh from here on."""
+        """Returns `types`, which it creates over ``mesh`` if the trace has none."""
         if self.types is None:
             self.types = ShardingTypes(mesh.abstract_mesh)
         return self.types

@@ -83,10 +83,10 @@ def stage(
 def _start_types(
     shardings: Sequence[NamedSharding | None], is_inside: bool
 ) -> ShardingTypes | None:
-    """Returns the types of values of a new trace; None where they say nothing.
+    """Returns the types of values of a new trace; None if it needs none.
 
-    The parameters name the mesh, else the trace around it does, else the context. ``is_inside``
-    says whether axes of a trace around it are bound.
+    The mesh is the parameters', else the surrounding trace's, else the context's. ``is_inside``
+    states whether axes of a surrounding trace are bound.
     """
     outer = current_trace() if is_inside else None
     checks = outer is not None and outer.types is not None and outer.types.checks
@@ -142,7 +142,7 @@ def _stage(
         drop_constraints(trace.module)
     pmaps = tuple([mark for mark in marks if isinstance(mark, InnerPmap)])
     replicas = math.lcm(trace.replicas, *[pmap.replicas for pmap in pmaps])
-    # Readers of the text see it there, as in JAX's programs; a launch over devices sets the other.
+    # For readers of the text, as in JAX's programs; a launch over devices sets ``partitions``.
     set_counts(trace.module, replicas=replicas, partitions=1)
     numbered = replicas if trace.numbers_replicas else 0
     typed: tuple[NamedSharding | None, ...] = ()

@@ -44,7 +44,7 @@ class Traceable(CallObject, Generic[P, R]):
         raise NotImplementedError
 
     def __reduce__(self) -> str:
-        # By name, as functions are: the module must hold this very object under it.
+        # Pickles by name, as functions do: the module must have this object under the name.
         return str(getattr(self, "__qualname__", repr(self)))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:

@@ -29,8 +29,8 @@ from plugrt.tracing.trace import Scope, Trace, current_trace, leak_message
 def check_constraint(trace: Trace, sharding: Sharding, what: str) -> None:
     """Raises `InvalidArgument` for a constraint that the surrounding shard_map contradicts.
 
-    A value there is the part of one device along the mapped axes: the compiler can divide it only
-    over the other axes, whose names come from that mesh.
+    Within it a value is one device's part along the mapped axes: the compiler can divide it only
+    over the other axes of that mesh.
     """
     mesh = trace.mesh
     if mesh is None or not trace.axes or sharding.num_devices == 1:
@@ -89,7 +89,7 @@ class Tracer(Methods):
         self.weak = weak
         """Whether it represents a Python scalar, whose dtype yields to other operands'."""
         self.scalar: Any = None
-        """The 0-d host value that it stands for, where that is known."""
+        """Its 0-d host value, if that is known."""
         self.memory_kind: str | None = None
         """The kind of memory that it is in as a result of the whole program; None: the default."""
         self.origin = origin
@@ -115,7 +115,7 @@ class Tracer(Methods):
         return tracer
 
     def duplicate(self) -> Tracer:
-        """Returns another tracer of the same value: assigning to one leaves the other."""
+        """Returns another tracer of the same value; an assignment changes only one of them."""
         made = object.__new__(Tracer)
         for name in _SLOTS:
             setattr(made, name, getattr(self, name))
@@ -123,23 +123,23 @@ class Tracer(Methods):
 
     @property
     def value(self) -> ir.Value:
-        """The MLIR value as seen from where the trace is now; raises `LeakedTracer`."""
+        """The MLIR value in the current scope; raises `LeakedTracer` if it has none there."""
         trace = current_trace()
         if trace is None:
             raise LeakedTracer(leak_message(self))
         return trace.mlir_value(self)
 
     def in_memory(self, kind: str | None) -> Tracer:
-        """Returns the value as one that is in a kind of memory once it is a result."""
+        """Returns a tracer of the value that is put in a kind of memory if it is a result."""
         placed = self.duplicate()
         placed.memory_kind = kind
         return placed
 
     def constrained(self, sharding: Sharding, what: str) -> Tracer:
-        """Returns the value divided over devices as a sharding says; the program runs on those.
+        """Returns the value constrained to a sharding, on whose devices the program then runs.
 
         ``what`` names the calling function, for messages. Raises `ShapeError` where the shape does
-        not divide, and `InvalidArgument` where a surrounding shard_map contradicts. Over a mesh of
+        not divide, and `InvalidArgument` if a surrounding shard_map contradicts. Over a mesh of
         Explicit axes this is the type of the value.
         """
         trace = self.trace
@@ -160,7 +160,7 @@ class Tracer(Methods):
             trace.claims.add_to(value.owner, [claim])
         elif self.scalar is None:
             value = trace.claims.add_to_value(self.value, claim, trace.location())
-        else:  # it stays a number, which adapts to the dtype of others
+        else:  # stays a number, with a weak dtype
             trace.claims.add(claim)
             return self.duplicate()
         return Tracer(value, trace, weak=self.weak, origin=self.origin)
@@ -178,13 +178,13 @@ class Tracer(Methods):
 
     @property
     def sharding_type(self) -> NamedSharding | None:
-        """How it is divided and differs, over a mesh with Explicit or Manual axes; else None."""
+        """The sharding in its type, over a mesh with Explicit or Manual axes; else None."""
         types = self.trace.types
         return None if types is None else types.of(self._value, self.ndim)
 
     @property
     def mat(self) -> ManualAxisType:
-        """How devices along the axes that `plugrt.shard_map` has bound differ in it."""
+        """How it differs between devices along the axes that `plugrt.shard_map` has bound."""
         types = self.trace.types
         return NO_MAT if types is None else types.mat(self._value)
 
@@ -312,7 +312,7 @@ _SLOTS = [name for name in Tracer.__slots__ if name != "__weakref__"]
 
 
 def with_own_tracers(result: Any, given: Sequence[Any]) -> Any:
-    """Returns the results of a function, with new tracers for those that are its arguments.
+    """Returns the results of a function, with new tracers in place of its arguments.
 
     So assigning to a result does not change an argument. ``given`` are the arguments: tracers, and
     containers of them.
