@@ -45,7 +45,7 @@ def compile_ahead(
     """Returns a traced function compiled for a topology; ``attributes`` are layouts and memories.
 
     The program's parameters are the arguments that it uses, then the arrays of its closure.
-    ``launch`` says how arguments and results lie, where options or arguments over a mesh do.
+    ``launch`` has the shardings and layouts, if options or arguments over a mesh state them.
     """
     target = resolve_topology(target)
     staged = traced.staged.lowered_for(process_backends().platforms_of(target))
@@ -84,7 +84,7 @@ def compile_ahead(
 
 
 def compile_for(program: Program, target: Topology, options: CompileOptions) -> Executable:
-    """Returns the program compiled for a topology; logged and timed as any compilation."""
+    """Compiles the program for a topology; logs and times it, like each compilation."""
     program = compute_narrow_types(program, target, options)
     dump_program(program)
     logger.debug("Compiling %s for %s, ahead of time", program.name, target.platform)
@@ -126,11 +126,11 @@ class AheadOfTime(CompiledBase):
         shardings: tuple[Any, object] | None = None,
     ) -> None:
         self.program = program
-        """The program as the compiler took it."""
+        """The program that was passed to the compiler."""
         self.topology = target
         """The devices that it was compiled for."""
         self.input_types = None if input_types is None else tuple(input_types)
-        """The parameters' types; None where jaxlib, which reads them, is not installed."""
+        """The parameters' types; None without jaxlib, which reads them from the program."""
         self.out_info = out_info
         """The results of a traced function as a pytree of `ShapeDtypeStruct`; else None."""
         self._compiled = executable
@@ -147,7 +147,7 @@ class AheadOfTime(CompiledBase):
 
     @property
     def output_shardings(self) -> Any:
-        """The same of each result, as a pytree."""
+        """The sharding of each result, as a pytree; see `input_shardings`."""
         return (self._shardings or self._refuse_shardings())[1]
 
     def _refuse_shardings(self) -> NoReturn:
@@ -182,7 +182,7 @@ class AheadOfTime(CompiledBase):
         return self.cost_and_source()[0]
 
     def cost_and_source(self) -> tuple[Mapping[str, OptionValue], str]:
-        """Returns `cost_analysis`, and whose figures they are."""
+        """Returns `cost_analysis`, and whether its figures are the backend's or jaxlib's."""
         from plugrt.stablehlo.hlo import cost_analysis
 
         return cost_analysis(self._compiled)

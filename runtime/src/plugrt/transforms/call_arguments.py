@@ -53,7 +53,7 @@ def _numbers(what: str, nums: Any) -> list[int]:
 
 
 def _names(what: str, names: object) -> set[str]:
-    # Of `str` itself: methods of a subclass would run where calls look a keyword up.
+    # Exactly `str`: calls look keywords up, and would run a subclass's methods.
     if isinstance(names, str):
         return {str.__str__(names)}
     if not isinstance(names, Iterable):
@@ -150,7 +150,7 @@ class ArgumentRules:
         kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
         by_name = [p.name for p in parameters if p.kind in kinds]
         unknown = sorted(named - set(by_name))
-        if any(p.kind is p.VAR_KEYWORD for p in parameters):  # which is any other name
+        if any(p.kind is p.VAR_KEYWORD for p in parameters):  # it accepts any other name
             unknown = [name for name in unknown if name in signature.parameters]
         if unknown:
             raise ArgumentError(
@@ -161,7 +161,7 @@ class ArgumentRules:
     def bind(
         self, args: tuple[object, ...], kwargs: dict[str, Any], read: Sequence[Any] = ()
     ) -> FlatCall:
-        """Reads a call, if the core has not ``read`` it.
+        """Returns the flat arguments of a call; ``read`` are these if the core has read it.
 
         Raises `UnhashableStaticArgument` with the name of the argument.
         """

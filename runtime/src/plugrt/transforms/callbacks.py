@@ -46,7 +46,7 @@ _MOST = 60
 class ResultTypes:
     """The types that a call of a Python function promises, as a pytree, and their check.
 
-    ``promised`` is the caller's pytree of things with shape and dtype. Raises `ArgumentTypeError`
+    ``promised`` is the caller's pytree of objects with shape and dtype. Raises `ArgumentTypeError`
     for a leaf without them, `UnsupportedDtype` for a dtype that no device has, and `DtypeError` for
     one of 64 bits where ``enable_x64`` is False.
     """
@@ -80,7 +80,7 @@ class ResultTypes:
 
 
 def read_result_type(name: str, leaf: object) -> TensorType:
-    """Returns the type that a thing with shape and dtype promises; raises as `ResultTypes` does."""
+    """Returns the type that an object's shape and dtype promise; raises as `ResultTypes` does."""
     if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype") or isinstance(leaf, type):
         raise ArgumentTypeError(
             f"{name} must have a shape and a dtype, as plugrt.ShapeDtypeStruct has; got "
@@ -163,12 +163,12 @@ def io_callback(
     ordered: bool = False,
     **kwargs: object,
 ) -> Any:
-    """As `pure_callback`, of a function with side effects: it is called exactly once.
+    """As `pure_callback`, for a function with side effects: it is called exactly once.
 
     Calls that are ``ordered`` happen in the order of the program, and after the ordered calls of
     programs that this thread launched before, on any devices. Where each device calls, as under
     ``shard_map`` and ``pmap``, the order is each device's. `effects_barrier` waits for all of them,
-    and raises the error of one that failed; so does the end of the interpreter wait. As
+    and raises the error of one that failed; the interpreter's exit waits, too. As
     ``jax.experimental.io_callback``.
 
     >>> seen = []
@@ -230,7 +230,7 @@ def call_python(
     partitioned: bool = False,
     one_device: bool = False,
 ) -> Any:
-    """Returns what a function returns for these arguments: in a trace the program calls it."""
+    """Calls a function, or in a trace adds the call to the program; returns its results."""
     trace = current_trace()
     if trace is None:
         arrays = [as_array(leaf, name) for leaf, name in zip(leaves, names, strict=True)]
@@ -295,7 +295,7 @@ def _call_now(
     names: Sequence[str],
     ordered: bool,
 ) -> Any:
-    """Calls a function outside of any trace; its results are where the arguments are."""
+    """Calls a function outside of any trace; puts its results on the arguments' devices."""
     avals = [array._aval for array in arrays]
     devices, committed = resolve_devices(claims_of(avals, lambda i: names[i]), title)
     if ordered:

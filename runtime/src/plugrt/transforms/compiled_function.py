@@ -1,4 +1,4 @@
-"""`Compiled`: a traced function that is compiled and loaded, as `jit` and `pmap` give it ahead."""
+"""`Compiled`: a function of `jit` or `pmap` that is compiled and loaded ahead of time."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Compiled(CompiledInfo, StageInfo, SavableCall):
     in_avals = StageInfo.in_avals  # with the shardings of committed arguments
 
     def _can_use(self, i: int, aval: ArrayAval) -> bool:
-        if self._traced.device is not None:  # with the option it moves arguments, as `jit` does
+        if self._traced.device is not None:  # this option moves arguments, as in `jit`
             return True
         if super()._can_use(i, aval):
             return True
-        # A program with a pmap within gathers what it was lowered for.
+        # A program with an inner pmap gathers an argument of the type that it was lowered for.
         return (
             aval is self._traced.avals[i] and aval.sharding.devices == self._program.launch.devices
         )
@@ -53,7 +53,7 @@ class Compiled(CompiledInfo, StageInfo, SavableCall):
 
     @cached_property
     def _runtime(self) -> LoadedExecutable:
-        """What calls launch; where they need nothing, the same as a program, compiled now."""
+        """The executable of calls; if they need none, `passthrough_module` is compiled."""
         if self._program.executable is not None:
             return self._program.executable
         staged, launch = self._traced.staged, self._program.launch
@@ -95,9 +95,9 @@ def estimate_costs(staged: Staged) -> Mapping[str, OptionValue]:
 def passthrough_module(staged: Staged) -> ir.Module:
     """Returns a module whose results are its parameters and constants.
 
-    Calls of such a function need no program; this one is for those who look at it or save it. Its
-    parameters are the arguments that are results, its constants the known results, and the data of
-    the closure, which are read.
+    Calls of such a function need no program; it is made when it is inspected or saved. Its
+    parameters are the arguments that are results, its constants the known results and the data of
+    the closure, which are read from their devices.
     """
     plan = staged.plan
     with new_context(), ir.Location.unknown():

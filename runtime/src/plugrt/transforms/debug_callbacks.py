@@ -1,4 +1,4 @@
-"""`debug.callback` and `debug.print`: a look at values while a program runs."""
+"""`debug.callback` and `debug.print`: pass values of a running program to Python."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def print(
 ) -> Callable[..., None] | None:
     """Prints ``fmt.format(*args, **kwargs)`` from the program.
 
-    ``fmt`` is no f-string: it is filled in while the program runs. Without placeholders in it, the
-    arguments follow it, if ``skip_format_check`` lets them. Arrays are printed with the
+    ``fmt`` is no f-string: it is filled in while the program runs. If it has no placeholders, the
+    arguments are printed after it, with ``skip_format_check``. Arrays are printed with the
     ``np.printoptions`` of the call. Raises `ArgumentError` for arguments that ``fmt`` does not use,
     for placeholders without an argument and for an invalid format (JAX: Python's errors). Otherwise
     as `callback`; as ``jax.debug.print``.
@@ -102,7 +102,7 @@ def _call(
         args, kwargs = pytrees.unflatten(spec, given)
         function(*args, **kwargs)
 
-    # Without the arrays: a program keeps the function alive, and nobody owns arrays of a trace.
+    # Without the arrays: the program keeps the function alive, and would keep the tracers, too.
     leaves_kept = [None if isinstance(leaf, ARRAYS) else leaf for leaf in leaves]
     call.__name__ = getattr(function, "__name__", repr(function))
     arrays = [leaves[i] for i in traced]
@@ -114,7 +114,7 @@ def _call(
 
 
 class _Checker(string.Formatter):
-    """Formats nothing; refuses arguments that the text does not use, and places without one."""
+    """Formats nothing; refuses unused arguments, and placeholders without an argument."""
 
     def get_value(
         self, key: int | str, args: Sequence[object], kwargs: Mapping[str, object]

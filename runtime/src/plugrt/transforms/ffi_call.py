@@ -1,4 +1,4 @@
-"""`ffi_call`: the call of a registered function as a function on arrays."""
+"""`ffi_call`: calls of registered handlers, as functions of arrays."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _STAGES = ("instantiate", "prepare", "initialize", "execute")
 _TYPE_INFO_SIZE = 3 * ctypes.sizeof(ctypes.c_void_p)
 # Process-wide: libraries call registered functions until the process ends.
 _kept: list[object] = []
-"""Capsules whose functions were registered, which stay as long as the process."""
+"""Capsules whose functions were registered; kept alive until the process ends."""
 
 
 @with_argument_errors
@@ -97,7 +97,7 @@ def _stage_address(name: str, stage: str, fn: object) -> int:
 
 
 def is_capsule(given: object) -> bool:
-    """Whether something is a PyCapsule, whose class Python 3.11 has no public name for."""
+    """Whether an object is a PyCapsule; Python 3.11 has no public name for that class."""
     return type(given).__name__ == "PyCapsule"
 
 

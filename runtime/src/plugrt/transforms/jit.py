@@ -20,7 +20,7 @@ __all__ = ["JitFunction", "jit", "pjit"]
 
 
 class _Omitted(Enum):
-    """The default of `jit`'s ``fun``, for ``@jit(**options)``: None is a wrong argument there."""
+    """The default of `jit`'s ``fun``, for ``@jit(**options)``; an explicit None is an error."""
 
     OMITTED = auto()
 
@@ -125,9 +125,9 @@ def pjit(
 ) -> JitFunction[P, R]:
     """Returns ``fun`` as `jit` does; its calls in ``with mesh:`` run on the mesh, as `set_mesh`'s.
 
-    It has the parameters of `jit`; None in shardings that are given means ``PartitionSpec()``
-    then. As ``jax.experimental.pjit.pjit``. Raises what `jit` does; calls within a mesh raise
-    `ArgumentError` where a ``device`` or a ``backend`` is given.
+    It has the parameters of `jit`; within a mesh, None in explicit shardings means
+    ``PartitionSpec()``. As ``jax.experimental.pjit.pjit``. Raises the errors of `jit`; calls within
+    a mesh raise `ArgumentError` if a ``device`` or a ``backend`` is given.
 
     >>> with plugrt.make_mesh((2,), ("x",)):
     ...     len(plugrt.pjit(lambda v: 2 * v)(np.ones(8)).sharding.device_set)
@@ -152,7 +152,7 @@ def _wrap(
     inline: bool = False,
     compiler_options: Mapping[str, str | bool | int | float] | None = None,
 ) -> JitFunction[P, R]:
-    """Returns a function as `jit` or `pjit`, the ``title``, does, with their options."""
+    """Implements `jit` and `pjit`; ``title`` is the name of the one that is called."""
     check_function(title, fun)
     require_flag(title, "keep_unused", keep_unused)
     require_flag(title, "inline", inline)

@@ -55,11 +55,11 @@ class FormatPrefix:
 
     @property
     def shardings(self) -> list[Sharding]:
-        """The shardings that it names."""
+        """The shardings among the leaves."""
         return [s for s in map(_sharding_of, self._leaves) if s]
 
     def in_context(self) -> FormatPrefix:
-        """Returns it with the specs that are by themselves over the mesh in the context."""
+        """Returns the prefix with each bare `PartitionSpec` over the mesh in the context."""
         leaves: list[object] = [*self._leaves]
         if self._none_is_whole and mesh_context.current().specs is not None:
             leaves = [PartitionSpec() if leaf is None else leaf for leaf in leaves]
@@ -70,12 +70,12 @@ class FormatPrefix:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it names devices alone: no layout and no memory."""
+        """Whether it states only devices: no layout, memory kind or mesh."""
         return not any(map(_has_layout, self._leaves))
 
     @property
     def has_sums(self) -> bool:
-        """Whether devices are to hold terms of a sum."""
+        """Whether a spec has unreduced axes: each device then holds a term of a sum."""
         specs = [_spec_of(leaf) for leaf in self._leaves]
         return any(spec.unreduced for spec in specs if spec is not None)
 
@@ -121,7 +121,7 @@ def ask_shardings(
 def divide_types(
     before: FormatPrefix, bound: FlatCall, types: Sequence[TracedType]
 ) -> list[TracedType]:
-    """Returns types of arguments with those shardings of a prefix that are over Explicit axes."""
+    """Returns types of arguments, with the prefix's shardings that are over Explicit axes."""
     asked = spread_arguments(before.in_context(), bound, len(types))
     return [
         (*kind[:3], explicit_part(one.mesh, one.spec, len(kind[0])))
@@ -132,9 +132,9 @@ def divide_types(
 
 
 def spread_arguments(before: FormatPrefix, bound: FlatCall, count: int) -> list[Sharding | None]:
-    """Returns the sharding that a prefix has for each of ``count`` flat arguments.
+    """Returns the sharding of each of ``count`` flat arguments, from a prefix.
 
-    Raises `StructureError` for a prefix of other arguments, and for keywords.
+    Raises `StructureError` if it is no prefix of the arguments, and for keywords.
     """
     args, keywords = bound.dynamic
     if keywords and before.shardings:
@@ -150,13 +150,13 @@ def spread_arguments(before: FormatPrefix, bound: FlatCall, count: int) -> list[
 def constrain_arguments(
     before: FormatPrefix, bound: FlatCall, tracers: Sequence[Tracer], title: str
 ) -> list[Tracer]:
-    """Returns the arguments of a call within a traced function, divided as ``in_shardings`` say."""
+    """Constrains the arguments of a call within a traced function to the ``in_shardings``."""
     asked = spread_arguments(before.in_context(), bound, len(tracers))
     return _constrain(tracers, asked, f"in_shardings of jitted {title!r}")
 
 
 def constrain_results(after: FormatPrefix, results: object, title: str) -> Any:
-    """Returns the results of such a call, divided as ``out_shardings`` say."""
+    """Constrains the results of a call within a traced function to the ``out_shardings``."""
     leaves, spec = pytrees.flatten(results)
     asked = after.in_context().spread(results, "the results")
     what = f"out_shardings of jitted {title!r}"
@@ -164,9 +164,9 @@ def constrain_results(after: FormatPrefix, results: object, title: str) -> Any:
 
 
 def constrain_sums(after: FormatPrefix, results: object, title: str) -> Any:
-    """Returns results as `constrain_results`, those alone that are to be terms of a sum.
+    """Constrains only the results whose ``out_shardings`` have unreduced axes.
 
-    Without it Shardy makes them whole on each device, as if that were a term.
+    Without a constraint Shardy replicates them, as if each whole value were a term of the sum.
     """
     if current_trace() is None:  # under disable_jit
         return results
@@ -222,7 +222,7 @@ def place_formats(
     staged: Staged,
     prefixes: tuple[FormatPrefix, FormatPrefix],
 ) -> Launch:
-    """Returns the launch with the layouts and memories that ``in_`` and ``out_shardings`` name.
+    """Returns the launch with the layouts and memories in ``in_shardings`` and ``out_shardings``.
 
     ``out`` is a pytree in the form of the results. Raises `InvalidArgument` for an argument that is
     committed in another layout.
@@ -235,7 +235,7 @@ def place_formats(
         raise StructureError("jit's in_shardings with layouts or memories takes no keywords")
     ins = [*ins, *[None] * (len(avals) - len(ins))]
     outs = after.spread(out, "the results")
-    if launch.whole is None:  # else they are the shardings that the program is divided by
+    if launch.whole is None:  # else the shardings with which the program is partitioned
         [device] = launch.devices
         launch = replace(
             launch,
@@ -255,10 +255,11 @@ def place_formats(
 
 
 def _refuse_donations(launch: Launch, staged: Staged) -> None:
-    """Raises `InvalidArgument` where the compiler chooses the layout of one side of a donation.
+    """Raises `InvalidArgument` if the compiler chooses the layout on only one side of a donation.
 
-    That is a donated argument, or the result that is to have its memory: as in JAX the first whose
-    parts have the same type, where a sharding that the compiler chooses has the whole as its part.
+    The sides are a donated argument and the result that may reuse its memory: as in JAX, the first
+    result with parts of the same type. Under a sharding that the compiler chooses, the part is the
+    whole array.
     """
     if not any(isinstance(one, AutoLayout) for one in (*launch.in_layouts, *launch.out_layouts)):
         return
@@ -301,7 +302,7 @@ def _argument_layout(
     leaf: object,
     describe: Callable[[], str],
 ) -> AnyLayout:
-    """Returns the layout of an argument: the one asked for, else as it lies."""
+    """Returns the layout for an argument: the one requested, else its present one."""
     if wanted is None or wanted.layout is None:
         return launch.in_layout(i)
     sharding = launch.in_shardings[i]

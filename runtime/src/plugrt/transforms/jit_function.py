@@ -1,4 +1,4 @@
-"""`JitFunction`: what `jit` returns, with a compiled program for each set of argument types."""
+"""`JitFunction`: the result of `jit`, with a compiled program for each set of argument types."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class JitFunction(StagedFunction[P, R]):
         bound = self._flatten(args, kwargs)
         tracers, title = self._tracers(bound), self._rules.title
         device = self._device
-        if self._backend is not None:  # whatever the default device, which no trace depends on
+        if self._backend is not None:  # traces do not depend on the default device
             device = backends.get_backend(self._backend).addressable_devices()[0]
         if device is not None:
             option = "device" if self._backend is None else "backend"
@@ -127,7 +127,7 @@ class JitFunction(StagedFunction[P, R]):
         return lambda *tracers: constrain_sums(after, function(*tracers), title)
 
     def _trace_within(self, trace: Trace, bound: FlatCall, tracers: Sequence[Tracer]) -> Staged:
-        """Returns the trace that a call on its own makes, but for donation and bound axes."""
+        """Traces as a call outside of a trace does, but without donation and with bound axes."""
         types = self._widen(bound, types_in_trace(tracers))
         head: Any = (bound.spec, bound.static_key)
         if trace.axes or self._rules.donate_nums or self._rules.donate_names:

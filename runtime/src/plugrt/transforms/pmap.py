@@ -71,8 +71,8 @@ class PmapFunction(StagedFunction[P, R]):
     def trace(self, *args: object, **kwargs: object) -> Traced:
         """Returns one replica traced for these arguments (see `lower`).
 
-        Raises `ArgumentMismatch` for a committed one that is divided otherwise than pmap divides
-        it: a call would distribute it, which what is compiled does not.
+        Raises `ArgumentMismatch` for a committed argument with another division than pmap's: a call
+        would redistribute it, which a compiled function does not do.
         """
         traced = self._trace(args, kwargs)
         asked = AskedShardings(traced._launch().in_shardings, ())
@@ -135,7 +135,7 @@ class PmapFunction(StagedFunction[P, R]):
 
     def _make_rerun(self, bound: FlatCall, keep: object = None) -> Rerun | None:
         if not all(device.is_addressable for device in self._spec.available()):
-            return None  # a process that repeats it alone would wait for the others
+            return None  # a rerun in one process would wait for the others
         return super()._make_rerun(bound, keep)
 
 
@@ -217,8 +217,9 @@ def run_by_operation(
     """Returns the results of a function of flat arguments; each replica has its slice of them.
 
     This is pmap under ``disable_jit``. The function runs once, on arrays that have a value for each
-    replica. Each operation is one launch over the replicas, so that collectives work; between them
-    a debugger stops, and printing shows what each replica has. As JAX 0.4.20 (``pxla._emap_impl``).
+    replica. Each operation is one launch over the replicas, so collectives work, a debugger can
+    stop between operations, and printing shows each replica's value. As JAX 0.4.20
+    (``pxla._emap_impl``).
     Raises `Unimplemented` on the devices of several processes.
     """
     if mapping.size > mapping.local_size:
@@ -250,7 +251,7 @@ def _give(x: Array, axis: Axis, here: ReplicaSharding, what: str) -> Array:
     """Returns a result of the replicas as an array that is divided over their devices."""
     at = output_axis(axis, TensorType(x.shape, x.dtype), what)
     lies = x.sharding
-    if not isinstance(lies, ReplicaSharding):  # the same in all: it came of no mapped argument
+    if not isinstance(lies, ReplicaSharding):  # equal in all replicas: from no mapped argument
         lies = here
         x = device_put(x, divide_axis(here.devices, None))
     sharding = divide_axis(lies.devices, at, here.name, lies.copies)
@@ -316,7 +317,7 @@ def _check_surroundings(trace: Trace, inner: InnerPmap) -> None:
 
 
 def _slice(x: Tracer, axis: Axis, key: object) -> Tracer:
-    """Returns the slice of an operand that a replica has."""
+    """Returns a replica's slice of an operand."""
     return x if axis is None else by_words("each", _slice_array, x, axis, key)
 
 
@@ -334,6 +335,6 @@ def _gather(x: Tracer, axis: Axis, inner: InnerPmap, i: int, key: object) -> Tra
     at = output_axis(axis, part, f"result {i} of {inner.what}")
     if at is not None:
         return all_gather(x, (key,), axis=at)
-    trace = x.trace  # an operation of the pmap, also where the result is one of its operands
+    trace = x.trace  # adds an operation of the pmap, also if the result is an operand
     same = hlo.reshape(x.value.type, x.value, loc=trace.location())
     return Tracer(same, trace, weak=x.weak, origin=x.origin).in_memory(x.memory_kind)

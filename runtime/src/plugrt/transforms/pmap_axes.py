@@ -31,7 +31,7 @@ class DataclassNode(Protocol):
 AxisTree: TypeAlias = (
     "Axis | tuple[AxisTree, ...] | list[Any] | Mapping[Any, AxisTree] | DataclassNode"
 )
-"""A pytree of axes. Not of sequences: a text is a sequence of texts."""
+"""A pytree of axes. ``Sequence`` is not used: a str is a sequence of str."""
 
 
 class AxisPrefix:
@@ -64,7 +64,7 @@ class AxisPrefix:
 
 
 def call_axes(prefix: AxisPrefix, bound: FlatCall, title: str) -> list[Axis]:
-    """Returns the axis of each flat argument of a call; keywords are mapped over their first.
+    """Returns the axis of each flat argument of a call; keywords are mapped over axis 0.
 
     A tuple of axes has one entry for each positional argument, static ones included.
     """
@@ -133,7 +133,7 @@ def mapped_size(
 
 
 def replica_shape(axis: Axis, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns one replica's shape of one that is mapped over ``axis``."""
+    """Returns the shape of one replica's slice of an array that is mapped over ``axis``."""
     return shape if axis is None else shape[:axis] + shape[axis + 1 :]
 
 
@@ -143,9 +143,9 @@ def part_shape(axis: Axis, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def output_axis(axis: Axis, part: TensorType, where: str) -> Axis:
-    """Returns where the mapped axis is in an output, counted from the front.
+    """Returns the position of the mapped axis in an output, counted from the front.
 
-    ``part`` is the type of one replica's. Raises `ShapeError` if the output has no such axis.
+    ``part`` is the type of one replica's output. Raises `ShapeError` for an axis out of range.
     """
     if axis is None:
         return None
@@ -159,14 +159,14 @@ def output_axis(axis: Axis, part: TensorType, where: str) -> Axis:
 
 
 def insert_axis(x: Array, axis: int = 0) -> Array:
-    """Returns an array with one more axis, of size one; no check of its values counts."""
+    """Returns an array with one more axis, of size one; without checks for NaN and infinities."""
     with config.override(debug_nans=False, debug_infs=False):
         longer: Array = expand_dims(x, axis=axis)
     return longer
 
 
 def drop_axis(x: Array, axis: int) -> Array:
-    """Returns an array without an axis of size one; no check of its values counts."""
+    """Returns an array without an axis of size one; without checks for NaN and infinities."""
     with config.override(debug_nans=False, debug_infs=False):
         shorter: Array = squeeze(x, axis=axis)
     return shorter

@@ -52,7 +52,7 @@ class AxisSpec:
     def sizes(
         self, title: str, bound: FlatCall, names: Sequence[str], types: Sequence[TensorType]
     ) -> tuple[tuple[Axis, ...], int]:
-        """Returns the mapped axis of each flat argument, and the size of it in this process."""
+        """Returns the mapped axis of each flat argument, and the axis's size in this process."""
         axes: list[Axis] = [
             axis if axis is None else mapped_axis(axis, t.shape, f"argument {name} of {title!r}")
             for axis, t, name in zip(
@@ -62,7 +62,7 @@ class AxisSpec:
         return tuple(axes), mapped_size(axes, types, names, title, self.size)
 
     def check_global_size(self, title: str, size: int, whole: int, where: str) -> None:
-        """Raises `ShapeError` where the axis has another size in all processes than was stated."""
+        """Raises `ShapeError` if ``global_axis_size`` is not ``whole``, the real size."""
         if self.global_size not in (None, whole):
             raise ShapeError(
                 f"pmap of {title!r} was made with global_axis_size={self.global_size}; its "
@@ -72,7 +72,7 @@ class AxisSpec:
     def mapping(
         self, title: str, bound: FlatCall, names: Sequence[str], types: Sequence[TensorType]
     ) -> ReplicaMapping:
-        """Returns how a call divides, by the types of its flat arguments."""
+        """Returns the mapping of a call to devices, from the types of its flat arguments."""
         axes, size = self.sizes(title, bound, names, types)
         available, chosen = self.available(), self.devices is not None
         local = sum(device.is_addressable for device in available)
@@ -105,17 +105,17 @@ class ReplicaMapping:
     chosen: bool
 
     def parts(self, types: Sequence[TracedType]) -> list[TracedType]:
-        """Returns the types of one device's parts of arguments, which have these."""
+        """Returns the types of one device's parts of arguments with these types."""
         return [
             (part_shape(axis, shape), dtype, weak, None)
             for axis, (shape, dtype, weak, _) in zip(self.axes, types, strict=True)
         ]
 
     def of_parts(self, function: Callable[..., Any], out_axes: AxisPrefix) -> Callable[..., Any]:
-        """Returns a function of replicas, which is traced, as one of the parts on the devices.
+        """Converts a function of a replica's slices to one of a device's parts, for tracing.
 
-        These have the mapped axis, with size one, as the parts of a `NamedSharding` do. The results
-        are flat arrays in the structure that ``function`` gives. Raises `StructureError` where
+        Parts have the mapped axis, with size one, like the parts of a `NamedSharding`. The results
+        are flat arrays in the structure of ``function``'s result. Raises `StructureError` if
         ``out_axes`` is no prefix, and `ShapeError` for an axis out of range.
         """
         title = self.title
@@ -189,13 +189,13 @@ class ReplicaMapping:
 
 
 def _reshape(x: Tracer, shape: tuple[int, ...]) -> Tracer:
-    """Returns a value in another shape, otherwise the same; itself where it was in that shape."""
+    """Returns a value in another shape; the value itself if it has that shape."""
     if x.shape == shape:
         return x
     trace, value = active_trace(), x.value
     kind, made_by = trace.mlir_type(shape, x.dtype), value.owner
     if isinstance(made_by, hlo.ReshapeOp) and not is_marked(made_by.operation):
-        value = made_by.operand  # so that an argument that is returned is known to be one
+        value = made_by.operand  # so that a returned argument is recognised
     if value.type != kind:
         value = hlo.reshape(kind, x.value, loc=trace.location())
     return Tracer(value, trace, weak=x.weak, origin=x.origin).in_memory(x.memory_kind)
@@ -204,7 +204,7 @@ def _reshape(x: Tracer, shape: tuple[int, ...]) -> Tracer:
 def _other_local_size(
     title: str, size: int, local: int, devices: Sequence[Device], each: int
 ) -> ShapeError:
-    """Returns the error of a process that does not map over as many slices as it has devices."""
+    """Returns the error for a number of slices that does not fit this process's devices."""
     within = f", with {each} replicas within for each slice," if each > 1 else ""
     must = f"must have size {local // each}" if local % each == 0 else f"cannot fill {local}"
     return ShapeError(
@@ -215,9 +215,9 @@ def _other_local_size(
 
 
 def check_devices(devices: Sequence[Device], backend: str | None) -> tuple[Device, ...]:
-    """Returns the devices that the caller listed; `InvalidArgument` if they are wrong.
+    """Returns the listed devices; raises `InvalidArgument` if they are wrong.
 
-    So are devices of another backend than ``backend``, if that is given.
+    That includes devices of another backend than ``backend``, if that is given.
     """
     chosen = tuple(devices)
     non_devices = [d for d in chosen if not isinstance(d, Device)]

@@ -91,15 +91,15 @@ def default_device(device: Device | str | None) -> AbstractContextManager[None]:
 def transfer_guard(level: GuardLevel) -> AbstractContextManager[None]:
     """Logs or refuses transfers in its block, of all directions, as ``jax.transfer_guard``.
 
-    ``"log"`` and ``"disallow"`` are about those that happen by the way: host data as arguments,
-    arrays on another device, ``np.asarray(x)``. ``"log_explicit"`` and ``"disallow_explicit"``
-    include `plugrt.device_put` and `plugrt.device_get`, and numbers: ``x + 1``, ``x[3]`` and ``f(x,
-    2.5)`` pass under ``"disallow"``, unlike in JAX. What stays on its devices is no transfer.
-    ``"allow"`` ends a guard around the block.
-    A refused transfer raises `InvalidArgument` with the user's line; the log is
+    ``"log"`` and ``"disallow"`` apply to implicit transfers: host data as arguments, arrays on
+    another device, ``np.asarray(x)``. ``"log_explicit"`` and ``"disallow_explicit"`` also apply to
+    `plugrt.device_put` and `plugrt.device_get`, and to numbers: ``x + 1``, ``x[3]`` and ``f(x,
+    2.5)`` pass under ``"disallow"``, unlike in JAX. Data that stay on their devices are not
+    transferred. ``"allow"`` ends a guard around the block.
+    A refused transfer raises `InvalidArgument` with the user's line; the logger is
     ``plugrt.execution.arrays.transfer_guard``. Raises `ConfigError` for another level.
 
-    Reading arrays is no transfer where the host sees the device's memory, as on cpu.
+    Reading an array whose memory the host can access, as on cpu, is no transfer.
 
     >>> with plugrt.transfer_guard("disallow"):  # doctest: +ELLIPSIS
     ...     plugrt.jit(lambda x: x + 1)(np.ones(2))

@@ -1,4 +1,4 @@
-"""`draw_sharding` and `draw_array_sharding`: which device has which part, as a picture (SVG)."""
+"""`draw_sharding` and `draw_array_sharding`: the devices' parts of an array as an SVG picture."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _ID_LIMIT = 16
 class ShardingPicture:
     """A picture of an array's parts. Notebooks show it; ``svg`` is its source.
 
-    A rectangle for each part, in proportion and with the devices that have it and its place in the
-    array, also as a tooltip.
+    It has a proportional rectangle for each part, with its devices and its place in the array, also
+    as a tooltip.
     """
 
     def __init__(self, shape: tuple[int, ...], svg: str) -> None:
@@ -37,7 +37,7 @@ class ShardingPicture:
         return self.svg
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes the picture into a file; raises `OSError` where that fails."""
+        """Writes the picture into a file; raises `OSError` if that fails."""
         Path(path).write_text(self.svg, encoding="utf-8")
 
     def __repr__(self) -> str:
@@ -117,7 +117,7 @@ def _draw(
     scale: tuple[float, float],
     colors: tuple[str, str],
 ) -> str:
-    """Returns one part: its rectangle, and those of its lines that have letter sizes."""
+    """Returns the SVG of one part: its rectangle, and its lines that have a letter size."""
     x, y = part.left * scale[0], part.top * scale[1]
     wide, high = (part.right - part.left) * scale[0], (part.bottom - part.top) * scale[1]
     step = 1.3 * max(letters, default=0.0)
@@ -140,7 +140,7 @@ def _place(part: Part, ndim: int) -> str:
 
 
 def _shorten(label: str) -> str:
-    """Returns a label of many devices with some of them, and their number."""
+    """Returns a label of many devices that lists a few of them, and their number."""
     ids = label.split(",")
     if len(ids) <= _ID_LIMIT:
         return label

@@ -1,4 +1,4 @@
-"""`StageInfo` and `CompiledInfo`: what stages and compiled functions say of calls of them."""
+"""`StageInfo` and `CompiledInfo`: arguments and results of stages and compiled functions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ArgInfo:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     donated: bool
-    """Whether the argument's memory is the program's to reuse."""
+    """Whether the program may reuse the argument's memory."""
 
 
 class TracedFunction(Protocol):
@@ -48,10 +48,10 @@ class TracedFunction(Protocol):
     def _in_tree(self) -> PyTreeSpec: ...
     @property
     def _rerun(self) -> Rerun | None:
-        """Makes a call again operation by operation, for the debug checks."""
+        """A function that repeats a call operation by operation, for the debug checks."""
 
     def _out_info(self, launch: Launch | None = None) -> Any:
-        """Returns the results as a pytree of `ShapeDtypeStruct`, as a launch places them."""
+        """Returns the results as a pytree of `ShapeDtypeStruct`, with a launch's shardings."""
 
 
 def _argument_struct(aval: Aval) -> ShapeDtypeStruct:
@@ -118,7 +118,7 @@ class StageInfo:
 
 
 class CompiledInfo(CompiledCall):
-    """Arguments and results of a compiled function, whatever it was made of."""
+    """Arguments and results of a compiled function, traced or loaded."""
 
     @property
     def _known(self) -> LoadedProgram:
@@ -128,7 +128,7 @@ class CompiledInfo(CompiledCall):
     @property
     def in_tree(self) -> PyTreeSpec:
         """The structure of ``(args, kwargs)``."""
-        assert self._in_tree is not None  # as of programs of StableHLO alone
+        assert self._in_tree is not None  # as for a program given as StableHLO
         return self._in_tree
 
     @property
@@ -150,31 +150,31 @@ class CompiledInfo(CompiledCall):
 
     @property
     def input_shardings(self) -> Any:
-        """Where each argument is taken, as the pytree ``(args, kwargs)`` of shardings."""
+        """The sharding of each argument, as the pytree ``(args, kwargs)``."""
         return pytrees.unflatten(self.in_tree, self._known.launch.in_shardings)
 
     @property
     def input_formats(self) -> Any:
-        """Where each argument must be and how it must lie, a `Format` each, as ``(args, kwargs)``.
+        """The required sharding and layout of each argument, a `Format`, as ``(args, kwargs)``.
 
-        Layouts that were left to the compiler are those that it chose. An argument that the program
-        does not need, and one on a backend without layouts, has none. As in JAX.
+        Includes the layouts that the compiler chose. An argument that the program does not need, or
+        on a backend without layouts, has no layout. As in JAX.
         """
         return pytrees.unflatten(self.in_tree, argument_formats(self._known))
 
     @property
     def output_formats(self) -> Any:
-        """Where each result is and how it lies, a `Format` each, as the results. As in JAX."""
+        """The sharding and layout of each result, a pytree of `Format`. As in JAX."""
         return pytrees.unflatten(self.out_tree, result_formats(self._known))
 
     @property
     def output_shardings(self) -> Any:
-        """Where each result lies, as a pytree of shardings."""
+        """The sharding of each result, as a pytree."""
         return pytrees.unflatten(self.out_tree, self._known.launch.out_shardings)
 
 
 def argument_formats(program: LoadedProgram) -> list[Format]:
-    """Returns how each flat argument must lie; without a layout those that are not needed."""
+    """Returns the Format of each flat argument; arguments that are not needed have no layout."""
     launch, needed = program.launch, set(program.plan.needed)
     kinds = [TensorType(*types[:2]) for types in program.types]
     if not launch.of_parts:
@@ -186,7 +186,7 @@ def argument_formats(program: LoadedProgram) -> list[Format]:
 
 
 def result_formats(program: LoadedProgram) -> list[Format]:
-    """Returns how each flat result lies."""
+    """Returns the Format of each flat result."""
     launch = program.launch
     return [
         Format(_spell_out(launch, s.layout, part_type(s.sharding, s.tensor_type)), s.sharding)
@@ -195,7 +195,7 @@ def result_formats(program: LoadedProgram) -> list[Format]:
 
 
 def _spell_out(launch: Launch, layout: AnyLayout, part: TensorType) -> Layout | None:
-    """Returns a layout, also the default one; None where the backend has none to name."""
+    """Replaces None by the default layout; returns None for a backend without layouts."""
     if not launch.client.capabilities.layouts:
         return None
     return require_chosen(layout) or launch.client.default_layout(part)

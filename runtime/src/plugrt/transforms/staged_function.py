@@ -1,4 +1,4 @@
-"""`StagedFunction`: how `jit` and `pmap` trace a function, place it, and call it."""
+"""`StagedFunction`: the base of `jit` and `pmap`, which traces, places and calls a function."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from plugrt.transforms.stages import Lowered, Traced
 
 S = TypeVar("S")
 Rest = ParamSpec("Rest")
-# Process-wide: a cache by the user's functions, which two jits share; goes with them.
+# Process-wide: all wrappers of a function share it; an entry is removed with the function.
 _pipelines: WeakKeys[Any, dict[Any, Pipeline[Staged]]] = WeakKeys()
 
 
 def shared_pipeline(function: object, options: tuple[object, ...]) -> Pipeline[Staged]:
-    """Returns what all wrappers of a function with these options share; it is held weakly."""
+    """Returns the `Pipeline` that all wrappers of a function with these options share."""
     try:
         by_options = _pipelines.keep(function, {})
     except TypeError:  # neither weakly referable nor hashable: the wrapper keeps its own
@@ -120,7 +120,7 @@ class StagedFunction(Traceable[P, R]):
 
     @with_argument_errors
     def clear_cache(self) -> None:
-        """Forgets the programs compiled for this function."""
+        """Drops the programs compiled for this function."""
         self._pipeline.clear()
 
     def _cache_size(self) -> int:
@@ -162,7 +162,7 @@ class StagedFunction(Traceable[P, R]):
         return self._pipeline.get_runner(key, head, avals, trace, place, self._what, rerun)
 
     def _stager(self, bound: FlatCall, head: object) -> Callable[[Sequence[TracedType]], Staged]:
-        """Returns `_make_stager`, which explains itself where that is asked for."""
+        """Returns `_make_stager`, which logs cache misses if ``explain_cache_misses`` is on."""
         make = self._make_stager(bound)
         if not config.explain_cache_misses:
             return make
@@ -174,13 +174,13 @@ class StagedFunction(Traceable[P, R]):
     def _run_disabled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Calls the function operation by operation.
 
-        It gets arrays of its own, since it may assign to them, as it may to traced ones.
+        The function gets copies, since it may assign to them, as to tracers.
         """
         args, kwargs = with_own_arrays((args, kwargs))
         return self._function(*args, **kwargs)
 
     def _launch(self, bound: FlatCall, staged: Staged, avals: Sequence[Aval]) -> Launch:
-        """Returns where the traced function runs for such a call."""
+        """Returns the launch of the traced function for such a call."""
         raise NotImplementedError
 
     def _widen(self, bound: FlatCall, types: Sequence[TracedType]) -> Sequence[TracedType]:
@@ -188,11 +188,11 @@ class StagedFunction(Traceable[P, R]):
         return types
 
     def _is_placed(self) -> bool:
-        """Whether it is known without devices for the arguments where it runs."""
+        """Whether its devices are known without the arguments' devices."""
         return False
 
     def _where(self) -> Device | None:
-        """Returns the device that the options name, None where they name none."""
+        """Returns the device in the options, or None."""
         return None
 
     def _donated(self, bound: FlatCall, types: Sequence[TracedType]) -> frozenset[int]:

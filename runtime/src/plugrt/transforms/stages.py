@@ -1,4 +1,4 @@
-"""The stages before compilation, `Traced` and `Lowered`: of `jit` and `pmap` alike."""
+"""The stages before compilation, `Traced` and `Lowered`, of `jit` and `pmap`."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class Traced(StageInfo):
     compiler_options: CompilerOptions = field(default=(), kw_only=True)
     """The function's own compiler options."""
     _rerun: Rerun | None = field(default=None, kw_only=True, compare=False)
-    """Makes a call again operation by operation, for the debug checks."""
+    """A function that repeats a call operation by operation, for the debug checks."""
     _placed: Launch | None = field(default=None, kw_only=True, compare=False)
-    """Where it runs and how arguments and results lie, where that is known before the call."""
+    """Its devices, shardings and layouts, if they are known before the call."""
 
     @property
     def _stage(self) -> Traced:
@@ -94,14 +94,14 @@ class Traced(StageInfo):
     def lower(self, *, lowering_platforms: Iterable[str] | None = None) -> Lowered:
         """Returns the next stage: the StableHLO module.
 
-        With ``lowering_platforms`` the module is for these, whose devices need not be here:
-        ``("tpu",)``. It compiles there alone, here for a topology of such a platform. Raises
-        `DeviceMismatch` where arguments and operations name other devices than each other.
+        With ``lowering_platforms``, such as ``("tpu",)``, the module is for these platforms, whose
+        devices need not be present: here it can be compiled for a topology of such a platform.
+        Raises `DeviceMismatch` if arguments and operations have different devices.
         """
         if not self.staged.pmaps and (
             self.staged.claims or any(aval.committed for aval in self.avals)
         ):
-            self._launch()  # refuses what contradicts
+            self._launch()  # raises if devices contradict
         return Lowered(self, _read_platforms(lowering_platforms), config.default_device)
 
     def __repr__(self) -> str:
@@ -145,11 +145,11 @@ class Traced(StageInfo):
         return compile_ahead(self, topology, asked, self._known, self._attributes)
 
     def _launch(self) -> Launch:
-        """Where it runs: without devices where only an `AbstractMesh` says how many there are."""
+        """Returns the launch; it has no devices if only an `AbstractMesh` states their number."""
         return self._placed or resolve_launch(self.staged, self.avals, self.device)
 
     def _launch_on(self, assigned: Sequence[Device] | None) -> Launch:
-        """Returns the launch on the devices that it names, or that are ``assigned``."""
+        """Returns the launch on its devices, or on the ``assigned`` ones."""
         launch, name = self._launch(), self.staged.plan.name
         if assigned is None:
             if not launch.devices and any(is_abstract(aval.sharding) for aval in self.avals):
@@ -191,7 +191,7 @@ class Traced(StageInfo):
 
     @property
     def _known(self) -> Launch | None:
-        """The launch that options, or a mesh that arguments or operations name, decide; or None."""
+        """The launch, if options or a mesh of arguments or operations determine it; or None."""
         if self._placed is None and self._has_mesh():
             return self._launch()
         return self._placed
@@ -202,7 +202,7 @@ class Traced(StageInfo):
         )
 
     def _options(self) -> CompileOptions:
-        """Returns how it is compiled for devices that are not known yet."""
+        """Returns the compile options for devices that are not known yet."""
         known = self._known
         if known is None:
             return CompileOptions(num_replicas=self.staged.replicas)
@@ -228,9 +228,9 @@ class Lowered(StageInfo):
 
     traced: Traced
     platforms: tuple[str, ...] | None = None
-    """The platforms that it is for; None for any."""
+    """The platforms for which it was lowered; None for any."""
     _default_device: Device | str | None = field(default=None, compare=False)
-    """The setting of that name when it was lowered; it compiles for that, as in JAX."""
+    """The setting of that name when it was lowered; `compile` uses it, as in JAX."""
 
     @property
     def _stage(self) -> Traced:
@@ -238,7 +238,7 @@ class Lowered(StageInfo):
 
     @property
     def _staged(self) -> Staged:
-        """The trace for the platform; as it was traced where it is for several."""
+        """The trace lowered for its platform; unchanged if it is for several."""
         staged = self.traced.staged
         if not staged.depends_on_platform:
             return staged
@@ -288,7 +288,7 @@ class Lowered(StageInfo):
     @overload
     def compiler_ir(self, dialect: str) -> ir.Module | XlaComputation: ...
     def compiler_ir(self, dialect: str | None = None) -> ir.Module | XlaComputation:
-        """Returns the module as an object of jaxlib's MLIR bindings; of ``"hlo"``, as HLO.
+        """Returns the module as an object of jaxlib's MLIR bindings; for ``"hlo"``, as HLO.
 
         Raises `ArgumentError` for another dialect.
         """
@@ -323,8 +323,8 @@ class Lowered(StageInfo):
     ) -> Compiled | AheadOfTime:
         """Compiles and loads the program, or compiles it for a topology: `Traced.compile`.
 
-        Raises `ArgumentError` where it was lowered for other platforms, unless
-        ``device_assignment`` names the devices and the module is the same for theirs.
+        Raises `ArgumentError` if it was lowered for other platforms, unless ``device_assignment``
+        gives the devices and the module is the same for their platform.
         """
         _require_one(device_assignment, topology)
         if topology is None:

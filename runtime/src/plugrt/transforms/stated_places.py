@@ -1,4 +1,4 @@
-"""`read_place`: the sharding and the layout that a struct states, of plugrt's classes or JAX's."""
+"""`read_place`: reads sharding and layout of a struct, from plugrt's or JAX's classes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from plugrt.plugins.selection import backends
 def stated_place(struct: object) -> Any:
     """Returns the ``format`` of an object, else its ``sharding``, or None.
 
-    Raises `InvalidArgument` where they contradict.
+    Raises `InvalidArgument` if they contradict.
     """
     stated: Any = getattr(struct, "format", None)
     sharding = getattr(struct, "sharding", None)
@@ -39,18 +39,18 @@ def stated_place(struct: object) -> Any:
 
 
 def stated_layout(x: object) -> object:
-    """Returns the layout of an array, or the one that a struct states; None without one."""
+    """Returns the layout of an array or a struct, or None."""
     stated: Any = getattr(x, "format", None)
     return stated.layout if _is_format(stated) else None
 
 
 def read_place(stated: Any, what: str) -> tuple[Sharding | None, Layout | None]:
-    """Returns the sharding and the layout that a sharding or a Format states; None for the default.
+    """Returns sharding and layout of a sharding or a Format; None for the default.
 
-    Those of JAX, known by their attributes, are over the devices of plugrt that have their platform
-    and ids: of the default backend, else of the backend of that name. Raises `ArgumentTypeError`
-    for anything else, and for a layout that a compiler is to choose, and `InvalidArgument` for
-    devices that are not here. ``what`` begins the messages.
+    JAX's classes are recognised by their attributes, and converted to plugrt's devices of the same
+    platform and ids: of the default backend, else of the backend of that name. Raises
+    `ArgumentTypeError` for other objects and for ``Layout.AUTO``, and `InvalidArgument` for devices
+    that plugrt does not have. ``what`` begins the messages.
     """
     layout = None
     if _is_format(stated):
@@ -79,7 +79,7 @@ def _read_sharding(stated: object, what: str) -> Sharding | None:
         return stated
     mesh, spec = getattr(stated, "mesh", None), getattr(stated, "spec", None)
     kind = getattr(stated, "memory_kind", None)
-    if getattr(mesh, "empty", False):  # JAX's types have one where no sharding is stated
+    if getattr(mesh, "empty", False):  # the sharding of JAX's types without a stated one
         return None
     if hasattr(mesh, "axis_names") and isinstance(spec, Iterable):
         over = _read_mesh(mesh, what)

@@ -26,7 +26,7 @@ def topology(platform: str, name: str | None = None, /, **options: OptionValue) 
 
 
 def resolve_topology(asked: Topology | str) -> Topology:
-    """Returns a topology as it is, and the one that a string such as ``tpu:v5e:2x2`` names."""
+    """Returns a topology unchanged, and for a string such as ``tpu:v5e:2x2`` its topology."""
     if isinstance(asked, Topology):
         return asked
     if isinstance(asked, str):

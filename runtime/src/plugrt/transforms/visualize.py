@@ -1,4 +1,4 @@
-"""`visualize_sharding` and `visualize_array_sharding`: which device has which part, as a table."""
+"""`visualize_sharding`, `visualize_array_sharding`: the devices' parts of an array as a table."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from plugrt.frames.argument_errors import with_argument_errors
 ColorMap = Callable[[float], Sequence[float]]
 """Takes a number from 0 to 1 and returns red, green and blue in that range."""
 
-_LINES = 10  # of an array that is not scaled
-_WIDER = 2.5  # characters are higher than wide
+_LINES = 10  # lines of an array at scale 1
+_WIDER = 2.5  # a character's height by its width
 
 
 @with_argument_errors
@@ -81,7 +81,7 @@ def visualize_sharding(
 
 
 class Part(NamedTuple):
-    """A part of an array of two dimensions (of one: with a single row), and who has it."""
+    """A part of an array of two dimensions (one dimension: a single row), and its devices."""
 
     label: str
     top: int
@@ -91,7 +91,7 @@ class Part(NamedTuple):
 
 
 def check_drawn(function: str, shape: Sequence[int], sharding: object) -> tuple[int, ...]:
-    """Returns the shape of an array that can be drawn; else raises, as the functions here do."""
+    """Returns the shape of an array that can be drawn; raises `ShapeError` for others."""
     sizes = read_shape(shape)
     if len(sizes) not in (1, 2) or 0 in sizes:
         raise ShapeError(
@@ -104,7 +104,7 @@ def check_drawn(function: str, shape: Sequence[int], sharding: object) -> tuple[
 
 
 def find_parts(sizes: tuple[int, ...], sharding: Sharding) -> list[list[Part]]:
-    """Returns rows of parts, with the devices that have each."""
+    """Returns rows of parts, with the devices of each."""
     found: dict[tuple[tuple[int, int], ...], list[int]] = {}
     for device, index in sharding.devices_indices_map(sizes).items():
         found.setdefault(_ranges(index, sizes), []).append(device.id)
@@ -141,7 +141,7 @@ def _style(number: int, count: int, color_map: ColorMap | None) -> str:
 
 
 def choose_colors(number: int, count: int, color_map: ColorMap | None) -> tuple[str, str]:
-    """Returns the colours of the text and of the ground of one part of several, as ``#rrggbb``."""
+    """Returns the colours of a part's text and background, as ``#rrggbb``."""
     at = number / max(1, count)
     red, green, blue = (
         [int(255 * part) for part in color_map(at)[:3]]

@@ -33,9 +33,9 @@ from plugrt.transforms.call_arguments import ArgumentRules, check_function
 from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct, describe_avals
 
 AxisEnv = Sequence[tuple[str, int]]
-"""Names of axes and their sizes, outermost first."""
+"""Pairs of an axis name and its size, outermost first."""
 _MANY = 100
-"""Above so many parameters ``tuple_args=None`` makes one tuple of them."""
+"""The number of parameters above which ``tuple_args=None`` makes one tuple of them."""
 
 
 @overload
@@ -163,7 +163,7 @@ def _stage(
 
 
 def _choose_platform(staged: Staged, backend: str | None) -> Staged:
-    """Returns the trace for a backend, or the default one, where that makes a difference."""
+    """Returns the trace lowered for a backend, or the default one, if it depends on it."""
     if not staged.depends_on_platform:
         return staged
     if backend is None:
@@ -228,7 +228,7 @@ def _read_axes(axis_env: AxisEnv | None) -> dict[str, int]:
 
 
 Parts: TypeAlias = tuple[int, ...] | None
-"""Into how many parts each dimension of an array is divided; None: each device has all of it."""
+"""The number of parts of each dimension of an array; None: it is replicated."""
 
 
 def read_parts(what: str, prefix: object, full: object, types: Sequence[TensorType]) -> list[Parts]:
@@ -260,9 +260,9 @@ def _is_parts(x: object) -> bool:
 def state_parts(
     module: ir.Module, arguments: Sequence[Parts] | None, results: Sequence[Parts] | None
 ) -> None:
-    """Writes the parts into ``main``, as GSPMD's shardings of its parameters and results.
+    """Adds the parts to ``main``, as GSPMD shardings of its parameters and results.
 
-    Raises `ArgumentError` where two arrays are divided over different numbers of devices.
+    Raises `ArgumentError` if arrays are divided over different numbers of devices.
     """
     stated = [parts for parts in (*(arguments or ()), *(results or ())) if parts]
     counts = {math.prod(parts): parts for parts in stated if math.prod(parts) > 1}
