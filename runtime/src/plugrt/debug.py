@@ -1,4 +1,4 @@
-"""A look at values while a program runs, and at where arrays are. As ``jax.debug``."""
+"""Shows values while a program runs, and the devices of arrays. As ``jax.debug``."""
 
 from __future__ import annotations
 

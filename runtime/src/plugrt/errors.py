@@ -239,7 +239,7 @@ class UnknownSetting(ConfigError, AttributeError):
 
 
 class ReadOnlySetting(ConfigError, AttributeError):
-    """An attribute of `config` was assigned or deleted; the message names what changes it."""
+    """An attribute of `config` was assigned or deleted; the message says how to change it."""
 
 
 class SettingInUse(ConfigError, RuntimeError):

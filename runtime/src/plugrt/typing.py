@@ -40,7 +40,7 @@ KeyArray: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]]
 """A key, or an array of keys, of random bits: words in an array, never a scalar."""
 
 DTypeLike: TypeAlias = npt.DTypeLike
-"""What names a dtype: ``array_api.float32``, ``np.float32``, ``"float32"``, ``float``."""
+"""A dtype or its name: ``array_api.float32``, ``np.float32``, ``"float32"``, ``float``."""
 
 Shape: TypeAlias = int | Sequence[int]
 """The sizes of dimensions; an integer alone is one dimension."""
@@ -49,7 +49,7 @@ Axes: TypeAlias = int | Sequence[int] | None
 """One axis or several, negative ones counted from the last; None is all of them."""
 
 DeviceLike: TypeAlias = Device | Sharding
-"""Where an array is to be: a device, or a sharding over several."""
+"""The place of an array: a device, or a sharding over several."""
 
 OutSharding: TypeAlias = NamedSharding | PartitionSpec | None
 """How a result is divided over Explicit axes of a mesh; None leaves it to the rules of types."""
@@ -79,7 +79,7 @@ class SupportsArray(Protocol):
 
 
 class SupportsDLPack(Protocol):
-    """What shares its memory through DLPack: arrays of other libraries."""
+    """An object that shares its memory through DLPack: arrays of other libraries."""
 
     def __dlpack__(self) -> Any:
         """Returns a capsule."""
@@ -97,7 +97,7 @@ class HasShapeAndDtype(Protocol):
 
     @property
     def dtype(self) -> Any:
-        """The dtype, or what names it."""
+        """The dtype, or its name."""
 
 
 # In quotes, because array.array cannot be subscripted before Python 3.12.
@@ -105,7 +105,7 @@ _Memory: TypeAlias = "bytearray | memoryview | array[Any]"
 ArraySource: TypeAlias = (
     "ArrayLike | list[Any] | tuple[Any, ...] | range | _Memory | SupportsArray | SupportsDLPack"
 )
-"""What ``array_api.asarray`` makes an array of; lists and tuples may be nested."""
+"""An argument of ``array_api.asarray``; lists and tuples may be nested."""
 
 
 def __dir__() -> list[str]:

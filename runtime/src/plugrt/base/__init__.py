@@ -1,1 +1,1 @@
-"""Utilities without a subject of their own: files, caches, host arrays, DLPack's types."""
+"""Utilities for all packages: files, caches, host arrays, DLPack's types."""

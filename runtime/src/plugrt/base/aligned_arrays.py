@@ -1,4 +1,4 @@
-"""Host arrays that a backend on the host's memory uses without a copy: new ones, and copies."""
+"""Makes host arrays that a backend in host memory can use without a copy."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ MB on Linux: 55 ms of CPU time against 13). Below this size both reuse memory an
 def allocate_aligned(
     shape: tuple[int, ...], dtype: np.dtype[np.generic]
 ) -> npt.NDArray[np.generic]:
-    """Returns a new C-contiguous array, of any contents, that begins at a multiple of 64 bytes.
+    """Returns a new C-contiguous array, of undefined contents, aligned to 64 bytes.
 
-    Raises `ResourceExhausted` where the memory is not to be had.
+    Raises `ResourceExhausted` if the memory cannot be allocated.
     """
     nbytes = math.prod(shape) * dtype.itemsize
     try:
@@ -44,7 +44,7 @@ def allocate_aligned(
 
 
 def copy_aligned(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-    """Returns a copy in memory that nothing else refers to, as `allocate_aligned` gives it."""
+    """Returns a copy in new memory of `allocate_aligned`."""
     copy = allocate_aligned(array.shape, array.dtype)
     copy[...] = array
     return copy

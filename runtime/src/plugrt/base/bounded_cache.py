@@ -1,4 +1,4 @@
-"""`BoundedCache`: a dict that evicts its oldest value when it is full, and the list of them all."""
+"""`BoundedCache`: a dict that evicts its oldest value when it is full; `clear` empties them all."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class BoundedCache(dict[K, V]):
         self._most = most
         self._making: dict[K, threading.RLock] = {}
         self.interned = interned
-        with _lock:  # as `WeakKeys.keep`, without its call: each trace makes two of these
+        with _lock:  # as `WeakKeys.keep`, without its call: each trace makes two caches
             _caches.setdefault(ref(self, _caches.pop), None)
 
     def __eq__(self, other: object) -> bool:
@@ -40,12 +40,12 @@ class BoundedCache(dict[K, V]):
         while len(self) >= self._most:
             try:
                 self.pop(next(iter(self)), None)
-            except (RuntimeError, StopIteration):  # another thread changed or emptied it meanwhile
+            except (RuntimeError, StopIteration):  # another thread changed or emptied it
                 continue
         self[key] = value
 
     def get_or_make(self, key: K, make: Callable[[], V]) -> V:
-        """Returns the value of ``key``; of threads that miss it together, one makes it."""
+        """Returns the value of ``key``; if several threads miss it at once, one makes it."""
         if (value := self.get(key)) is not None:
             return value
         # Reentrant: a signal handler or a finaliser may request the same value meanwhile.
@@ -65,7 +65,7 @@ class BoundedCache(dict[K, V]):
 _caches: WeakKeys[BoundedCache[Any, Any], None] = WeakKeys()
 # Process-wide: guards the set of caches.
 _lock = threading.RLock()
-"""Reentrant: a collection within it may call a user's finaliser, which makes a cache."""
+"""Reentrant: a garbage collection may call a user's finaliser, which makes a cache."""
 
 
 def clear(*, interned: bool) -> None:

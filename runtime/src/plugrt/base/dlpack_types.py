@@ -12,7 +12,7 @@ CPU, CUDA, CUDA_HOST, ROCM, ROCM_HOST, CUDA_MANAGED = 1, 2, 3, 10, 11, 13
 """``kDLCPU`` and the others of ``DLDeviceType`` that plugrt knows."""
 
 ON_HOST = frozenset({CPU, CUDA_HOST, ROCM_HOST})
-"""Types of memory that the host reads in place; contents are there once the producer gives it."""
+"""Types of memory that the host reads in place; contents are complete when it is exported."""
 
 OF_DEVICES: Mapping[str, int] = {"cuda": CUDA, "rocm": ROCM}
 """Platform name to the type of the memory of its devices."""
@@ -62,7 +62,7 @@ def require_stream(stream: object, device_type: int) -> int | None:
 
 
 def require_pair(pair: Any, name: str, what: str) -> tuple[int, int]:
-    """Returns two integers of a call of ``__dlpack__``; `ArgumentTypeError` for another form.
+    """Returns two integers of a call of ``__dlpack__``; `ArgumentTypeError` for other objects.
 
     Enumerations of integers, as PyTorch has for device types, are integers.
     """

@@ -37,7 +37,7 @@ _FILE_TYPES = {
 
 
 def why_no_file(path: AnyPath) -> str:
-    """Returns why there is no regular file at a path, to follow its name; empty if there is one.
+    """Returns why a path is no regular file, to be put after its name; empty if it is one.
 
     For example "does not exist" or "is a FIFO, not a regular file". Nothing is opened.
     """
@@ -45,7 +45,7 @@ def why_no_file(path: AnyPath) -> str:
         found = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return "does not exist"
-    except (OSError, ValueError) as error:  # ValueError: a name that holds a NUL
+    except (OSError, ValueError) as error:  # ValueError: the name contains a NUL
         return f"cannot be found: {getattr(error, 'strerror', None) or error}"
     return _describe_irregular(found)
 
@@ -64,20 +64,19 @@ def real_path(library: str) -> str:
     """
     try:
         return os.path.realpath(library) if os.sep in library else library
-    except (OSError, ValueError):  # the working folder was removed; a name that holds a NUL
+    except (OSError, ValueError):  # the working folder was removed, or the name contains a NUL
         return library
 
 
 def names_of(library: str) -> set[str]:
-    """Returns the file names of a library: as its path spells it, and of the file it leads to."""
+    """Returns the file names of a library: of its path, and of the file behind symbolic links."""
     return {os.path.basename(path) for path in (library, real_path(library))}
 
 
 def identify(path: AnyPath, *, listed: bool = False) -> list[int] | None:
-    """Returns numbers that change with a file; None if there is none.
+    """Returns numbers that change when a file does; None if there is no file.
 
-    A folder's numbers do not depend on its entries, unless it is ``listed``; a device's never
-    change.
+    A folder's numbers depend on its entries only if ``listed``; a device's never change.
     """
     try:
         found = os.stat(path)
@@ -90,7 +89,7 @@ def identify(path: AnyPath, *, listed: bool = False) -> list[int] | None:
 
 
 def is_url(path: AnyPath) -> bool:
-    """Whether a path is a URL, such as ``gs://bucket/x``: made as a folder, it would be ``gs:``."""
+    """Whether a path is a URL, such as ``gs://bucket/x``, which would create a folder ``gs:``."""
     return re.match(_URL, os.fsdecode(path)) is not None
 
 
@@ -116,7 +115,7 @@ def _open(path: AnyPath, own: bool) -> int:
         _check_regular(found, path)
         if own:
             _check_own(found, path)
-    except BaseException:  # an interrupt, too: no other code closes it
+    except BaseException:  # also after an interrupt: no other code closes it
         os.close(number)
         raise
     return number
@@ -132,7 +131,7 @@ def read_bytes(path: AnyPath, most: int = MAX_BYTES, *, own: bool = False) -> by
         stated = os.fstat(number).st_size
         if stated > most:
             raise _too_large(path, most)
-        # Files under /proc state no size, and a file can grow: the count decides.
+        # Files under /proc have size 0, and a file can grow: only the bytes read count.
         return _read(number, max(stated + 1, _CHUNK), most, path)
     finally:
         os.close(number)
@@ -149,17 +148,17 @@ def _read(number: int, chunk: int, most: int, path: AnyPath) -> bytes:
 
 
 def read_descriptor(number: int, most: int, name: AnyPath) -> bytes:
-    """Returns what is left to read of an open file, to its end; `FileRefused` beyond the bound.
+    """Returns the rest of an open file; raises `FileRefused` beyond ``most`` bytes.
 
-    It waits for the writer of a pipe, as the user who opened it wants. ``name`` is for the message.
+    Waits for the writer of a pipe, since the user has opened it. ``name`` is for the message.
     """
     return _read(number, 2**20, most, name)
 
 
 def descriptor_in(path: AnyPath) -> int | None:
-    """Returns the open file that a path such as ``/dev/stdin`` or ``/dev/fd/63`` means.
+    """Returns the file descriptor of a path such as ``/dev/stdin`` or ``/dev/fd/63``.
 
-    None for any other path. A shell makes the second of ``<(command)``.
+    None for any other path. Shells replace ``<(command)`` by the second form.
     """
     found = re.fullmatch(_DESCRIPTOR, os.fspath(path))
     return int(found[1] or 0) if found else None
@@ -171,7 +170,7 @@ def read_text(path: AnyPath, most: int = MAX_BYTES, *, errors: str = "strict") -
 
 
 def read_json(path: AnyPath, most: int = MAX_BYTES, *, own: bool = False) -> Any:
-    """Returns the JSON value in a regular file; `ValueError` if it holds none."""
+    """Returns the JSON value in a regular file; `ValueError` for other contents."""
     return parse_json(read_bytes(path, most, own=own))
 
 
@@ -223,13 +222,13 @@ def _make(folder: Path) -> None:
             break
         missing.append(place)
     for place in reversed(missing):
-        with contextlib.suppress(FileExistsError):  # another process was faster; it is checked
+        with contextlib.suppress(FileExistsError):  # another process was first; it is checked
             place.mkdir(mode=0o700)
             place.chmod(0o700)  # a umask can also remove bits of the owner
 
 
 def _check_own(found: os.stat_result, path: AnyPath) -> None:
-    """Raises `FileRefused` if another user owns it or a link to it, or can write it."""
+    """Raises `FileRefused` if another user owns it or a link in its path, or can write it."""
     if not hasattr(os, "geteuid"):
         return  # on Windows the mode does not cover other users
     _check_links(os.path.join(os.getcwd(), path), path)
@@ -251,9 +250,9 @@ def _check_own(found: os.stat_result, path: AnyPath) -> None:
 
 
 def _check_links(place: str, path: AnyPath) -> None:
-    """Raises `FileRefused` if a path leads through a symbolic link of another user, but for root.
+    """Raises `FileRefused` if a path has a symbolic link of another user than root.
 
-    Who owns a link can point it at another folder of this user's.
+    The owner of a link can change its target to another folder of this user.
     """
     parts = [place]
     while (parent := os.path.dirname(parts[-1])) != parts[-1]:
@@ -300,18 +299,18 @@ def claim(path: AnyPath) -> Path:
 
 
 def write(path: AnyPath, content: bytes, mode: int = 0o600) -> None:
-    """Writes a file: another process reads the old content or all of the new.
+    """Writes a file atomically: other processes read the old content or the whole new one.
 
-    Raises the `OSError` of writing, which names ``path``, and leaves nothing behind then.
+    Raises the `OSError` of writing, which names ``path``, and then leaves no file behind.
     """
     try:
         _write(path, content, mode)
-    except OSError as error:  # it names the temporary file, which the caller does not know
+    except OSError as error:  # the error names the temporary file, which the caller does not know
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
 def _write(path: AnyPath, content: bytes, mode: int) -> None:
-    if os.path.isdir(path):  # replacing one fails in other words: "." is busy
+    if os.path.isdir(path):  # `os.replace` raises other errors: "." is busy
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     aside = f"{os.fspath(path)}.{os.urandom(8).hex()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -321,7 +320,7 @@ def _write(path: AnyPath, content: bytes, mode: int) -> None:
             os.chmod(aside, mode)  # a umask can also remove bits of the owner
             stream.write(content)
         os.replace(aside, path)
-    except BaseException:  # an interrupt, too, leaves no file
+    except BaseException:  # an interrupt leaves no file either
         with contextlib.suppress(OSError):
             os.unlink(aside)
         raise

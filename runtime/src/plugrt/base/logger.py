@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class _Logger:
-    """Imports ``logging`` at the first warning; earlier messages would not be shown without it."""
+    """Imports ``logging`` at the first warning; without it, lower levels are not shown anyway."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -20,15 +20,15 @@ class _Logger:
         if method in {"debug", "info"} and "logging" not in sys.modules:
             return _ignore
         found = getattr(import_module("logging").getLogger(self._name), method)
-        # getLogger holds a lock, which a Ctrl-C within it would leave locked
+        # Kept: a Ctrl-C within a later getLogger would leave its lock acquired.
         setattr(self, method, found)
         return found
 
 
 def get_logger(name: str) -> logging.Logger:
-    """Returns what has the methods of the standard logger of that name.
+    """Returns an object with the methods of the standard logger of that name.
 
-    The import of ``logging`` is 2 % of a start.
+    The import of ``logging`` is 2 % of the time of a start.
     """
     return cast("logging.Logger", _Logger(name))
 

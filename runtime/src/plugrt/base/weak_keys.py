@@ -1,4 +1,4 @@
-"""`WeakKeys`: values by objects that end without Python code."""
+"""`WeakKeys`: a dict with weak keys, whose items are removed without Python code."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ V = TypeVar("V")
 
 
 class WeakKeys(dict[ref[K], V]):
-    """A dict of weak references to its keys, whose items go when these end.
+    """A dict of weak references to its keys, whose items are removed when the keys are freed.
 
-    Python drops what a signal handler raises in the callback of a weak reference. Those of
-    `weakref.WeakKeyDictionary` and `weakref.WeakSet` are written in Python. Here they are functions
-    in C, and no handler runs in these. Use it for objects that end during calls.
+    Python ignores exceptions in the callback of a weak reference, also an exception of a signal
+    handler. The callbacks of `weakref.WeakKeyDictionary` and `weakref.WeakSet` are Python
+    functions. C functions run no handlers. Use it for objects that are freed during calls.
     """
 
     __slots__ = ("__weakref__",)
@@ -24,9 +24,9 @@ class WeakKeys(dict[ref[K], V]):
         return self.get(ref(key))
 
     def keep(self, key: K, value: V) -> V:
-        """Adds a value and returns it; of two that threads add at once, both get the first."""
+        """Adds a value and returns it; returns the value of another thread that was first."""
         return self.setdefault(ref(key, self.pop), value)
 
     def alive(self) -> list[K]:
-        """Returns the keys that have not ended."""
+        """Returns the keys that still exist."""
         return [key for reference in list(self) if (key := reference()) is not None]

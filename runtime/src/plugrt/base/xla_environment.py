@@ -1,7 +1,7 @@
 """XLA's environment variables: log level and thread count, set only while XLA reads them; MPI's.
 
-XLA libraries read these when they are loaded or started and never again. They are set during that
-time only, and only if the user has not set them: processes started later do not inherit them.
+XLA libraries read these only when they are loaded or started. They are set only during that time,
+so that later processes do not inherit them, and only if the user has not set them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _MPI_SYMBOL = "mpiwrapper_version_major"
 def require_mpi_wrapper() -> None:
     """Raises `FailedPrecondition` if MPITRAMPOLINE_LIB is set and names no MPIwrapper library.
 
-    jaxlib calls MPI by MPItrampoline, which loads that library while jaxlib is imported, whether or
-    not MPI is wanted, and ends the process where it cannot.
+    jaxlib calls MPI through MPItrampoline, which loads that library when jaxlib is imported, even
+    if MPI is not used, and ends the process if that fails.
     """
     path = os.environ.get(MPI_VARIABLE)
     if path is None:
@@ -47,7 +47,7 @@ def require_mpi_wrapper() -> None:
 
 @scope
 def quiet_logging() -> Iterator[None]:
-    """Turns INFO log lines off, as JAX does, unless the user has set TF_CPP_MIN_LOG_LEVEL."""
+    """Disables INFO log lines, as JAX does, unless the user has set TF_CPP_MIN_LOG_LEVEL."""
     with set_variables({"TF_CPP_MIN_LOG_LEVEL": "1"}):
         yield
 
@@ -71,10 +71,7 @@ def reserve_threads(devices: int, cores: int | None = None) -> Iterator[None]:
 
 @scope
 def set_variables(wanted: Mapping[str, str]) -> Iterator[None]:
-    """Sets variables that are not set, and removes them afterwards.
-
-    A library reads them in its initialisation; processes started later must not inherit them.
-    """
+    """Sets variables that are not set, and removes them after the ``with`` block."""
     ours = {name: value for name, value in wanted.items() if name not in os.environ}
     try:
         os.environ.update(ours)

@@ -29,12 +29,12 @@ logger = get_logger("plugrt.callbacks")
 
 # Process-wide: numbers are unique in the process, as the interface requires.
 _numbers = itertools.count(1)
-# Process-wide: any thread may raise the failure of a call on a library's thread.
+# Process-wide: the call may run on a library's thread, and any thread may raise its failure.
 _failures: deque[tuple[int, PjrtError]] = deque(maxlen=64)
 """Failures of callbacks with an effect, each with the id of the calling thread."""
 # Process-wide: the calls of each thread, by its id; launches read other threads' calls.
 _calls: dict[int, tuple[object, ...]] = {}
-call_in_child(_failures.clear)  # # the parent raises them
+call_in_child(_failures.clear)  # the parent raises them
 
 
 class NumberedCallback(WatchedFunction):
@@ -194,10 +194,11 @@ class CallbackTable:
         self._functions: dict[int, weakref.ref[HostCallback]] = {}
 
     def add(self, callbacks: Mapping[int, HostCallback]) -> None:
-        """Makes the functions of a program callable."""
+        """Adds a program's functions by number, with weak references."""
         for number, callback in callbacks.items():
-            # A C function removes it: Python discards an exception of a signal handler within a
-            # Python function, as `weakref.WeakValueDictionary` has it.
+            # The weak reference's callback is a C function. In a Python function, as
+            # `weakref.WeakValueDictionary` uses, a signal handler could run, and Python would
+            # discard its exception (Ctrl-C).
             remove = partial(self._functions.pop, number)
             self._functions[number] = weakref.ref(callback, remove)
 

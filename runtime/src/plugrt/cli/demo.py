@@ -25,9 +25,9 @@ _DEVICES = 4
 def command(as_json: bool) -> int:
     """Train a two-layer network on handwritten digits: on one device, then on several.
 
-    That is jit; pmap, with a part of each batch on each device; and jit over a mesh, which also
-    divides the hidden layer. Those on several devices take four; the cpu backend has four virtual
-    ones unless JAX_NUM_CPU_DEVICES is set. Exit code 1 if an accuracy is below 0.95.
+    It uses jit; pmap, with a part of each batch on each device; and jit over a mesh, which also
+    divides the hidden layer. The last two use four devices; the cpu backend has four virtual ones
+    unless JAX_NUM_CPU_DEVICES is set. Exit code 1 if an accuracy is below 0.95.
     """
     from plugrt.demo.digits import load_digits
     from plugrt.settings.declarations import config

@@ -54,7 +54,7 @@ def examine(_: None, say: Say, backends: Backends | None = None) -> None:
 
 
 def report_log(say: Say) -> None:
-    """Reports what is logged from now on, instead of printing warnings."""
+    """Reports log records from now on, instead of printing warnings."""
     logger = logging.getLogger("plugrt")
     logger.addHandler(_Steps(say))
     logger.propagate = False

@@ -50,7 +50,7 @@ def explain(
 
 
 def describe_jax(row: Mapping[str, Any]) -> str:
-    """Returns what `explain` says of a row, for people."""
+    """Returns the result of `explain` for a row, as text."""
     return f"{'yes' if row['jax']['found'] else 'no'}, because {row['jax']['because']}"
 
 

@@ -33,7 +33,7 @@ def join(*content: object) -> Element:
 
 
 def text(value: object) -> str:
-    """Returns what shows a value as text; see `escape_controls`."""
+    """Returns a value as text, without control characters; see `escape_controls`."""
     return escape(escape_controls(str(value)))
 
 
@@ -71,8 +71,8 @@ details { margin: .4rem 0; } summary { cursor: pointer; color: var(--soft); }
 def html_page(title: str, *body: Element, style: str = "", script: str = "") -> str:
     """Returns a page; ``style`` is added to the common one, ``script`` runs when it is loaded.
 
-    Should a text come through after all, nothing of it runs or is fetched: the page allows no
-    script but this one.
+    If a text were not escaped, the browser would still run and fetch nothing in it: the page
+    allows only this script.
     """
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     if script:

@@ -40,7 +40,7 @@ def is_watched(stream: TextIO) -> bool:
 
 
 class WarningLines(logging.Handler):
-    """Prints what plugrt logs on stderr, wrapped as any other text of a command."""
+    """Prints plugrt's log on stderr, wrapped like other text of a command."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

@@ -17,8 +17,8 @@ _MAKER = "the launcher of Cloud TPU"
 class CloudTpu(ClusterEnvironment):
     """Reads TPU_WORKER_ID, and TPU_PROCESS_ADDRESSES or TPU_WORKER_HOSTNAMES.
 
-    Of several slices, MEGASCALE_NUM_SLICES and MEGASCALE_SLICE_ID count the processes on, and
-    MEGASCALE_COORDINATOR_ADDRESS is the first of all.
+    With several slices, MEGASCALE_NUM_SLICES multiplies the number of processes,
+    MEGASCALE_SLICE_ID offsets their indices, and MEGASCALE_COORDINATOR_ADDRESS is the first host.
     """
 
     name = "tpu"

@@ -121,7 +121,7 @@ def initialize(
     the launcher of the process: Open MPI, Slurm, Cloud TPU, Kubernetes, packages' own, or the
     ``cluster_detection_method`` that is named (also ``mpi4py`` and ``ray``; ``deactivate`` for
     none). ``local_device_ids`` restricts the GPUs that this process sees. Returns when all
-    processes have come.
+    processes have connected.
 
     Deviations from JAX: the coordinator is a process of its own beside process 0, so that the
     others learn its name if that one is killed; its default address is the loopback interface if
@@ -257,7 +257,7 @@ def _await_listener(membership: Membership, until: float) -> None:
 
 
 def is_initialized() -> bool:
-    """Whether this process is one of a run, by `initialize`.
+    """Returns whether `initialize` has connected this process to others.
 
     >>> plugrt.distributed.is_initialized()
     False

@@ -1,9 +1,9 @@
 """`SystemExit`, `KeyboardInterrupt` and the like, raised by a Python function that a program calls.
 
-A library hands the caller of a program no exception but a status with a text. An `Exception` is
-then `Internal`, with that text. An exception that is to end the process or a test is not for
-handlers of errors, and reaches the caller as the object that it is. So does an exception that a
-signal's handler raises meanwhile, as for a time-out.
+A library reports a failed call to the program's caller as a status with a text, not as an
+exception. plugrt raises `Internal` with that text for an `Exception`. An exception that shall end
+the process or a test must pass handlers of errors, so the caller gets the exception object itself.
+The same holds for an exception of a signal handler that runs during the call, as for a time-out.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from collections import deque
 from plugrt.errors import Internal, PjrtError
 from plugrt.lifetime.interruptions import is_interruption
 
-# Process-wide: the error crosses a library in C as text alone; the exception is found again by it.
+# Process-wide: a library in C passes only the error's text on; it identifies the exception.
 _exits: deque[tuple[str, BaseException]] = deque(maxlen=16)
-"""Texts of failures with their exceptions; several results of a launch may request the same one."""
+"""Texts of failures with their exceptions; several results of a launch may raise the same one."""
 # Process-wide: exported plugins need not know which host called them.
 _hosts: set[str] = set()
 """The libraries that plugrt started here as their host: it calls `raise_exit` for errors."""
 
 
 def take_exits(library: str) -> None:
-    """Notes that plugrt is the host of a library in this process."""
+    """Records that plugrt is the host of a library in this process."""
     _hosts.add(library)
 
 
@@ -42,22 +42,20 @@ def as_failure(title: str, raised: BaseException, said: str | None = None) -> Pj
 
 
 def keep_exit(message: str, raised: BaseException) -> bool:
-    """Keeps what a function raised for `raise_exit`, unless it is an `Exception` of its own.
+    """Keeps a function's exception for `raise_exit`, if it is an exit or from a signal handler.
 
     ``message`` is the text of the launch's error, which names the function and the user's line.
-    Returns True where it is kept, this is the main thread, and no host calls `raise_exit`.
+    Returns True if it is kept, this is the main thread, and no host calls `raise_exit`.
     """
     if not isinstance(raised, Exception) or is_interruption(raised):
-        # Its frames have the function's arguments; the text has their lines.
+        # The traceback's frames would keep the arguments alive; the text names their lines.
         _exits.append((message, raised.with_traceback(None)))
         return not _hosts and threading.current_thread() is threading.main_thread()
     return False
 
 
 def raise_exit(error: Exception) -> None:
-    """Raises the exception with which a function wanted to end the process, if ``error`` refers to
-    one.
-    """
+    """Raises the kept exception whose text ``error`` contains, if there is one."""
     if not _exits:
         return
     said = str(error)

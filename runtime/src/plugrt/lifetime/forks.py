@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 Kept = TypeVar("Kept")
 
-# Process-wide: said of the process, after a fork.
+# Process-wide: it describes the process.
 in_child: list[bool] = []
 """Not empty in a process that was forked off."""
 

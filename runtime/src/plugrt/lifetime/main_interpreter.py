@@ -41,9 +41,10 @@ def require_main_interpreter(package: str) -> None:
 def current_frames() -> dict[int, FrameType]:
     """Returns the innermost frame of each thread, by its identifier: ``sys._current_frames()``.
 
-    Without a garbage collection meanwhile: CPython up to 3.12 holds a lock that the end of a
-    ``threading.local`` waits for, on the same thread (https://github.com/python/cpython/issues/106883).
+    Prevents a garbage collection meanwhile: CPython up to 3.12 holds a lock that the deallocation
+    of a ``threading.local`` acquires on the same thread (https://github.com/python/cpython/issues/106883).
     """
+    # Workaround for cpython-106883
     was_enabled = gc.isenabled()
     try:  # an interrupt may come when the collector has been disabled
         gc.disable()
@@ -66,7 +67,7 @@ def is_entered(test: Callable[[FrameType], bool]) -> bool:
 
 
 def wait_while(question: Callable[[], bool], seconds: float) -> bool:
-    """Asks until the answer is False, or the time is over; returns whether it became False."""
+    """Calls a condition until it is False or the time is over; returns whether it became False."""
     end = time.monotonic() + seconds
     while question():
         if time.monotonic() > end:

@@ -2,8 +2,8 @@
 
 Python runs signal handlers in the main thread, between any two lines. An exception that one raises
 within ``threading.Thread.start`` becomes a KeyError (CPython 3.11 to 3.13: ``del _limbo[self]``),
-and the thread may exist or not. A thread is started here by one function in C instead. Its work is
-taken from a list by whichever thread comes first, so that a start may be repeated.
+and the thread may exist or not. So one C function starts threads here. The first thread to pop the
+work from a list does it, so that a start can be repeated.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ class ThreadWork(Generic[T]):
     __slots__ = ("_ended", "_errors", "_is_over", "_results", "_todo")
 
     def __init__(self, work: Callable[[], T]) -> None:
-        # Lists, emptied by `pop`: the thread may outlive its caller, and must keep
-        # nothing alive then.
+        # Lists, emptied by `pop`: the thread may outlive its caller, and must then keep
+        # neither function nor result alive.
         self._todo = [work]
         self._results: list[T] = []
         self._errors: list[BaseException] = []
         self._is_over = False
-        # Workaround for cpython-event-wait: Not an event: interrupted twice, its condition releases
-        # a lock that it does not hold, and the RuntimeError replaces the interrupt
-        # (https://github.com/python/cpython/issues/118433).
+        # Workaround for cpython-event-wait: a lock and not a `threading.Event`, whose condition,
+        # interrupted twice, releases a lock that it does not hold: the RuntimeError replaces the
+        # interrupt (https://github.com/python/cpython/issues/118433).
         self._ended = allocate_lock()
         self._ended.acquire()
 
     def start(self) -> bool:
-        """Starts a thread for the function; False where the system or the interpreter has none.
+        """Starts a thread for the function; returns False if no thread can be started.
 
-        It may be called again, as after an interrupt: the function is called once.
+        It may be called again, as after an interrupt: the function is called only once.
         """
         return not self._todo or start_thread(self.run)
 
@@ -55,11 +55,11 @@ class ThreadWork(Generic[T]):
         if not self._is_over:
             if not self._ended.acquire(timeout=timeout):
                 return False
-            self._ended.release()  # for others that wait
+            self._ended.release()  # for other waiting threads
         return True
 
     def give_up(self) -> bool:
-        """Keeps the function from being called; False if that has begun."""
+        """Prevents the call of the function; returns False if it has begun."""
         try:
             self._todo.pop()
         except IndexError:
@@ -73,7 +73,7 @@ class ThreadWork(Generic[T]):
         return self._results.pop()
 
     def run(self) -> None:
-        """Calls the function, unless that has begun."""
+        """Calls the function, unless its call has begun."""
         try:
             work = self._todo.pop()
         except IndexError:
@@ -94,7 +94,7 @@ def is_ending(frame: FrameType) -> bool:
 
 
 def start_thread(function: Callable[[], object]) -> bool:
-    """Starts a thread for ``function()``; False where the system or the interpreter has none."""
+    """Starts a thread for ``function()``; returns False if no thread can be started."""
     release_import_locks()
     try:  # Workaround for cpython-thread-start
         start_new_thread(function, ())
@@ -105,9 +105,9 @@ def start_thread(function: Callable[[], object]) -> bool:
 
 
 def release_import_locks() -> None:
-    """Releases the locks of imports of this thread that are over.
+    """Releases import locks that this thread still holds although the imports have ended.
 
-    A new thread that imports a module would wait for them, and this thread perhaps for it.
+    Otherwise a new thread that imports a module would wait for them, and this thread for it.
     """
     # Workaround for cpython-import-locks
     locks: dict[str, Callable[[], Any]] = _IMPORTS["_module_locks"]
@@ -121,7 +121,7 @@ def release_import_locks() -> None:
             names.add(f"{frame.f_locals.get('name')}.")
         frame = frame.f_back
     for name, reference in locks.copy().items():
-        # An import may hold the locks of the packages that the module is in, too.
+        # An import in progress may also hold the locks of the module's parent packages.
         if (lock := reference()) and not any(used.startswith(f"{name}.") for used in names):
             while lock.owner == get_ident() and lock.count:
                 lock.release()
@@ -134,6 +134,6 @@ def release_import_locks() -> None:
 
 
 def _raise_if_handlers(error: RuntimeError) -> None:
-    """Raises the error that a signal handler raised, and not the function in C that was called."""
+    """Raises ``error`` if a signal handler raised it, not the C function that was called."""
     if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
         raise error

@@ -14,17 +14,17 @@ from plugrt.lifetime.thread_work import ThreadWork
 
 
 class Awaited(Protocol):
-    """An item that becomes ready at some time, and has an action to run then."""
+    """An item that becomes ready at some time, with an action to run then."""
 
     def is_ready(self) -> bool:
-        """Whether it is known to be ready; False also if only waiting would show it."""
+        """Whether it is known to be ready; also False if that is only known by waiting."""
 
     def finish(self) -> None:
-        """Waits for it, and reports it."""
+        """Waits until it is ready, and runs the action."""
 
 
 def ended() -> None:
-    """Returns at once: backends give it in `execute_with_wait` for a launch known to have ended."""
+    """Returns at once; `execute_with_wait` of a backend returns it for a launch that has ended."""
 
 
 class Waiter:
@@ -40,8 +40,9 @@ class Waiter:
         self._name = name
         self._most = threads
         self._patience = patience
-        # Not the condition's own `with`, which is in Python: an interrupt may leave it locked.
-        # Reentrant: a signal handler, or the end of an object, may launch within it, and `add`.
+        # Acquired as a lock, not by the condition's `with`, which is in Python: an interrupt may
+        # leave that locked. Reentrant: a signal handler or a finaliser may launch, and so call
+        # `add`, while it is held.
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._waiting: deque[Awaited] = deque()
@@ -52,7 +53,7 @@ class Waiter:
         self._is_closed = False
 
     def add(self, awaited: Awaited) -> None:
-        """Has ``awaited`` finished on a thread."""
+        """Queues ``awaited`` for a thread to finish; without a thread, finishes it here."""
         with self._lock:
             is_served = not self._is_closed and self._start()
             if is_served:
@@ -62,20 +63,20 @@ class Waiter:
             _finish(awaited)
 
     def _start(self) -> bool:
-        """Starts the first thread, or what starts others if none is free; whether there is one."""
+        """Starts the first thread, or `_relieve` if none is free; returns whether one serves."""
         serving = self._serving
         if not serving:
             serving.append(ThreadWork(self._run))
         elif len(self._waiting) + self._busy >= len(serving) < self._most:
             self._relief = self._relief or ThreadWork(self._relieve)
-            self._relief.start()  # again, where an interrupt came between, as below
+            self._relief.start()  # repeated if an interrupt prevented it, as below
         if serving[-1].start():
             return True
-        serving.pop()  # the system has no more
+        serving.pop()  # the system refuses another thread
         return bool(serving)
 
     def _relieve(self) -> None:
-        """Starts a thread whenever nothing is taken from the queue for some time."""
+        """Starts a thread whenever no item is removed from the queue for ``patience`` seconds."""
         before: Awaited | None = None
         while True:
             time.sleep(self._patience)
@@ -98,10 +99,10 @@ class Waiter:
             _finish(awaited)
             with self._lock:
                 self._busy -= 1
-            del awaited  # not kept while nothing is waited for
+            del awaited  # not kept alive while the queue is empty
 
     def _next(self) -> Awaited | None:
-        """Returns one that is ready, or the oldest; None once it is closed and all are done."""
+        """Removes and returns a ready item, or the oldest; None if closed and empty."""
         with self._lock:
             while not self._waiting:
                 if self._is_closed:
@@ -113,7 +114,7 @@ class Waiter:
             return found
 
     def close(self) -> None:
-        """Waits until everything has been finished."""
+        """Waits until all items are finished."""
         with self._lock:
             self._is_closed = True
             self._changed.notify_all()
@@ -125,24 +126,22 @@ class Waiter:
 
 
 def _finish(awaited: Awaited) -> None:
-    """Finishes it; reports its exception like that of an ending thread, because this thread serves
-    other items.
-    """
+    """Finishes an item; passes an exception to ``threading.excepthook``, and does not raise it."""
     try:
         awaited.finish()
     except BaseException as error:  # noqa: BLE001 - shown
         told = (type(error), error, error.__traceback__, threading.current_thread())
         hook: Any = threading.excepthook  # a program may have set it to None
-        with suppress(Exception):  # of the hook, or of a stderr that the program has closed
+        with suppress(Exception):  # the hook fails, or the program has closed stderr
             (hook or threading.__excepthook__)(threading.ExceptHookArgs(told))
 
 
 class ProcessWaiter:
-    """The `Waiter` of this process for some purpose: a forked child begins with one of its own.
+    """A `Waiter` for one purpose; a forked child gets a new one.
 
-    At exit the interpreter waits until everything has been finished, before it tears down what is
-    loaded by the time that the first thing is put there: handlers run in reverse order, and
-    optree's, which empties its registry of classes, is one.
+    At exit the interpreter waits until all items are finished. The exit handler is registered with
+    the first item, so that it runs before those of modules imported earlier, such as optree's,
+    which empties the registry of pytree classes.
     """
 
     def __init__(self, name: str, threads: int = 1) -> None:
@@ -156,7 +155,7 @@ class ProcessWaiter:
         self._waiter = Waiter(self._name, self._threads)
 
     def add(self, awaited: Awaited) -> None:
-        """Has ``awaited`` finished on the thread."""
+        """Queues ``awaited``, as `Waiter.add`."""
         if not self._closes_at_exit:
             self._closes_at_exit = True
             atexit.register(lambda: self._waiter.close())

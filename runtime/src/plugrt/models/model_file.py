@@ -27,7 +27,7 @@ _ZIP_ERRORS = (
     zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, EOFError,
     struct.error, zlib.error, ValueError, OverflowError, KeyError, MemoryError,
 )  # fmt: skip
-"""What `zipfile` raises for damaged archives."""
+"""The errors that `zipfile` raises for damaged archives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class _Sealed:
     format: str
     version: int
     sha256: str
-    """Of the signature as `_canonical` writes it."""
+    """The checksum of the signature as `_canonical` writes it."""
     signature: dict[str, object]
 
 
@@ -50,7 +50,7 @@ def list_files(contents: Mapping[str, bytes]) -> dict[str, ModelFile]:
 def write_model(path: Path, signature: Signature, contents: Mapping[str, bytes]) -> None:
     """Writes a model, to a zip file if the path ends in ``.zip``, else to a new folder.
 
-    Raises `FileExistsError` for a folder that is there, and the `OSError` of writing.
+    Raises `FileExistsError` if the folder exists, and the `OSError` of writing.
     """
     stated: Any = encode(signature)
     sealed = _Sealed(_FORMAT, _VERSION, _digest(stated), stated)

@@ -73,14 +73,14 @@ def pack_model(
 
     ``weights`` are arrays, or containers of them, by the names of arguments; the other arguments
     are inputs. ``buckets`` are the sizes of each dimension variable; each combination of sizes has
-    a program. ``feeds`` maps the name of an output to the name of an input, which the output is in
-    the next call; ``weights`` may have the first one. ``executables`` names backends, whose
-    compiled programs are saved too.
+    a program. ``feeds`` maps the name of an output to the name of the input that it becomes in the
+    next call; ``weights`` may have its first value. ``executables`` names backends, whose compiled
+    programs are saved too.
 
-    Calls pad the variables ``pad`` with zeros, all variables by default. A function whose other
-    results depend on the padding gives wrong ones then, such as a mean over a batch: ``check``
-    compares the results of a padded call and of one that is not, on random inputs, and those of a
-    program of PyTorch with PyTorch's; without a backend, it logs a warning instead.
+    Calls pad the variables ``pad`` with zeros, all variables by default. Results that depend on the
+    padding, such as a mean over a batch, would be wrong: ``check`` compares a padded and an
+    unpadded call on random inputs, and a program of PyTorch with PyTorch itself; without a backend,
+    it logs a warning instead.
 
     Raises `ArgumentError` for names, sizes and weights that do not fit the program and for results
     that depend on padding, `ArgumentTypeError`, `ProgramError` for a program that cannot be packed,
@@ -110,7 +110,7 @@ def pack_model(
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """The parts of a signature that the programs do not change, and the arrays."""
+    """The parts of a signature that all programs share, and the arrays."""
 
     source: ModelSource
     inputs: tuple[ModelValue, ...]
@@ -178,7 +178,7 @@ class _Draft:
     def add_programs(
         self, bucket: Sizes, contents: dict[str, bytes], stem: str
     ) -> list[ModelProgram]:
-        """Makes the programs of a bucket, which are files of ``contents`` then: one a platform."""
+        """Adds the programs of a bucket to the files in ``contents``: one for each platform."""
         made: dict[bytes, list[str]] = {}
         for platform in self.source.platforms or [""]:
             made.setdefault(self._make(platform, bucket), []).append(platform)
@@ -244,7 +244,7 @@ def _combine(draft: _Draft, buckets: Mapping[str, Sequence[int]]) -> list[dict[s
 def _save(
     signature: Signature, contents: dict[str, bytes], backend: str
 ) -> Iterator[ModelExecutable]:
-    """Compiles the programs for a backend; the executables are files of ``contents`` then."""
+    """Compiles the programs for a backend, and adds the executables to ``contents``."""
     client = get_backend(backend)
     names = process_backends().platforms_of(client)
     for i, program in enumerate(signature.programs):
@@ -260,9 +260,9 @@ def _save(
 def _check(
     draft: _Draft, signature: Signature, contents: Mapping[str, bytes], backends: Sequence[str]
 ) -> None:
-    """Raises `ArgumentError` where a model's results are not its source's, or padding changes them.
+    """Raises `ArgumentError` if a model's results differ from its source's, or change by padding.
 
-    Logs a warning where no backend here runs the program.
+    Logs a warning if no backend here runs the program.
     """
     if not signature.padded and draft.source.call is None:
         return

@@ -104,13 +104,13 @@ class ModelProgram:
 
     file: str
     platforms: tuple[str, ...]
-    """Those that it is for; empty for all."""
+    """The platforms that it is for; empty for all."""
     bucket: dict[str, Size]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelExecutable:
-    """A saved executable of the program of that index, by the backend of that name."""
+    """A saved executable: the index of its program, and the name of its backend."""
 
     file: str
     program: Count

@@ -31,14 +31,14 @@ class ModelSource:
     arguments: Sequence[ModelValue]
     results: Sequence[ModelValue]
     platforms: Sequence[str]
-    """Those that the program is for; empty for all."""
+    """The platforms that the program is for; empty for all."""
     make_module: MakeModule
     weights: Mapping[str, HostArray] = field(default_factory=dict)
     """The arrays that come with the program, by the argument's name."""
     unused: frozenset[str] = frozenset()
     """The names of arguments without a parameter in the module."""
     call: Callable[[Mapping[str, HostArray]], Sequence[HostArray]] | None = None
-    """Calls what the program was made of, to compare results; None where only the program is."""
+    """Calls the source of the program, to compare results; None if there is only the program."""
 
 
 def require_bindings() -> None:

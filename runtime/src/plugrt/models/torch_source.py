@@ -25,7 +25,7 @@ _SYMBOL = re.compile(r"\bs\d+\b")
 
 @dataclass(frozen=True, slots=True)
 class TorchProgram:
-    """A program of torch_xla: StableHLO, and where each of its parameters is from."""
+    """A program of torch_xla: StableHLO, and the origin of each of its parameters."""
 
     program: Program
     locations: Sequence[Any]
@@ -34,7 +34,7 @@ class TorchProgram:
 
     @staticmethod
     def of(bundle: Any) -> TorchProgram:
-        """Reads a bundle: its metadata say of each parameter what it is.
+        """Reads a bundle, whose metadata state the origin of each parameter.
 
         That is a parameter of the module by its name, a constant by its number, or an argument by
         its position.
@@ -53,7 +53,7 @@ class TorchProgram:
         return TorchProgram(program, function.meta.input_locations, weights)
 
     def order(self, names: Sequence[str]) -> list[str]:
-        """Returns the names of the parameters, where the arguments have these."""
+        """Returns the names of the parameters, if the arguments have these names."""
         return [
             names[each.position] if each.type_.name == "INPUT_ARG" else _weight_name(each)
             for each in self.locations
@@ -71,18 +71,18 @@ class TorchSignature:
     """The arguments and results of an ``ExportedProgram``."""
 
     names: Sequence[str]
-    """Of each argument, with those that are no tensors."""
+    """The name of each argument, also of those that are no tensors."""
     arguments: Mapping[str, ModelValue]
-    """The tensors."""
+    """The arguments that are tensors, by name."""
     results: Sequence[ModelValue]
     sizes: Sizes
-    """Of the dimension variables in the example that the program was exported with."""
+    """The sizes of the dimension variables in the example that the program was exported with."""
 
     @staticmethod
     def of(
         exported: Any, names: Sequence[str], outputs: Sequence[str], variables: Sequence[str]
     ) -> TorchSignature:
-        """Reads the signature; `ArgumentError` for too many names, or not one a variable."""
+        """Reads the signature; `ArgumentError` for too many names, or not one for each variable."""
         keys = [str(name) for name in exported.graph_signature.user_inputs]
         given = fill_names(names, len(keys), "arg", "arguments")[: len(names)]
         names = [*given, *keys[len(names) :]]

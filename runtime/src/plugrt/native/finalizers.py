@@ -1,16 +1,15 @@
 """`End`: calls a function when an object ends, at once or before the next call of plugrt.
 
-Python drops what a finaliser raises, and may call a signal handler at any line of one in the main
-thread: a Ctrl-C was lost there. The core calls finalisers in C. It raises such an exception as soon
-as the finaliser is over, and calls again what it interrupted. Work is put off where a garbage
-collection runs (any lock may be held), within a function that a library calls, and at the
-recursion limit. `finish_pending` does it then; so do the next call, put or compilation,
-``memory_stats``, ``live_arrays``, ``close`` and the interpreter's exit. Without the core finalisers
-are Python functions: an exception of a signal handler in one is lost.
+Python ignores exceptions in finalisers. A signal handler may run at any line of one in the main
+thread, so a Ctrl-C could be lost. The core calls finalisers from C: it raises such an exception
+when the finaliser has ended, and calls the interrupted work again. Work is deferred during a
+garbage collection (any lock may be held), within a function that a library calls, and at the
+recursion limit. `finish_pending` does the deferred work; so do the next call, put or compilation,
+``memory_stats``, ``live_arrays``, ``close`` and the interpreter's exit. Without the core,
+finalisers are Python functions, and a signal handler's exception in one is lost.
 
-Python calls what is in `gc.callbacks` before and after each collection, at whatever place the
-collection comes, and drops what such a callback raises ("Exception ignored in"). So these callbacks
-consist of functions written in C: no signal handler runs in these.
+Python calls the functions in `gc.callbacks` before and after each collection, and ignores their
+exceptions ("Exception ignored in"). So these are C functions, in which no signal handler runs.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ Work = Callable[[], object]
 
 
 class _Running(list[bool]):
-    """Holds one entry while a collection runs: a list, because that is the quickest to look at.
+    """Holds one entry during a collection; a list, whose truth value is the fastest to test.
 
-    Python calls ``getattr(running, "start", information)`` before a collection, ``"stop"`` after
-    it. Reading the property calls the method that it names.
+    Python calls ``getattr(running, "start", information)`` before a collection, with ``"stop"``
+    after it. Reading the property changes the list.
     """
 
     start = property(methodcaller("append", True))
@@ -41,7 +40,7 @@ class _Running(list[bool]):
 
 
 class _Here(threading.local):
-    """The state of each thread."""
+    """The state of one thread."""
 
     depth = 0
     collecting = False
@@ -50,36 +49,36 @@ class _Here(threading.local):
 
 
 running = _Running()
-"""True in a condition while the garbage collector runs, in any thread."""
+"""True as a condition while the garbage collector runs, in any thread."""
 here = _Here()
-"""``depth``: how many calls from a library are under way on this thread."""
+"""``depth``: how many calls from libraries are running on this thread."""
 
 gc.callbacks += [partial(getattr, running), partial(getattr, here)]
 
 
 def is_collecting_here() -> bool:
-    """Whether the garbage collector runs in this thread: the caller is part of a finaliser."""
+    """Whether the garbage collector runs in this thread, so that a finaliser is the caller."""
     return bool(running) and here.collecting
 
 
 _ROOM = 50
-"""Calls one within the other that a finaliser may make."""
+"""The depth of nested calls that a finaliser may need."""
 
 
 def _descend(left: int = _ROOM) -> None:
-    """Raises `RecursionError` where there is no room for calls."""
+    """Raises `RecursionError` if fewer nested calls than that are left."""
     if left:
         _descend(left - 1)
 
 
-# Process-wide: finalisers of any object put work off, as does the core's own list.
+# Process-wide: finalisers of any object defer work; the core has such a list, too.
 _pending: list[tuple[Work, object]] = []
 # Process-wide: the interpreter's end stops all finalisers.
 _stopped: list[bool] = []
 
 
 def finish(work: Work, keep: object = None) -> None:
-    """Calls what a finaliser has to do, or puts it off, and keeps an object until then."""
+    """Calls a finaliser's ``work``, or defers it and keeps the object ``keep`` alive until then."""
     if _stopped:
         return
     if here.depth or is_collecting_here():
@@ -94,10 +93,10 @@ def finish(work: Work, keep: object = None) -> None:
 
 
 class _PythonEnd:
-    """Calls ``work()`` when this object ends: at once, or before the next call of plugrt.
+    """Calls ``work()`` when this object is freed: at once, or before the next call of plugrt.
 
-    An object has one as an attribute. ``work`` must not refer to that object, and is called again
-    where a signal handler raised in it: what must be done once it does by functions in C.
+    Its owner keeps it as an attribute. ``work`` must not refer to the owner. It is called again
+    after a signal handler raised in it, so C functions must do all that may happen only once.
     """
 
     __slots__ = ("_work",)
@@ -111,7 +110,7 @@ class _PythonEnd:
 
 
 def _finish_pending() -> None:
-    """Does what finalisers have put off, unless a library calls this."""
+    """Does the deferred work of finalisers, except within a library's call."""
     if _pending and not here.depth:
         for _ in range(len(_pending)):
             work, _keep = _pending.pop(0)

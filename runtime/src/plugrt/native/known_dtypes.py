@@ -19,7 +19,7 @@ KNOWN_DTYPES = (
         if (dtype := np.dtype(cls)).kind in "Vf" and "complex" not in name
     ),
 )
-"""The usual ones first."""
+"""The most frequent first: the core searches in this order."""
 
 if core is not None:
     core.set_dtypes(np.ndarray, KNOWN_DTYPES)
@@ -35,17 +35,17 @@ class prng_key(extended):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyDtype:
-    """The dtype of arrays of random keys; with those attributes of NumPy's dtypes that are read.
+    """The dtype of arrays of random keys, with the attributes of NumPy's dtypes that plugrt reads.
 
-    A buffer holds an array of keys as uint32, with the words of a key along a last dimension more.
-    `KEY_DTYPES` has the one object of each.
+    The buffer of an array of keys is uint32, with an additional last dimension of a key's words.
+    `KEY_DTYPES` holds the only object of each dtype.
     """
 
     name: str
     impl: str
-    """The generator that the keys are for, by JAX's name."""
+    """JAX's name of the keys' generator."""
     words: int
-    """How many numbers of 32 bits a key has."""
+    """The number of 32-bit words of a key."""
 
     kind: ClassVar[str] = "k"
     char: ClassVar[str] = "k"
@@ -76,7 +76,7 @@ KEY_DTYPES = {
 
 
 def key_dtype(name: str) -> KeyDtype:
-    """Returns the dtype of keys with a name."""
+    """Returns the dtype of keys by name, such as ``"key<fry>"``."""
     return KEY_DTYPES[name]
 
 
@@ -88,7 +88,7 @@ def is_key_dtype(dtype: object) -> TypeGuard[KeyDtype]:
 def buffer_type(
     shape: tuple[int, ...], dtype: np.dtype[Any] | KeyDtype
 ) -> tuple[tuple[int, ...], Any]:
-    """Returns shape and dtype of the buffer of an array: its own, unless it is an array of keys."""
+    """Returns shape and dtype of an array's buffer; these differ only for arrays of keys."""
     if is_key_dtype(dtype):
         return (*shape, dtype.words), _UINT32
     return shape, dtype

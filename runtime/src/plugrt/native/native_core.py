@@ -1,4 +1,4 @@
-"""`core`: the extension module in C that makes calls cheap, or None where Python does the same."""
+"""`core`: the C extension module that runs calls fast, or None if Python code runs them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ core, reason = choose_core(config.core)
 """The chosen core and the reason, for `plugrt doctor`. Chosen at the first import."""
 
 new_lock: Callable[[], threading.RLock] = threading.RLock if core is None else core.Lock
-"""Makes a lock that its thread may acquire again: the core acquires its own without a call."""
+"""Makes a reentrant lock; the core acquires locks of its own type without a Python call."""
 
 
 def _guard(function: Callable[..., Any], settle: Callable[..., object]) -> Callable[..., object]:
@@ -83,12 +83,12 @@ def _guard(function: Callable[..., Any], settle: Callable[..., object]) -> Calla
 catching: Callable[[Callable[..., object], Callable[..., object]], Callable[..., Any]] = (
     _guard if core is None else core.catching
 )
-"""Returns a function as a library calls it, which gets no exceptions but errors of its own kind.
+"""Wraps a function for calls from a library, which needs its own kind of errors.
 
-``catching(function, settle)`` calls ``function(*arguments)``. An exception goes to
-``settle(error, *arguments)``, whose answer is returned, or raised if it is an exception. In C an
-interrupt comes within one of the two and is settled as well; in Python it may also come at the
-entry of the function that is returned.
+The result of ``catching(function, settle)`` calls ``function(*arguments)``, and on an exception
+``settle(error, *arguments)``, whose result it returns, or raises if that is an exception. In C an
+interrupt can only occur within one of the two, and is settled as well; in Python it may also occur
+at the entry of the wrapper.
 """
 
 if core is not None:

@@ -1,10 +1,9 @@
-"""Which C sources a compiled module was built from, so that one of other sources is not used.
+"""Records the C sources that a compiled module was built from, so that an outdated one is refused.
 
-An editable installation has such a module after ``git pull``, which builds nothing again: what
-Python asks of it may not be in it, or be another. So the sources are named twice, each with a hash
-of its contents, by the ``generate.py`` beside them: in ``sources.h``, which the module shows as
-``SOURCES``, and in a ``core_sources.py`` of the package. `explain_other_sources` compares the two.
-plugrt's core and plugrt-sdk's have these files.
+After ``git pull`` an editable installation has a module of older sources: its functions may be
+missing or differ. So the ``generate.py`` beside the sources lists them with a hash of the contents
+in two files: ``sources.h``, which the module exports as ``SOURCES``, and a ``core_sources.py`` in
+the package. `explain_other_sources` compares the two. plugrt's core and plugrt-sdk's have these.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HEADER = "sources.h"
-"""The header in the folder of the sources; it does not count as a source."""
+"""The header in the folder of the sources; it is not listed as a source."""
 
 
 def source_lines(folder: Path) -> list[str]:
-    """Returns a line for each source in ``folder``; a line each, that git may merge them."""
-    import hashlib  # for those who develop the core: a program needs only the comparison
+    """Returns the names and hashes of the sources in ``folder``, one a line for git's merges."""
+    import hashlib  # only needed when the core is built
 
     paths = sorted(path for end in ("[ch]", "cc") for path in folder.rglob(f"*.{end}"))
     found = [path for path in paths if path.name != HEADER]
@@ -37,9 +36,9 @@ def sources_h(folder: Path) -> str:
 
 
 def core_sources_py(folder: Path, generator: str, user: str) -> str:
-    """Returns the text of the module in Python that ``user`` compares with that.
+    """Returns the text of the Python module with the same record, which ``user`` compares.
 
-    ``generator`` is the path of the program that makes it, from the root of the repository.
+    ``generator`` is the path of the generating program, from the root of the repository.
     """
     lines = "".join(f"{line}\n" for line in source_lines(folder))
     return f'''"""Which sources the compiled core is built from, for `{user}`.
@@ -53,7 +52,7 @@ SOURCES = """\\
 
 
 def explain_other_sources(found: Any, sources: str, distribution: str, folder: str) -> str:
-    """Returns an error if the module ``found`` was built from other sources; "" otherwise.
+    """Returns an error message if the module ``found`` was built from other sources, else "".
 
     ``folder`` is the distribution's folder in a clone, for the cure.
     """

@@ -19,7 +19,7 @@ def address_limit() -> int | None:
 
 
 def address_size() -> int:
-    """Returns the size of this process's address space in bytes; 0 where it is not told."""
+    """Returns the size of this process's address space in bytes; 0 if it is unknown."""
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")

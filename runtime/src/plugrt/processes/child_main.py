@@ -54,7 +54,7 @@ class _Report:
         try:
             if self._identify() != self._identity:
                 os._exit(LOST_REPORT)  # the descriptor is another file now
-            # A line of its own, whatever a library wrote to this descriptor.
+            # Begins a new line, in case a library wrote to this descriptor.
             content = b"\n" + json.dumps(line, default=str).encode() + b"\n"
             with self._lock:
                 while content:

@@ -26,7 +26,7 @@ _MAX_NOISE = 4096
 _LAST_READS = 1000
 _TICK = 0.5
 _WITHIN = b'{"within": '
-"""How the line begins that `run_in_child` describes."""
+"""The start of a line that sets a limit; see `run_in_child`."""
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def find_prctl(system: str = sys.platform) -> Callable[[int, int], object]:
-    """Returns Linux's function, or on other systems one that does nothing."""
+    """Returns Linux's ``prctl``; on other systems, a function that does nothing."""
     if system != "linux":
         return lambda option, value: None
     import ctypes
@@ -72,7 +72,7 @@ class _Keeper:
         self._found = {"output": bytearray(), "errors": bytearray()}
         self._printed = self._reported = 0
         self._line = b""
-        """The last line of the report as far as it has come."""
+        """The part of the report's last line that has arrived."""
         self._last = math.inf
         self._limit = time.monotonic() + STARTUP_SECONDS
         self._wakes = _wake_on_child()
@@ -132,7 +132,7 @@ class _Keeper:
             self._pass_on(content)
             return
         self._found[name] += content
-        if name == "output":  # of stdout the beginning is kept, of stderr the end
+        if name == "output":  # keeps the beginning of stdout and the end of stderr
             self._printed += len(content)
             del self._found[name][_MAX_NOISE:]
         else:
@@ -213,7 +213,7 @@ def _end_all(child: int) -> int:
 
 
 def _find_living_children() -> Iterator[int]:
-    """Yields the children of this process that have not ended; none where there is no /proc."""
+    """Yields the children of this process that have not ended; none without ``/proc``."""
     with contextlib.suppress(OSError):
         for name in filter(str.isdecimal, os.listdir("/proc")):
             with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:

@@ -26,7 +26,7 @@ _GRACE = 15.0
 _LONGEST = 1e9
 _SPARE = 1.0
 _SILENCE = 2.0
-"""Seconds without a report after which it is looked whether the keeper runs."""
+"""Seconds without a report after which the keeper's state is checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Outcome:
     def last_output(self, lines: int = 3, most: int = 400) -> str:
         """Returns the last lines of stderr, joined, without control characters.
 
-        Lines of a stack of C++ are left out where there are others: the reason precedes them.
+        Omits lines of a C++ stack if there are others: the reason precedes them.
         """
         said = [line.strip() for line in self.errors.splitlines() if line.strip()]
         text = " ".join(([line for line in said if not _FRAME.search(line)] or said)[-lines:])

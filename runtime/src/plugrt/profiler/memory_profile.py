@@ -24,7 +24,7 @@ def device_memory_profile(backend: str | None = None) -> bytes:
 
     It has a sample for each device and type of array: the number of arrays, and their bytes on the
     device, or of their values where the backend does not report that. It does not include the
-    memory of compiled programs. ``backend`` names one; None is all. As
+    memory of compiled programs. ``backend`` is a backend's name; None means all. As
     ``jax.profiler.device_memory_profile``, whose samples have Python's stacks. Raises as
     `plugrt.get_backend`.
     """

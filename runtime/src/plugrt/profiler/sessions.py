@@ -54,10 +54,10 @@ def start_trace(
     opens. ``profiler_options`` selects the events, a `ProfileOptions` or JAX's. As
     ``jax.profiler.start_trace``, but for ``create_perfetto_link``, which is refused.
 
-    Raises `FailedPrecondition` while another trace is recorded, by plugrt or, of jaxlib's cpu
-    client, by JAX (which itself finds out only in ``jax.profiler.stop_trace``, where plugrt's began
-    first); `FileRefused` where ``log_dir`` can hold no folder (in JAX ``stop_trace`` raises then);
-    `ArgumentError` for a URL and for options that are not there.
+    Raises `FailedPrecondition` while plugrt records another trace, or JAX records one of jaxlib's
+    cpu client (if plugrt's began first, JAX raises only in ``jax.profiler.stop_trace``);
+    `FileRefused` if no folder can be made in ``log_dir`` (JAX raises in ``stop_trace``);
+    `ArgumentError` for a URL, and for options that plugrt lacks.
     """
     require_flag("start_trace", "create_perfetto_trace", create_perfetto_trace)
     if create_perfetto_link:
@@ -80,8 +80,8 @@ def start_trace(
 def stop_trace() -> Path:
     """Ends the trace and returns its file, ``…/plugins/profile/TIME/HOST.xplane.pb``.
 
-    Raises `FailedPrecondition` where none was begun, and `FileRefused` (an ``OSError``) where it
-    cannot be written; the error names the temporary file that has it then.
+    Raises `FailedPrecondition` if no trace was begun, and `FileRefused` (an ``OSError``) if the
+    file cannot be written; that error names a temporary file with the trace.
     """
     return _sessions.stop()
 

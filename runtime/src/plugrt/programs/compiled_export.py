@@ -62,12 +62,12 @@ class CompiledExport(FollowingCall, CompiledInfo, SavableCall):
     Call it with the arguments of the function (positional and by keyword, with its containers); it
     returns the function's results. Host data and uncommitted arrays are put on the devices, arrays
     with another sharding are resharded, and a Python scalar is converted to the parameter's dtype.
-    An export for one device runs on the one that its arguments are committed to, as in JAX, and
-    refuses arrays on several, over which JAX divides the program; it copies them where it was
-    compiled for a device that was named. One for several devices refuses arrays that are committed
-    elsewhere. An export with symbolic shapes is compiled for each combination of shapes in its
-    calls; the last programs are kept. Arguments that the function donates are deleted, as by `jit`;
-    JAX, which calls an export within another program, copies them.
+    An export for one device runs on the device that its arguments are committed to, as in JAX, and
+    refuses arrays on several devices, over which JAX divides the program; if it was compiled for a
+    named device, it copies the arguments there. An export for several devices refuses arrays that
+    are committed elsewhere. An export with symbolic shapes is compiled for each combination of
+    shapes in its calls; the last programs are kept. Arguments that the function donates are
+    deleted, as by `jit`; JAX, which calls an export within another program, copies them.
 
     Raises `ArgumentMismatch` naming each argument that differs, and how.
     """
@@ -120,7 +120,7 @@ class CompiledExport(FollowingCall, CompiledInfo, SavableCall):
 
     @property
     def input_types(self) -> tuple[TensorType, ...]:
-        """The types of all arguments, flat. Raises `ArgumentError` where they are symbolic."""
+        """The types of all arguments, flat. Raises `ArgumentError` if they are symbolic."""
         self._require_one()
         return tuple(self.exported.static_types())
 
@@ -131,14 +131,14 @@ class CompiledExport(FollowingCall, CompiledInfo, SavableCall):
         return tuple(TensorType(s.shape, s.dtype) for s in self._program.outputs)
 
     def runtime_executable(self) -> LoadedExecutable:
-        """Returns the backend's executable. Raises `ArgumentError` where the export is symbolic."""
+        """Returns the backend's executable. Raises `ArgumentError` if the export is symbolic."""
         self._require_one()
         executable = self._program.executable
         assert executable is not None  # a `Plan` without results and side effects has none
         return executable
 
     def serialize(self) -> bytes:
-        """As for all compiled programs; raises `ArgumentError` if the export is symbolic.
+        """Returns bytes for `plugrt.compile`; raises `ArgumentError` if the export is symbolic.
 
         An executable does not state the shardings of its arguments. For several devices the bytes
         are therefore in the format of `plugrt.serialize_executable.serialize`, which includes the

@@ -61,7 +61,7 @@ from plugrt.transforms.aot import AheadOfTime, compile_for
 from plugrt.transforms.topology import resolve_topology
 
 _MOST_DEVICES = 64
-"""For how many devices other than its own a program is kept."""
+"""The number of other devices for which a program keeps compiled versions."""
 _PARSER_WORDS = ("parse", "deserialize", "module with `main` function")
 """Words in backends' messages for parser errors; their error codes differ."""
 
@@ -93,13 +93,13 @@ def compile(  # shadows the builtin, as the public name does
     """Returns a program (or any argument of `load_program`) compiled for one device.
 
     The device is ``device``, else the first of ``backend``, else the default device; an export of
-    JAX for several devices has the first ones of the backend. Where no device is named, a call runs
-    on the device that its arguments are committed to (of ``backend``, where that is named); an
-    executable refuses those that are elsewhere. Where one is named, arguments are copied to it.
-    With ``topology`` (or its name, such as ``"tpu:v5e:2x2"``) it is compiled for devices that need
-    not be here, and cannot be called. ``env_overrides`` are XLA debug options by name. An
-    executable that was saved is loaded. Of these it is a `CompiledProgram`, of an export a
-    `CompiledExport`, which is called as the function was, and of bytes of
+    JAX for several devices gets the first ones of the backend. If no device is named, a call runs
+    on the device that its arguments are committed to (of ``backend``, if that is named); an
+    executable refuses arguments that are elsewhere. If a device is named, arguments are copied to
+    it. With ``topology`` (or its name, such as ``"tpu:v5e:2x2"``) the program is compiled for
+    devices that this machine need not have, and cannot be called. ``env_overrides`` are XLA debug
+    options by name. A saved executable is loaded. The result is a `CompiledProgram`; for an export
+    a `CompiledExport`, which is called as the function was; for bytes of
     `plugrt.serialize_executable.serialize` a `LoadedFunction`, whose arguments are the leaves of
     the function's arguments, on the devices that it was compiled for. Raises `ProgramError` for a
     program that cannot be read, `ArgumentError` for an export for other platforms or more devices,
@@ -221,10 +221,10 @@ def _blame(program: Program, backend: str, error: PjrtError) -> Exception:
 class CompiledProgram(FollowingCall):
     """A program that is compiled and loaded; call it with one array for each parameter.
 
-    A call returns its result, or a tuple of them where it has several or none. Host data are put on
-    the device, and a Python scalar is converted to the parameter's dtype. Where the device was
-    named, arrays elsewhere are copied to it; else a call runs on the one that they are committed
-    to. Tokens, which order effects, are no arguments and no results of it. Raises
+    A call returns the result, or a tuple of results if there are several or none. Host data are put
+    on the device, and a Python scalar is converted to the parameter's dtype. If the device was
+    named, arrays elsewhere are copied to it; else a call runs on the device that they are committed
+    to. Tokens, which order effects, are not among its arguments and results. Raises
     `ArgumentMismatch` naming each parameter that differs, and how.
     """
 
@@ -265,7 +265,7 @@ class CompiledProgram(FollowingCall):
         return self._runtime
 
     def serialize(self) -> bytes:
-        """As the method of all compiled programs; of one that was loaded, what it was loaded from.
+        """Returns bytes for `plugrt.compile`; of a loaded executable, the bytes it was loaded from.
 
         XLA's CPU clients (jaxlib 0.10, xla-cpu-pjrt 0.0.1) serialise an executable that was itself
         deserialised without its functions. No public report of it was found.

@@ -57,7 +57,7 @@ def read_module(
 def read_module_for(
     program: ExportedProgram, platform: int | None, types: Sequence[TensorType]
 ) -> tuple[ir.Module, Sequence[TensorType]]:
-    """As `read_module`, for the platform of an index; None where the export is for one."""
+    """As `read_module`, for a platform by index; None if the export is for one platform."""
     from plugrt.stablehlo.modules import parse
     from plugrt.stablehlo.refinement import refine
 

@@ -42,7 +42,7 @@ def is_like_export(code: bytes) -> bool:
 
 @with_argument_errors
 def deserialize(blob: bytes | bytearray | memoryview) -> Exported:
-    """Returns what ``jax.export.Exported.serialize`` wrote, read without JAX.
+    """Reads the bytes of ``jax.export.Exported.serialize``, without JAX.
 
     Raises `ProgramError` for bytes that are not an export, and for one that is damaged, truncated,
     or of an unknown version. `plugrt.compile` checks the file's

@@ -93,12 +93,12 @@ def register_pytree_node_serialization(
     deserialize_auxdata: Callable[[bytes], object],
     from_children: FromChildren,
 ) -> type[T]:
-    """Makes a class that exports name ``serialized_name`` known; returns the class.
+    """Registers a class that exports refer to as ``serialized_name``; returns the class.
 
     ``deserialize_auxdata`` makes metadata of the bytes in a file, ``from_children`` an object of
     that and its children. The class is a container for plugrt too (`plugrt.tree.register_node`).
-    ``serialize_auxdata`` is of no use here: plugrt writes no exports. Can be used after JAX's
-    function of this name, and instead of it.
+    ``serialize_auxdata`` is not used: plugrt writes no exports. Can be called after JAX's function
+    of this name, or instead of it.
 
     Raises `ArgumentError` for a class or a name that is registered already, `ArgumentTypeError` for
     an argument that is not a class, a string or a function. As in ``jax.export``, but for
@@ -126,7 +126,7 @@ def register_pytree_node_serialization(
 
 @with_argument_errors
 def register_namedtuple_serialization(nodetype: type[T], *, serialized_name: str) -> type[T]:
-    """Makes a named tuple that exports name ``serialized_name`` known; returns the class.
+    """Registers a named tuple that exports refer to as ``serialized_name``; returns the class.
 
     Raises `ArgumentError` for another class, and as `register_pytree_node_serialization`.
     As in ``jax.export``.

@@ -1,4 +1,4 @@
-"""Programs in HLO, as XLA writes and dumps them: text, ``HloModuleProto`` and ``HloProto``."""
+"""Reads programs in HLO, as XLA writes and dumps them: text, ``HloModuleProto``, ``HloProto``."""
 
 from __future__ import annotations
 
@@ -71,6 +71,7 @@ def require_module(module: Content) -> None:
     these differ (jaxlib 0.10.2).
     """
     one_message(module, _NAME, "name")
+    # Workaround for xla-hlo-types
     shape = one_message(module, _HOST_PROGRAM_SHAPE, "signature")
     computations = messages(module, _COMPUTATIONS)
     if not computations:
@@ -121,7 +122,7 @@ def _require_signature(shape: Content, instructions: Iterable[Content], root: Co
 
 
 def _kind(shape: Content) -> object:
-    """Returns the element type and dimensions of a shape; for a tuple those for its elements."""
+    """Returns the element type and dimensions of a shape; for a tuple a list for its elements."""
     parts = messages(shape, _TUPLE_SHAPES)
     return last_integer(shape, _ELEMENT_TYPE), integers(shape, _DIMENSIONS), [*map(_kind, parts)]
 

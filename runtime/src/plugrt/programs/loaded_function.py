@@ -18,7 +18,7 @@ from plugrt.transforms.stage_info import CompiledInfo
 class LoadedFunction(CompiledInfo):
     """A saved compiled function, for arguments of the types that it was compiled for.
 
-    The bytes do not have the structures of its arguments and results. So call it with the leaves of
+    The bytes do not contain the pytrees of its arguments and results. So call it with the leaves of
     its arguments in order; it returns its result, or a tuple of its results.
     """
 

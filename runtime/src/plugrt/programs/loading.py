@@ -1,4 +1,4 @@
-"""`load_program`: a program from a file, bytes, text, a module of MLIR or HLO, or JAX's export."""
+"""`load_program`: loads a program from a file, bytes, text, an MLIR or HLO module, or an export."""
 
 from __future__ import annotations
 
@@ -78,15 +78,15 @@ ProgramSource: TypeAlias = (
 def load_program(source: ProgramSource, *, name: str = "") -> Program:
     """Returns a program of StableHLO or HLO, checked as far as the installed packages allow.
 
-    ``source`` is a path, StableHLO text, MLIR bytecode, a portable artifact of any version that
-    the installed StableHLO reads, what ``jax.export`` serialises, a ``jax.export.Exported``, an
-    MLIR module of jaxlib's, HLO (text, which needs jaxlib, a serialised ``HloModuleProto`` or
-    ``HloProto``, or what `plugrt.xla_computation` gives), an executable that was saved, or a
-    `Program`. A ``str`` is text if it spans lines or holds ``module`` or ``func.func``, else a
-    path. Of an export it is an `plugrt.export.ExportedProgram`, of HLO for one device a program in
-    the format ``hlo``. The bytes of a compiled object's ``serialize`` are a program
-    in the format ``executable``, and the bytes of `plugrt.serialize_executable.serialize` one in
-    the format ``compiled function``.
+    ``source`` is a path, StableHLO text, MLIR bytecode, a portable artifact of any version that the
+    installed StableHLO reads, the bytes of an export of JAX, a ``jax.export.Exported``, an MLIR
+    module of jaxlib's, HLO (text, which needs jaxlib, a serialised ``HloModuleProto`` or
+    ``HloProto``, or the result of `plugrt.xla_computation`), a saved executable, or a `Program`. A
+    ``str`` is text if it spans lines or contains ``module`` or ``func.func``, else a path. An
+    export becomes an `plugrt.export.ExportedProgram`, HLO for one device a program in the format
+    ``hlo``. The bytes of a compiled object's ``serialize`` are a program in the format
+    ``executable``, and the bytes of `plugrt.serialize_executable.serialize` one in the format
+    ``compiled function``.
 
     A file may hold 2 GiB at most. Raises `ProgramError` with the parser's line and column (not
     without jaxlib, where the backend parses), or for a path that is not a file, and
@@ -133,7 +133,7 @@ def _check_syntax(code: bytes, title: str) -> None:
 
 
 def _keep_weak_types(exported: Exported, source: object) -> Exported:
-    """Returns an export with the weak types of JAX's object, which its files do not have."""
+    """Returns an export with the weak types of JAX's object, since files do not contain them."""
 
     def weaken(side: str) -> tuple[Aval, ...]:
         known: tuple[Aval, ...] = getattr(exported, side)

@@ -1,6 +1,6 @@
 """Parses programs' modules, and converts them to a backend's format.
 
-Other file formats in place of a program are recognised, for error messages.
+Also recognises files of other formats, for error messages.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def has_bindings() -> bool:
 def parse_program(program: Program) -> tuple[ir.Module, list[TensorType], list[TensorType]]:
     """Returns the module of a program, and the types of ``main``'s parameters and results.
 
-    Those are types of arrays, and `plugrt.interface.TOKEN_TYPE`.
+    A type is an array's, or `plugrt.interface.TOKEN_TYPE`.
 
     Raises `ProgramError` for a module without a public function ``main``, and
     `MissingTraceExtra` without jaxlib.
@@ -86,7 +86,7 @@ def convert_to_version(program: Program, version: Version | None) -> Program:
 
 
 def convert_module(module: ir.Module, name: str, version: Version | None) -> Program:
-    """Changes a module and returns it as a program without CHLO at a StableHLO version."""
+    """Serialises a module for a StableHLO version, after converting CHLO in place."""
     from plugrt.stablehlo.modules import portable_artifact
     from plugrt.stablehlo.passes import legalize_chlo
 
@@ -114,7 +114,7 @@ _MLIR = re.compile(
 
 
 def is_like_mlir(text: bytes) -> bool:
-    """Whether text begins like a StableHLO module, so that a parser's error is helpful."""
+    """Whether text begins like a StableHLO module, so that the parser's error is useful."""
     return _MLIR.match(text) is not None
 
 

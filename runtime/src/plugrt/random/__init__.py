@@ -1,9 +1,9 @@
 """Random numbers from keys, equal on every backend and to ``jax.random``'s.
 
 Names, arguments and numbers are ``jax.random``'s (``jax_threefry_partitionable``), so that a key
-gives here the numbers that it gives there. Keys are scalars of a dtype of their own, made by `key`;
-words, arrays ``uint32[2]`` made by `PRNGKey`, are accepted too. A key is used once, and `split` or
-`fold_in` make new ones of it.
+gives the same numbers as in JAX. Keys are scalars of a special dtype, made by `key`; words, arrays
+``uint32[2]`` made by `PRNGKey`, are accepted too. Use a key once; `split` and `fold_in` make new
+ones from it.
 """
 
 from __future__ import annotations
@@ -101,5 +101,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    # Without the modules that the names come from.
+    # Without the names of submodules.
     return [*__all__, *(name for name in globals() if name.startswith("__"))]

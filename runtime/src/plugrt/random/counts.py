@@ -34,7 +34,7 @@ _TAILS = (
     0.0166446911898211, 0.0138761288230707, 0.0118967099458917, 0.0104112652619720,
     0.00925546218271273, 0.00833056343336287,
 )  # fmt: skip
-"""What Stirling's formula lacks of the logarithm of k!, for k from 0 to 9."""
+"""The error of Stirling's formula for the logarithm of k!, for k from 0 to 9."""
 
 
 @operation(static=("shape", "dtype"), weak_by="none", shards=True, keys="body")
@@ -67,7 +67,7 @@ def _integer(function: str, dtype: DTypeLike | None) -> np.dtype[Any]:
 
 
 def _multiply_until(key: Tracer, rate: Any, most: int, dtype: np.dtype[Any]) -> Any:
-    """Returns counts by Knuth's method: of uniform numbers whose product is above exp(-rate)."""
+    """Returns counts by Knuth's method: of uniform numbers with a product above exp(-rate)."""
 
     def step(state: tuple[Any, ...]) -> tuple[Any, ...]:
         i, count, key, logs = state
@@ -145,7 +145,7 @@ def binomial(
 
 
 def _add_until(key: Tracer, trials: Any, chance: Any, most: int) -> Any:
-    """Returns counts of geometric numbers whose sum is at most the number of trials."""
+    """Returns the counts of geometric numbers whose sum is at most the number of trials."""
     log_failure = xp.log1p(-chance)
 
     def step(state: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -41,9 +41,9 @@ def randint(
 ) -> Tracer:
     """Returns integers from ``minval`` up to, not including, ``maxval``.
 
-    The limits are integers or arrays that broadcast to ``shape``; where ``maxval`` is not above
-    ``minval`` that is returned. Twice the bits of a number are drawn, so that the bias of the
-    remainder is small. An integer ``dtype``, the default one for None. Raises `DtypeError` for
+    The limits are integers or arrays that broadcast to ``shape``; if ``maxval`` is not above
+    ``minval``, the result is ``minval``. Twice the bits of a number are drawn, so that the bias of
+    the remainder is small. An integer ``dtype``, the default one for None. Raises `DtypeError` for
     other dtypes and limits, `ShapeError` for limits that do not broadcast or a wrong key. As
     ``jax.random.randint``.
 
@@ -57,7 +57,7 @@ def randint(
     wanted = normalize_shape("random.randint", shape)
     sampled = result_dtype
     if result_dtype.itemsize < 4:
-        # Drawn in 32 bits, against bias.
+        # Drawn in 32 bits, to reduce bias.
         sampled = np.dtype(np.int32)
         info = np.iinfo(result_dtype)
         minval = _clamp_to(
@@ -157,8 +157,8 @@ def categorical(
     ``shape`` ends with the shape of ``logits`` without ``axis`` (None: is it); leading dimensions
     are further draws, each index at most once if not ``replace``. The result has the default
     integer dtype. Raises `DtypeError` for logits that are no real floats, `ShapeError` for a shape
-    that does not end so, `AxisError`, and `ArgumentError` for more draws than there are without
-    replacement. As ``jax.random.categorical``.
+    that does not end so, `AxisError`, and `ArgumentError` for more draws without replacement than
+    indices. As ``jax.random.categorical``.
 
     >>> random.categorical(random.PRNGKey(0), xp.zeros((2, 5)), axis=1).shape
     (2,)

@@ -3,9 +3,9 @@
 Threefry is counter-based, from J. K. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"
 (SC 2011), with 20 rounds; the results equal Random123's and, with its default
 ``jax_threefry_partitionable=True``, those in ``jax.random``. The backend's generator, XLA's
-``rng_bit_generator``, makes the bits for ``rbg`` and ``unsafe_rbg``, which backends and versions
-may make otherwise. The first splits keys by Threefry, each half by itself, the second by the
-backend's generator.
+``rng_bit_generator``, makes the bits for ``rbg`` and ``unsafe_rbg``, which differ between backends
+and versions. ``rbg`` splits keys by Threefry, each half by itself, ``unsafe_rbg`` by the backend's
+generator.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from plugrt.tracing.tracer import Tracer
 Shape = tuple[int, ...]
 
 lax: Any = _lax
-"""`plugrt.lax` typed for use on tracers, inside operation bodies: its types name no tracers."""
+"""`plugrt.lax` without types, for tracers in operation bodies: its annotations exclude tracers."""
 xp: Any = _xp
 """`plugrt.array_api`, likewise."""
 
@@ -115,7 +115,7 @@ def hash_counters(key: Tracer, shape: tuple[int, ...]) -> tuple[Tracer, Tracer]:
 
 
 def make_seed(seed: Tracer) -> Tracer:
-    """Returns the key of an integer: its low word and, of one with 64 bits, the high word."""
+    """Returns the key of an integer: its high word (0 for 32 bits) and its low word."""
     high = constant(0, UINT32)
     if seed.dtype.itemsize == 8:
         shifted = emit(hlo.shift_right_logical, seed, full((), 32, seed.dtype))

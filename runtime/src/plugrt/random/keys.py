@@ -88,7 +88,7 @@ def key(
 def PRNGKey(seed: ArrayLike, *, impl: str | KeyDtype | None = None) -> Array:
     """Returns the words of `key`, an array uint32[2], or uint32[4] for the backend's generator.
 
-    Functions use them as a key of the default generator, and return such ones. Raises
+    Functions use such words as a key of the default generator, and return words for words. Raises
     `ShapeError`, `DtypeError` and `ArgumentError` as `key` does. As ``jax.random.PRNGKey``.
 
     >>> random.PRNGKey(7)
@@ -137,9 +137,10 @@ def split(key: Tracer, num: int | Sequence[int] = 2) -> Tracer:
 
 @operation(weak_by="none", keys="body")
 def fold_in(key: Tracer, data: Tracer) -> Tracer:
-    """Returns the key that a key and an integer (its low 32 bits) give together.
+    """Returns a new key that depends on a key and an integer (its low 32 bits).
 
-    Raises `DtypeError` or `ShapeError` unless they are one key and one integer. As
+    Raises `DtypeError` or `ShapeError` unless they are one key and one integer, and
+    `IntegerOverflow` for a Python integer that neither int32 nor uint32 holds. As
     ``jax.random.fold_in``.
 
     >>> random.key_data(random.fold_in(random.key(0), 7))
@@ -156,7 +157,7 @@ def fold_in(key: Tracer, data: Tracer) -> Tracer:
 
 @operation(weak_by="none", keys="body")
 def key_data(keys: Tracer) -> Tracer:
-    """Returns the words of keys, uint32 with a last dimension more.
+    """Returns the words of keys, uint32 with one more dimension, the last.
 
     Raises `DtypeError` for another array, `NotAnArray` for no array. As
     ``jax.random.key_data``.
@@ -196,7 +197,7 @@ def _wrap(function: str, words: Tracer, dtype: KeyDtype) -> Tracer:
 
 @operation(weak_by="none", keys="body")
 def clone(key: Tracer) -> Tracer:
-    """Returns the same key or array of keys, which may be used again here as each key may.
+    """Returns the same key or array of keys; plugrt does not check that keys are used once.
 
     Raises `DtypeError` for another array. As ``jax.random.clone``.
     """

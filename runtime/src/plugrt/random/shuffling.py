@@ -33,7 +33,7 @@ def permutation(
     *,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Returns ``x`` with its places along ``axis`` in random order; an integer means a range.
+    """Returns ``x`` with its elements along ``axis`` in random order; an integer means a range.
 
     With ``independent`` each vector along the axis has an order of its own. Any dtype. Raises
     `ShapeError` for a 0-d array or a wrong key, `AxisError`. As ``jax.random.permutation``.
@@ -73,7 +73,7 @@ def _permute(key: Tracer, x: Tracer, axis: int, independent: bool) -> Tracer:
 def _shuffle(key: Tracer, x: Tracer, axis: int) -> Tracer:
     """Sorts by random 32-bit words, often enough that equal words do not matter.
 
-    The number of rounds is JAX's, so that the orders are as well.
+    The number of rounds is JAX's, so the orders are JAX's, too.
     """
     rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(2**32 - 1))
     for _ in range(rounds):

@@ -41,7 +41,7 @@ class Settings(Protocol):
     """The values and sources of options that were read or updated."""
 
     def lookup(self, option: Option[T]) -> tuple[T, str]:
-        """Returns the value and where it comes from."""
+        """Returns the value and its source."""
 
 
 class Option(Generic[T]):
@@ -101,7 +101,7 @@ class Option(Generic[T]):
         )
 
     def read(self, environ: Mapping[str, str]) -> tuple[T, str]:
-        """Returns the value and its source; `ConfigError` for text that cannot be understood."""
+        """Returns the value and its source; raises `ConfigError` for invalid text."""
         for variable in filter(None, (self.env, self.also)):
             text = environ.get(variable, "").strip()
             value = self._parse(text, f"{variable}={text!r}") if text else None

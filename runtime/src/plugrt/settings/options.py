@@ -52,7 +52,7 @@ class Token:
         self.values = values
         self.settings = settings
         self.guarded = False
-        """Whether transfers are logged or refused: those who make one look here first."""
+        """Whether transfers are logged or refused; each transfer tests this first."""
 
     def __repr__(self) -> str:
         return f"<settings {self.values}>"
@@ -71,7 +71,7 @@ class Options:
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = os.environ if environ is None else environ
-        self._lock = threading.RLock()  # a finaliser may run under it, and call `token`
+        self._lock = threading.RLock()  # reentrant: a finaliser may call `token`
         self._known: dict[str, tuple[Any, str]] = {}
         self._overrides = Overrides()
         self._token = _ThreadToken()
@@ -123,7 +123,7 @@ class Options:
         return "\n".join(rows) + "\n"
 
     def lookup(self, option: Option[T]) -> tuple[T, str]:
-        """Returns the value and where it comes from: override, update, environment or default."""
+        """Returns the value and its source: override, update, environment or default."""
         known = self._known  # an update meanwhile replaces it
         found = self._overrides.values.get(option.name) or known.get(option.name)
         if found is None:
@@ -175,7 +175,7 @@ class Options:
         try:
             self._overrides.surroundings = value
             surroundings.change(self._token, "value", None)
-        except BaseException:  # an interrupt: the caller has nothing to set back
+        except BaseException:  # an interrupt: the caller gets nothing to restore
             self._overrides.surroundings = before
             surroundings.change(self._token, "value", None)
             raise
@@ -185,8 +185,8 @@ class Options:
     def surround(self, value: Hashable, *, after: tuple[Hashable, ...] = ()) -> Iterator[None]:
         """Sets the surroundings of this thread's calls until the ``with`` block ends.
 
-        Then it sets ``after``, or else the surroundings before. They are a part of both tokens:
-        traces and placements may depend on them.
+        Then it sets ``after``, if given, else the previous surroundings. They are a part of both
+        tokens: traces and placements may depend on them.
         """
         local = self._overrides
         (before,) = after or (local.surroundings,)
@@ -199,7 +199,7 @@ class Options:
             surroundings.change(self._token, "value", None)
 
     def check(self) -> None:
-        """Reads every option that is set; `ConfigError` for the first that is not understood."""
+        """Reads every option that is set; raises `ConfigError` for the first invalid one."""
         there = set(self._environ)
         for option in self.declared().values():
             if option.env in there or option.also in there or option.derive is not None:
@@ -233,7 +233,7 @@ class Options:
             self._drop_tokens()
 
     def _drop_tokens(self) -> None:
-        """Has the token of every thread made again."""
+        """Drops the tokens of all threads, which are made again when needed."""
         surroundings.change(self, "_token", _ThreadToken())
 
     def token(self) -> Token:

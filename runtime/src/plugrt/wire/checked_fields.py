@@ -1,4 +1,4 @@
-"""Values as JSON, and back: `decode` checks types, as of a dataclass, or raises `DataLoss`.
+"""Encodes values as JSON and decodes them: `decode` checks types and raises `DataLoss`.
 
 A checksum finds damage, not a header that was written wrongly. So each field of a saved header is
 read as a type, with its bounds, before anything uses it. Conditions between fields are checked
@@ -27,7 +27,7 @@ from plugrt.wire.hlo_proto import PRIMITIVE_TYPES
 T = TypeVar("T")
 
 _MOST_BYTES = 2**62
-"""Of one array: all memories are smaller."""
+"""The maximum size of an array: all memories are smaller."""
 _SCALARS = (bool, int, float, str)
 
 
@@ -42,7 +42,7 @@ class Between:
 Count = Annotated[int, Between(0, 2**31 - 1)]
 """A number of things, an index, or an id."""
 Size = Annotated[int, Between(0, 2**62)]
-"""Of a dimension, or in bytes."""
+"""The size of a dimension, or a number of bytes."""
 Shape = tuple[Size, ...]
 
 
@@ -127,7 +127,7 @@ def require(holds: bool, found: str) -> None:
 
 @contextmanager
 def built(what: str) -> Iterator[None]:
-    """Turns the refusal of saved values, by a class that they are passed to, into `DataLoss`."""
+    """Raises `DataLoss` if a class refuses saved values within the block."""
     try:
         yield
     except DataLoss:
@@ -147,9 +147,9 @@ def require_indices(found: Sequence[int], count: int, what: str) -> None:
 
 
 def require_bytes(shape: Sequence[int], dtype: np.dtype[np.generic], what: str) -> int:
-    """Returns the size of an array; raises `DataLoss` for one that no memory holds."""
+    """Returns the size of an array; raises `DataLoss` if it is larger than any memory."""
     nbytes = math.prod(shape) * dtype.itemsize
-    # A size beside 0 counts as well: NumPy refuses it.
+    # NumPy refuses sizes that are too large also if another one is 0.
     nonzero = math.prod(filter(None, shape)) * dtype.itemsize
     require(
         len(shape) <= 64 and all(n >= 0 for n in shape) and nonzero <= _MOST_BYTES,

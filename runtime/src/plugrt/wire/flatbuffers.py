@@ -21,7 +21,7 @@ _READS_PER_BYTE = 8
 
 
 def root_table(content: bytes) -> Table:
-    """Returns the root of a buffer; raises `ValueError` where there is none."""
+    """Returns the root of a buffer; raises `ValueError` without one."""
     buffer = _Buffer(content)
     return Table(buffer, buffer.follow(0))
 
@@ -55,7 +55,7 @@ class _Buffer:
         return int(form.unpack(self.take(at, form.size))[0])
 
     def follow(self, at: int) -> int:
-        """Returns where the offset at a position leads."""
+        """Returns the position that the offset at ``at`` refers to."""
         offset = self.number(at, _UINT32)
         if offset < _UINT32.size:
             raise ValueError(f"a flatbuffer has the offset {offset} at byte {at}")

@@ -35,8 +35,8 @@ _MINOR_TO_MAJOR, _TILES, _ELEMENT_BITS, _TAIL_ALIGNMENT = 1, 6, 7, 16
 _TILE_DIMENSIONS = 1
 _MAX_SIZE = 2**63 - 1
 _TUPLE = 13
-# HloInputOutputAliasProto: where the module has it, and in one of its entries the parameter's
-# number and its index within a parameter that is a tuple.
+# HloInputOutputAliasProto: its field in the module, then, in an entry, the fields of the
+# parameter's number and of the index within a tuple parameter.
 _ALIASES, _ALIAS_PARAMETER, _ALIAS_INDEX = 8, 2, 3
 _ENTRIES = 1
 
@@ -77,7 +77,7 @@ def read_module(program: Program) -> Content:
 
 
 def one_message(content: Content, number: int, what: str) -> memoryview:
-    """Returns the message of a field that is there once; `ValueError` otherwise."""
+    """Returns the message of a field that occurs once; raises `ValueError` otherwise."""
     found = messages(content, number)
     if len(found) != 1:
         raise ValueError(f"it has {what} (field {number}) {len(found)} times; once was expected")
@@ -85,12 +85,12 @@ def one_message(content: Content, number: int, what: str) -> memoryview:
 
 
 def last_integer(content: Content, number: int) -> int:
-    """Returns the integer of a field, of several the last; 0 is left out by protobuf."""
+    """Returns the last integer of a field; 0 without one, as protobuf omits zeros."""
     return (integers(content, number) or [0])[-1]
 
 
 def last_text(content: Content, number: int) -> str:
-    """Returns the text that a field has last, with a mark for bytes that are no UTF-8."""
+    """Returns the last text of a field; replaces bytes that are not UTF-8."""
     return b"".join(messages(content, number)[-1:]).decode(errors="replace")
 
 
@@ -100,9 +100,9 @@ def module_name(module: Content) -> str:
 
 
 def flat_parameters(module: Content) -> tuple[tuple[TensorType, ...], bool]:
-    """Returns the types of the parameters, or of the elements of the one tuple that they are.
+    """Returns the types of the parameters, or of the elements of the only one if it is a tuple.
 
-    The second result is whether they are a tuple. Raises as `parameter_types`.
+    The second result is whether it is a tuple. Raises as `parameter_types`.
     """
     shape = one_message(module, _HOST_PROGRAM_SHAPE, "signature")
     parameters = messages(shape, _PARAMETERS)
@@ -145,7 +145,7 @@ def output_shardings(module: Content) -> list[bytes] | None:
 def parameter_shardings(module: Content) -> list[bytes] | None:
     """Returns an ``xla.OpSharding`` for each parameter of a partitioned program.
 
-    None for a program that states none of its parameters.
+    None for a program that states no shardings of its parameters.
     """
     stated = [*map(bytes, messages(module, _PARAMETER_SHARDINGS))]
     if stated or (messages(module, _OUTPUT_SHARDING) and not parameter_types(module)):
@@ -188,7 +188,7 @@ def shape_proto(tensor: TensorType) -> bytes:
 
 
 def _encode_packed(field: int, values: Iterable[int]) -> bytes:
-    """Returns a field of several integers; none where there are none, as protobuf writes it."""
+    """Returns a packed field of integers; nothing without integers, as protobuf writes it."""
     content = b"".join(map(varint, values))
     return message(field, content) if content else b""
 
@@ -240,17 +240,17 @@ TYPE, DIMENSIONS, DEVICES, COPIES_LAST, LAST_DIMENSIONS = 1, 3, 4, 6, 8
 IOTA_SHAPE, IOTA_ORDER = 9, 10
 
 REPLICATED, OTHER, UNREDUCED = 0, 3, 6
-"""Values of ``TYPE``: whole on each device, divided into tiles, and terms of a sum on each."""
+"""Values of ``TYPE``; ``UNREDUCED``: each device has a term of a sum."""
 
 WHOLE = b""
-"""The message of an array that each device has whole."""
+"""The message of a replicated array."""
 
 
 def write_tiles(parts: Sequence[int], devices: Sequence[int], terms: int = 1) -> bytes:
-    """Returns the message of an array in so many equal parts along each dimension.
+    """Returns the message of an array divided into ``parts`` equal parts along each dimension.
 
-    ``devices`` has the number of the device of each part in row-major order; those that have the
-    same part are next to each other. Where they have ``terms`` of a sum, those with the same are.
+    ``devices`` has the number of the device of each part in row-major order. Devices with the same
+    part are adjacent; if each part has ``terms`` of a sum, devices with the same term are.
     """
     count = math.prod(parts) * terms
     if count == 1:

@@ -1,6 +1,6 @@
 """Reads the sections of MLIR bytecode, without jaxlib: its strings and its narrow types.
 
-The format is https://mlir.llvm.org/docs/BytecodeFormat/. What ends too early raises `IndexError` or
+The format is https://mlir.llvm.org/docs/BytecodeFormat/. Truncated bytes raise `IndexError` or
 `ValueError`.
 """
 
@@ -25,12 +25,12 @@ def strings(code: bytes) -> list[bytes]:
     if content is None:
         return []
     [count], at = _numbers(content, 0, 1)
-    _, at = _numbers(content, at, count)  # their lengths, which end them as well as their last byte
+    _, at = _numbers(content, at, count)  # their lengths, unused: a NUL ends each string
     return content[at:].split(b"\0", count)[:count]
 
 
 def narrow_types(code: bytes) -> set[str]:
-    """Returns which element types of two and four bits are in bytecode, in StableHLO's spelling."""
+    """Returns the element types of two and four bits in bytecode, in StableHLO's spelling."""
     sections = _sections(code)
     offsets, content = sections[_OFFSETS], sections[_TYPES]
     portable = b"StableHLO_v" in code[:64]
@@ -80,9 +80,9 @@ def _sections(code: bytes) -> dict[int, bytes]:
 
 
 def _numbers(code: bytes, at: int, count: int) -> tuple[list[int], int]:
-    """Returns so many integers of variable width and the position after them.
+    """Returns ``count`` integers of variable width and the position after them.
 
-    The zeros below the lowest bit of the first byte of each say how many bytes follow.
+    The number of trailing zero bits in an integer's first byte is the number of bytes after it.
     """
     found: list[int] = []
     for _ in range(count):

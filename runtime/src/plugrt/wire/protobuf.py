@@ -12,7 +12,7 @@ from typing import Any
 
 Content = bytes | memoryview
 Dropped = Mapping[int, Any]
-"""Fields by their numbers: None for one to be dropped, for a message the fields dropped in it."""
+"""The numbers of fields to drop: None drops a field, a `Dropped` drops fields of its message."""
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _FIXED = {_FIXED64: 8, _FIXED32: 4}

@@ -62,8 +62,8 @@ def write_arrays(arrays: Mapping[str, HostArray]) -> bytes:
 def read_arrays(content: bytes) -> dict[str, HostArray]:
     """Returns the arrays of a file in its order, as read-only views of ``content``.
 
-    Raises `DataLoss` for other bytes, for entries that overlap or leave a gap, and for dtypes that
-    the format does not have here.
+    Raises `DataLoss` for other bytes, for entries that overlap or leave a gap, and for unknown
+    dtypes.
     """
     count = int.from_bytes(content[:8], "little")
     require(

@@ -28,7 +28,7 @@ class SealedFormat(Generic[Header]):
     header: type[Header]
     """A dataclass, whose fields `decode` reads."""
     what: str
-    """What such bytes are, in messages."""
+    """The name of such bytes in messages."""
 
     @property
     def magic(self) -> bytes:
