@@ -13,29 +13,34 @@ from plugrt_sdk.optional import refuse_left_out
 
 
 class ArrayMethods:
-    """Optional methods of `Backend`: overriding one declares the capability, else hosts do without.
+    """Optional methods of `Backend`: overriding one declares a capability, which hosts then use.
 
-    A method that is not overridden is never called (but `delete` and `close`, which do nothing).
+    A method that is not overridden is never called, except `delete` and `close`, which do nothing
+    by default.
     """
 
     def delete(self, handle: Handle) -> None:
-        """Frees an array's memory. Called once for each handle of `put` or a launch, when nothing
-        uses it any more: no launch that is not complete, no array that `view` gave. A handle that a
-        launch consumed (`donated`) is the launch's. By default the handle is just dropped."""
+        """Frees an array's memory.
+
+        Called once for each handle that `put` or a launch returned, when nothing uses it any more:
+        no unfinished launch, and no array that `view` returned. Not called for a handle that a
+        launch consumed (`donated`). By default the SDK only drops its reference to the handle.
+        """
 
     def close(self) -> None:
-        """Frees what the backend holds, once every array is gone."""
+        """Frees the resources of the backend. Called when every array has been deleted."""
 
     def event(self, handle: Handle) -> Event | None:
-        """Returns the event of an array's contents, or None if they are there.
+        """Returns the event of an array's contents, or None if they are complete.
 
-        Overriding it declares ``asynchronous_dispatch``. It is asked once for each handle that
-        `put`, `copy` or a launch returns, and returns the `PendingEvent` that you made with the
-        handle and complete from a thread of yours. Until then the handle may be passed to launches
-        and copies, which wait for it in your order; where it fails, so must what is computed with
-        it. `get` is called when it is complete. Without this method, what `put` and launches return
-        is taken to be complete. Hosts know a launch to have ended when its results are there: one
-        without results, of a program that calls Python, must have ended when its call returns.
+        Overriding it declares ``asynchronous_dispatch``. It is called once for each handle that
+        `put`, `copy` or a launch returns. Return the `PendingEvent` that you made with the handle,
+        and complete it from a thread of yours. Until then the handle may be passed to launches and
+        copies: your backend runs them after the work that they depend on. If that work fails, they
+        must fail, too. `get` is called after the event is complete. Without this method, hosts
+        regard the results of `put` and of launches as complete. Hosts regard a launch as complete
+        when its results are: a launch without results whose program calls Python must be complete
+        when its call returns.
         """
         refuse_left_out(self, "event")
 
@@ -49,11 +54,11 @@ class ArrayMethods:
     def memories(self, device: int) -> Sequence[str]:
         """Returns the kinds of memory that a device addresses, the default first.
 
-        It declares ``memory_kinds``. Kinds that hosts know are ``device``, ``pinned_host`` and
-        ``unpinned_host``. Called once for each device, when the client is made; `put_in_memory`
-        goes with it. Results are in the memory that the program states (``mhlo.memory_kind``), else
-        in the default one. Without it a device has one memory, ``device``, and other kinds are
-        refused.
+        Overriding it declares ``memory_kinds``; `put_in_memory` must then be overridden, too. Hosts
+        know the kinds ``device``, ``pinned_host`` and ``unpinned_host``. Called once for each
+        device, when the client is created. Results are in the memory that the program states
+        (``mhlo.memory_kind``), else in the default one. Without this method a device has one
+        memory, ``device``, and the client refuses other kinds.
         """
         return ("device",)
 
@@ -75,27 +80,29 @@ class ArrayMethods:
         a program states another layout. ``layout`` is never row-major and has no tiles. Programs
         then state layouts of their parameters and results (`read_layouts`): compiled programs
         accept and return arrays in them, and `copy` keeps the layout. A layout that the program
-        leaves to the compiler is row-major. Without this method other layouts are refused, in
-        programs too.
+        leaves to the compiler is row-major, and for a result that is a transposed parameter the
+        parameter's order in memory. Without this method other layouts are refused, in programs
+        too.
         """
         refuse_left_out(self, "put_in_layout")
 
     def view(self, handle: Handle) -> npt.NDArray[Any]:
-        """Returns an array over the handle's own memory, which is the host's.
+        """Returns an array over the handle's own memory, which must be host memory.
 
-        It declares ``zero_copy_get``, ``dlpack`` and ``unsafe_pointer``. Called instead of `get`.
-        As long as an array that users made of it lives, the handle is neither deleted nor consumed.
-        The address must be the same each time; DLPack and pointers are for row-major memory.
-        Without it `get` copies, and there is no DLPack.
+        Overriding it declares ``zero_copy_get``, ``dlpack`` and ``unsafe_pointer``. It is called
+        instead of `get`. The handle is neither deleted nor consumed while an array lives that users
+        made of the result. Return the same address each time; DLPack and pointers need row-major
+        memory. Without this method `get` copies, and DLPack is not supported.
         """
         refuse_left_out(self, "view")
 
     def alias(self, array: npt.NDArray[Any], device: int) -> Handle | None:
-        """Returns a handle that keeps the array and looks at its memory; None to have it `put`.
+        """Returns a handle that refers to the array's memory, or None: the array is then `put`.
 
-        Called where the host promises not to change the array while the handle lives
-        (``zero_copy_put``). Write to it only where ``array.flags.writeable``. Results must not
-        share its memory: they may live longer. Without it arrays are always `put`.
+        The handle must keep the array alive. Called if the host promises not to change the array
+        while the handle lives (``zero_copy_put``). Write to the memory only if
+        ``array.flags.writeable``. Results must not share it: they may live longer. Without this
+        method arrays are always `put`.
         """
         refuse_left_out(self, "alias")
 

@@ -45,29 +45,31 @@ class Backend(ArrayMethods, ProgramMethods, ABC):
 
     @abstractmethod
     def devices(self) -> Sequence[str | DeviceDescription]:
-        """Returns the devices in id order, also those of other processes.
+        """Returns the devices in the order of their ids, including those of other processes.
 
-        Each is its kind alone, such as ``["mychip v1"] * 2``, where the ids are 0, 1, …; or a
-        `plugrt.interface.DeviceDescription` with an id, a process index and attributes (``coords``
-        and ``core_on_chip`` are those that JAX arranges meshes by). Called once, when the client is
-        made: a backend opens its devices here (`topologies` is called without that).
+        A device is a string, its kind, as in ``["mychip v1"] * 2``, and its id is then its index;
+        or a `plugrt.interface.DeviceDescription` with an id, a process index and attributes (JAX
+        arranges meshes by the attributes ``coords`` and ``core_on_chip``). Called once, when the
+        client is created: open your devices here (`topologies` is called without a call of this
+        method).
         """
 
     @abstractmethod
     def put(self, array: npt.NDArray[Any], device: int) -> Handle:
-        """Copies a host array (C-contiguous, native byte order, read-only) to a device.
+        """Copies a host array to a device and returns a handle.
 
-        ``device`` is the id. A handle is any object but None. The array must not be kept: its
-        memory may change when the call has returned.
+        The array is C-contiguous and read-only, in native byte order. ``device`` is the id. A
+        handle is any object but None. Do not keep the array: its memory may change after the call
+        has returned.
         """
 
     @abstractmethod
     def get(self, handle: Handle) -> npt.NDArray[Any]:
-        """Returns the contents of an array; its shape and dtype are as the program states.
+        """Returns the contents of an array, with the shape and dtype that the program states.
 
-        Any object that NumPy converts will do, such as a handle with ``__array_interface__``. It is
-        called when the `event` of the handle is complete. The array is not copied: it stays valid
-        when the handle is deleted.
+        Any object that NumPy can convert is allowed, such as a handle with ``__array_interface__``.
+        Called after the `event` of the handle is complete. The SDK does not copy the result: it
+        must stay valid after the handle is deleted.
         """
 
     @abstractmethod

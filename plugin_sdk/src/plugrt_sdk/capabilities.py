@@ -10,9 +10,9 @@ from plugrt_sdk.session import Session
 
 
 def capabilities_of(session: Session) -> Capabilities:
-    """Returns what a backend declares with the methods that it overrides.
+    """Returns the capabilities that a backend declares by the methods that it overrides.
 
-    ``fingerprint`` is always there: it is made of the program, the options and the version.
+    ``fingerprint`` is always included: the SDK computes it from program, options and version.
     """
     methods = session.methods
     declared: dict[str, Any] = {field: method in methods for method, field in FIELDS.items()}

@@ -15,7 +15,7 @@ from plugrt.errors import (
 )
 
 _CLASSES: tuple[tuple[type[BaseException], type[PjrtError]], ...] = (
-    (UnsupportedDtype, Unimplemented),  # of another backend the dtype may well be one
+    (UnsupportedDtype, Unimplemented),  # another backend may support the dtype
     (PlugrtError, InvalidArgument),
     (NotImplementedError, Unimplemented),
     (MemoryError, ResourceExhausted),

@@ -33,7 +33,7 @@ class PendingEvent(Event):
         self._gate.acquire()
 
     def complete(self) -> None:
-        """Says that the work has ended well. Calls what waits for it, on this thread.
+        """Marks the work as successful, and calls the waiting callbacks on this thread.
 
         Raises `RuntimeError` if the event was completed before, as `fail` does.
         """
@@ -65,10 +65,10 @@ class PendingEvent(Event):
 
     def wait(self) -> None:
         if not self._ready:
-            with self._gate:  # free once it is complete: each waiter releases it for the next
+            with self._gate:  # released at completion, then by each waiter
                 pass
         if self._error is not None:
-            # Raised many times, on many threads: the traceback is the author's each time.
+            # The error may be raised many times, on many threads, each time with this traceback.
             raise self._error.with_traceback(self._traceback)
 
     def on_ready(self, callback: Callback) -> None:

@@ -26,9 +26,9 @@ class _Memory:
 
 
 def hold(array: npt.NDArray[Any], kept: object) -> npt.NDArray[Any]:
-    """Returns a read-only array over the same memory, which keeps an object.
+    """Returns a read-only array over the same memory, which keeps an object alive.
 
-    So does every array and memoryview that is made of it.
+    Every array and memoryview that is made of it keeps the object, too.
     """
     held: npt.NDArray[Any] = np.asarray(_Memory(array, kept)).view(array.dtype)
     held.flags.writeable = False

@@ -22,7 +22,7 @@ _PLATFORMS = frozenset(
 
 @dataclass(frozen=True)
 class PackageName:
-    """A valid name of a plugin: of its distribution, its platform, and the rest follows."""
+    """A valid name of a plugin: its distribution and platform; other names are derived from it."""
 
     text: str
 
@@ -41,7 +41,7 @@ class PackageName:
         return "".join(part.capitalize() for part in self.module.split("_"))
 
     def rename(self, text: str) -> str:
-        """Returns a template's text, which is about ``my-chip``, for this name."""
+        """Returns a template's text with ``my-chip`` replaced by this name."""
         ours = {
             "my-chip": self.text,
             "my_chip": self.module,
@@ -53,7 +53,7 @@ class PackageName:
 
 
 def _require_form(name: str) -> None:
-    """Raises `InvalidArgument` unless distribution, module and platform can be called so."""
+    """Raises `InvalidArgument` unless it is a valid name of a distribution, module and platform."""
     if _FORM.fullmatch(name) and len(name) <= _LONGEST:
         return
     usable = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "chip"
@@ -71,7 +71,7 @@ def _require_free(name: str, module: str) -> None:
     """Raises `InvalidArgument` for a name that already means something else."""
     rows = [row for row in process_backends().table.rows if row.matches_name(name)]
     if rows and all(row.belongs_to(name) for row in rows):
-        return  # written before, and installed
+        return  # the package itself, installed earlier
     if name in _PLATFORMS | known_platforms():
         owner = f" (of {rows[0].who})" if rows else ""
         raise InvalidArgument(

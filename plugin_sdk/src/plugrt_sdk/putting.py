@@ -23,7 +23,7 @@ def put_array(
 ) -> Handle:
     """Returns the handle of a host array in a memory: aliased where host and backend allow it."""
     backend, device = session.backend, memory.device
-    # `reshape` makes an object with flags of its own.
+    # `reshape` makes an array object with separate flags.
     host = np.ascontiguousarray(array, native_dtype(array.dtype)).reshape(array.shape)
     if semantics is not HostBufferSemantics.MUTABLE_ZERO_COPY:
         host.flags.writeable = False

@@ -77,7 +77,7 @@ class _SavedOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """``program`` and ``content`` are the numbers of their bytes."""
+    """The header of the bytes; ``program`` and ``content`` are lengths in bytes."""
 
     platform: str
     version: str

@@ -28,7 +28,7 @@ _CHOOSES = "chosen_shardings"
 
 
 class BackendTopology(Topology):
-    """The devices that `Backend.topologies` names; `Backend.devices` is not asked."""
+    """The devices that `Backend.topologies` returns; `Backend.devices` is not called."""
 
     __slots__ = ("__weakref__", "_backend", "_devices", "_methods", "_name", "_options")
 

@@ -23,19 +23,19 @@ _lock = threading.RLock()
 
 
 class Held:
-    """A handle of a backend, until `end` gives it back or `forget` says that a launch has it."""
+    """A handle of a backend, until `end` deletes it or `forget` leaves it to a launch."""
 
     __slots__ = ("_counted", "_handles", "_session")
 
     def __init__(self, handle: Handle, session: Session) -> None:
-        self._handles = iter(() if handle is None else (handle,))  # None is a token's
+        self._handles = iter(() if handle is None else (handle,))  # None: a token
         self._session = session
         self._counted = session.count_buffer()
 
     def end(self) -> None:
-        """Gives the handle back to the backend; again, it does what is left of that."""
+        """Has the backend delete the handle; a second call does the steps that are left."""
         try:
-            deque(map(self._session.backend.delete, self._handles), 0)  # to the end: it lets go
+            deque(map(self._session.backend.delete, self._handles), 0)  # all: drops the reference
         finally:
             next(self._counted, None)
             self._session.close_if_idle()
@@ -47,10 +47,10 @@ class Held:
 
 
 class Uses:
-    """A handle of a backend that must not be deleted while something works with it.
+    """A handle of a backend that must not be deleted while it is in use.
 
-    Its buffer is one use; so is each launch that reads it and is not complete, each read, and each
-    array that looks at its memory.
+    Its buffer is one use; so are each unfinished launch that reads it, each read, and each array
+    over its memory.
     """
 
     __slots__ = ("_held", "_is_claimed", "_uses")
@@ -67,7 +67,7 @@ class Uses:
     def claim(self) -> bool:
         """Takes the handle over if the buffer is its only use; `unclaim` gives it back."""
         with _lock:
-            self._is_claimed = True  # first: `end` acquires no lock
+            self._is_claimed = True  # set first, as `end` acquires no lock
             if len(self._uses) == 1:
                 return True
         self.unclaim()
@@ -84,7 +84,7 @@ class Uses:
         self._settle()
 
     def ender(self) -> Callable[[], None]:
-        """Returns what ends one use, once, however often it is called."""
+        """Returns a function that ends one use at its first call."""
         ending = map(list.pop, (self._uses,))
 
         def end() -> None:

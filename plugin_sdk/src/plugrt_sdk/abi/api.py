@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a struct. ``type`` is in one spelling: see `normalize`."""
+    """A field of a struct; `normalize` spells its ``type``."""
 
     name: str
     type: str
@@ -17,7 +17,7 @@ class Field:
 
 @dataclass(slots=True)
 class Api:
-    """Names have their prefix ``PJRT_``, as in the header; the functions are the table's."""
+    """One version of the PJRT C API. Names have the prefix ``PJRT_``, as in the header."""
 
     source: str
     version: tuple[int, ...]
@@ -44,9 +44,9 @@ class Api:
         return ".".join(map(str, self.version))
 
     def restrict(self, opaque: Collection[str] = ()) -> Api:
-        """Returns what the table leads to, through no struct in ``opaque``.
+        """Returns the part of the API that the table refers to, not through structs in ``opaque``.
 
-        The rest is of others: extensions have headers of their own, which use the API's types.
+        The other declarations belong to extensions, whose headers use the types of the API.
         """
         found = {"PJRT_Api_Version"}
         waiting = ["PJRT_Extension_Base", *(f"{name}_Args" for name in self.functions)]
@@ -62,10 +62,10 @@ class Api:
 
 
 def normalize(type_text: str) -> str:
-    """Returns a C type in one spelling: two types with equal texts are the same to callers.
+    """Returns a C type in one spelling: types of equal spelling are the same to callers.
 
-    Callers do not depend on ``const``, ``struct`` and the names of a callback's parameters. The
-    byte of a ``bool`` is read as ``uint8_t``, since a library may write any value.
+    Callers do not depend on ``const``, ``struct`` and the names of a callback's parameters. A
+    ``bool`` is spelt ``uint8_t``, since a library may write any value into its byte.
     """
     text = re.sub(r"\b(const|struct|enum)\b", " ", type_text)
     text = re.sub(r"\bbool\b", "uint8_t", text)

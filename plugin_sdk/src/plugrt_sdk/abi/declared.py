@@ -10,10 +10,10 @@ from plugrt_sdk.abi.header import parse_header
 
 
 def declared_api(extension: str = "") -> Api:
-    """Returns it as a header of it would be read; upstream's types of enumerations included.
+    """Returns plugrt's declarations in the form of `read_header`.
 
-    ``extension`` is the name of an extension's table, as PJRT_Layouts_Extension. Raises
-    `InvalidArgument` for one that is not declared.
+    Enumerations have upstream's types. ``extension`` is the name of an extension's table, such as
+    PJRT_Layouts_Extension. Raises `InvalidArgument` for an undeclared one.
     """
     text = cdef()
     if extension and f"}} {extension};" not in text:
@@ -28,7 +28,7 @@ def declared_api(extension: str = "") -> Api:
     )
     whole = "\n".join((version, text, *enums))
     api = parse_header(whole, "plugrt's declarations", extension)
-    if extension:  # the header of an extension does not have what the API itself has
+    if extension:  # the header of an extension omits structs of the API
         shared = parse_header(whole, "").restrict()
         api.structs = {k: v for k, v in api.structs.items() if k not in shared.structs}
         api.enums = {k: v for k, v in api.enums.items() if k not in shared.enums}

@@ -11,7 +11,7 @@ from plugrt_sdk.abi.api import Api, Field
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference. ``breaks``: a program built for the one does not work with the other."""
+    """One difference. ``breaks``: a program built for one version does not work with the other."""
 
     kind: str
     """``added``, ``inserted``, ``removed``, ``moved``, ``renamed``, ``type``, ``value`` or
@@ -50,7 +50,7 @@ def _version(old: Api, new: Api, changes: Sequence[Change]) -> Iterator[Change]:
     name = "PJRT_API" if old.table == "PJRT_Api" else old.table
     told = f"from {old.number} to {new.number}"
     if not (old.version and new.version):
-        return  # plugrt's declarations of an extension
+        return  # plugrt's declarations of an extension state none
     if new.version != old.version:
         went_back = new.version < old.version
         text = f"{told}: it goes back" if went_back else told
@@ -154,12 +154,12 @@ def _fields(
 
 
 def _plain(type_text: str, enums: Collection[str]) -> str:
-    """Returns what is passed: an enumeration is an int, and some sides say so."""
+    """Returns the passed type: int for an enumeration, which some headers declare as int."""
     return "int" if type_text in enums else type_text
 
 
 def _find_renamed(old: Sequence[Field], new: Sequence[Field]) -> dict[str, str]:
-    """Returns the fields that have another name at the same place, with the same type."""
+    """Returns the fields that have another name at the same place, and the same type."""
     names_old, names_new = {field.name for field in old}, {field.name for field in new}
     return {
         a.name: b.name

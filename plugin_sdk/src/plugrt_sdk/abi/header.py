@@ -48,8 +48,9 @@ _FIELD = re.compile(r"(?P<type>.*?)(?P<name>\w+)(?P<array>(?:\[[^\]]*\])*)", re.
 
 
 def read_header(path: Path) -> Api:
-    """Reads a header's declarations; raises `InvalidArgument` for a file that is no complete
-    header.
+    """Reads the declarations of a header.
+
+    Raises `InvalidArgument` for a file that is not a complete header.
     """
     try:
         content = path.read_bytes()
@@ -87,7 +88,7 @@ def parse_header(text: str, source: str, extension: str = "") -> Api:
 
 
 def _identify(text: str, bare: str, source: str) -> Api:
-    """Returns what a header is about, still empty: the API, or one extension."""
+    """Returns an `Api` without declarations, with the version and table name of a header."""
     numbers = {name: int(number) for name, number in _VERSION.findall(text)}
     if set(numbers) == {"MAJOR", "MINOR"} and "PJRT_Api" in bare:
         return Api(source, (numbers["MAJOR"], numbers["MINOR"]))
@@ -225,7 +226,7 @@ def _value(api: Api, text: str, values: dict[str, int]) -> int:
         return int(text.strip("()"), 0)
     except ValueError:
         if "sizeof" in text or "STRUCT_SIZE" in text:
-            return 0  # the enumerators that hold struct sizes
+            return 0  # an enumerator for a struct's size
         raise InvalidArgument(f"{api.source}: cannot read the enumerator value {text!r}") from None
 
 

@@ -95,11 +95,11 @@ class Bridge:
         client.close()
 
     def register_handler(self, target: str, address: int, platform: str) -> None:
-        """Makes the clients of a platform call a C function for custom calls to ``target``."""
+        """Registers a C function for custom calls to ``target`` with the clients of a platform."""
         self._handlers.register(target, address, platform)
 
     def register_type(self, name: str, type_id: int, deleter: int) -> int:
-        """Makes a type of handlers' states, or of a launch's data, known; returns its id."""
+        """Registers a type of handlers' states, or of a launch's data, and returns its id."""
         from plugrt.capi.extensions.ffi_types import register_type
 
         return register_type(name, type_id, deleter)
@@ -116,10 +116,11 @@ class Bridge:
     def _arguments(
         self, options: dict[str, OptionValue], store: KeyValueStore | None
     ) -> dict[str, Any]:
-        """Returns the factory's arguments; one that is made for one process is not given more.
+        """Returns the factory's arguments, without a key-value store if the host is one process.
 
-        JAX hands over a store also where it is one process: there is nothing behind it then, and to
-        ask it ends the process. That there are several is said by the option ``num_nodes``.
+        JAX passes a store in that case, too, but it has no service, and reading it ends the
+        process. The option ``num_nodes`` states whether there are several processes. Raises
+        `Unimplemented` if there are, and the factory has no parameter ``kv_store``.
         """
         count = options.get("num_nodes")
         if "kv_store" in inspect.signature(self._factory).parameters:
@@ -190,7 +191,7 @@ class Bridge:
         device: Device,
         memory: Memory,
     ) -> Buffer:
-        """Puts the bytes of an array as one of another type and shape."""
+        """Puts the bytes of an array as an array of another dtype and shape."""
         host = np.ascontiguousarray(buffer.to_host()).reshape(-1)
         array = host.view(element_type_to_dtype(element_type)).reshape(shape)
         return device.client.buffer_from_host(array, device, memory)
@@ -214,7 +215,7 @@ class Bridge:
     def deserialize(
         self, client: Client, serialized: bytes, encoded: bytes | None
     ) -> tuple[Any, ...]:
-        """Loads what `Executable.serialize` gave, and describes it."""
+        """Loads the bytes of `Executable.serialize`, and describes the program."""
         options = None if encoded is None else read_compile_options(encoded)
         loaded = client.deserialize_executable(serialized, options)
         assignment = _assignment_of(loaded)
@@ -223,7 +224,7 @@ class Bridge:
         return describe_loaded(loaded, assignment, options)
 
     def load(self, client: Client, executable: Executable, encoded: bytes) -> tuple[Any, ...]:
-        """Loads what `compile_for` compiled, and describes it."""
+        """Loads a program that `compile_for` compiled, and describes it."""
         return self.deserialize(client, executable.serialize(), encoded or None)
 
     def create_topology(self, name: str, options: dict[str, OptionValue]) -> tuple[Any, ...]:
@@ -243,7 +244,7 @@ class Bridge:
         return topology.topology().serialize()
 
     def topology_fingerprint(self, topology: MadeTopology | Client) -> int:
-        """Returns the same for equal topologies."""
+        """Returns a number that is equal for equal topologies."""
         return topology.topology().fingerprint()
 
     def compile_for(

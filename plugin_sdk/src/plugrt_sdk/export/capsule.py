@@ -67,7 +67,7 @@ def export_capsule(
 
 
 def default_attributes() -> dict[str, OptionValue]:
-    """Returns what a host needs to know to write programs: the versions of StableHLO."""
+    """Returns the attributes that a host needs to write programs: the versions of StableHLO."""
     found: dict[str, OptionValue] = {"xla_version": 2}
     if has_bindings():
         from plugrt.stablehlo.modules import current_version, minimum_version

@@ -67,7 +67,7 @@ def _topology_attributes(capabilities: Capabilities) -> dict[str, OptionValue]:
     if capabilities.auto_partitioning:
         stated["auto_partitioning"] = True
     if capabilities.custom_calls:
-        # Their handlers get NumPy's memory, also where hosts may not read arrays in place.
+        # Handlers get NumPy's memory, even if hosts may not read arrays in place.
         stated["host_callbacks"] = True
     return stated
 
@@ -223,7 +223,7 @@ def _type_of(dtype: Any) -> int:
 
 
 def _ask(ask: Callable[[], _T]) -> _T | None:
-    """Returns an answer of the backend, None where it does not implement the question."""
+    """Calls a method of the backend; returns None if it raises `Unimplemented`."""
     try:
         return ask()
     except Unimplemented:

@@ -31,7 +31,7 @@ def describe(function: str, error: BaseException) -> tuple[int, str, BaseExcepti
 
 
 def _is_of_handler(error: BaseException) -> bool:
-    """Whether a handler in C made the error: the way to it is not where the fault is."""
+    """Returns whether a handler in C made the error: its traceback does not show the cause."""
     module = ""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         module = frame.f_globals.get("__name__", "")

@@ -13,10 +13,11 @@ from plugrt_sdk.log import logger
 
 
 class Handlers:
-    """Handlers in C by target, for the clients of a plugin, now and later.
+    """Maps custom call targets to handlers in C, for present and future clients of a plugin.
 
-    A host registers with the plugin, since the C API has no client there, and before it has made
-    one or after. ``platform`` is the name that hosts see, None the clients' own.
+    The C API registers handlers with a plugin, not with a client, so a host may register them
+    before it creates a client. ``platform`` is the platform name that hosts see; None means the
+    clients' own names.
     """
 
     def __init__(self, platform: str | None) -> None:
@@ -59,10 +60,11 @@ class Handlers:
             self._registered[key] = handler
 
     def add_client(self, client: Client) -> None:
-        """Registers the handlers with a new client.
+        """Registers the handlers of earlier `register` calls with a new client.
 
-        One that the client refuses, such as a name that its own registry has, is forgotten and
-        logged: the client is usable, and refuses the name again where it is registered again.
+        If the client refuses a handler, such as one whose target its own registry has, logs a
+        warning and removes the handler from this table. The client stays usable; a later
+        `register` of that target raises the client's error.
         """
         with self._lock:
             self._clients.add(client)
@@ -98,7 +100,7 @@ class Handlers:
             self._clients.discard(client)
 
     def _ask(self, address: int) -> None:
-        # Not before: cffi is imported for it.
+        # Imported late: it imports cffi.
         from plugrt.capi.extensions import ffi_frames, ffi_functions
 
         if self._api is None:

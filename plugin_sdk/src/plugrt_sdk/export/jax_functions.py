@@ -92,7 +92,7 @@ def _name_target() -> None:
     """Makes the call that JAX's rule wrote one of `plugrt.interface.Program.callbacks`."""
     from plugrt.stablehlo.bindings import ir
 
-    # The rule writes the call at the end of the block, or an operation or two before it.
+    # The rule writes the call at the end of the block, or one or two operations before the end.
     for operation in reversed([*ir.InsertionPoint.current.block.operations]):
         attributes = operation.operation.attributes
         target = "call_target_name" in attributes and attributes["call_target_name"].value

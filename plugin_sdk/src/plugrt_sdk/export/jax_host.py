@@ -35,7 +35,7 @@ def register_with_jax(
     """
     import jax
 
-    settings_of_jax: Any = jax.config  # which declares its options as it runs
+    settings_of_jax: Any = jax.config  # it declares its options at run time
     named = (settings_of_jax.jax_platforms or "").split(",")
     if only_when_named and name not in map(str.strip, named):
         return False

@@ -17,7 +17,7 @@ except ModuleNotFoundError as error:
 if why := explain_other_sources(core, SOURCES, "plugrt-sdk", "plugin_sdk"):
     raise MissingSdkCore(f"{_PART} is not that of this plugrt-sdk: {why}")
 
-# Only now: a core of other sources may lack any of them.
+# After the check above: a core made from other sources may lack any of them.
 HostMemory = core.HostMemory
 close = core.close
 configure = core.configure

@@ -15,7 +15,7 @@ TopologyFactory = Callable[[str, Mapping[str, OptionValue]], Topology]
 
 
 class MadeTopology:
-    """A topology and how it was made: by that it is written down and made again."""
+    """A topology, and the name and options to make it again."""
 
     def __init__(self, topology: Topology, name: str, options: Mapping[str, OptionValue]) -> None:
         self._topology = topology
@@ -56,7 +56,7 @@ def make_topology(
 def read_topology(
     factory: TopologyFactory, serialized: bytes, platform: str | None
 ) -> tuple[Any, ...]:
-    """Makes the topology again that was serialised, and describes it."""
+    """Makes a topology from its serialised name and options, and describes it."""
     try:
         stated = json.loads(serialized)
         name, options = stated["topology"], stated["options"]

@@ -49,7 +49,7 @@ class Subject:
 
     def compile(self, text: str, **options: Any) -> LoadedExecutable:
         """Compiles a program, handed over as a portable artifact: the form that hosts choose."""
-        from plugrt.programs.parsing import convert_for_client  # 0.2 s, which arrays do without
+        from plugrt.programs.parsing import convert_for_client  # 0.2 s to import
 
         program = convert_for_client(Program(text.encode()), self.client)
         return self.client.compile(program, CompileOptions(**options))

@@ -9,7 +9,7 @@ __all__ = ["library_path", "wrap_capsule"]
 
 
 def __getattr__(name: str) -> Any:
-    """Loads the C API's declarations only for who uses them: the command line imports this."""
+    """Imports the C API's declarations on first use: the command line imports this module."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from plugrt_sdk.tracing import library

@@ -137,7 +137,7 @@ def _open(output: str | None, stack: ExitStack) -> TextIO:
 
 
 def _is_met(fault: str, processes: Sequence[Process]) -> bool:
-    """Whether a process made the call that a fault, as `read_failure` writes it, is of."""
+    """Returns whether a process made the call of a fault that `read_failure` parsed."""
     function, _, rest = fault.partition(":")
     nth = int(rest.partition("=")[0]) or 1
     counts = [p.functions[function].calls for p in processes if function in p.functions]

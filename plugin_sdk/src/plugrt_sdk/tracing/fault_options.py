@@ -45,7 +45,7 @@ def _functions() -> Iterable[declarations.Entry]:
 def _code(text: str, code: str) -> int:
     names = declarations.ENUMS["Error_Code"]
     if code.isdecimal():
-        return int(code)  # any: hosts have to bear codes that PJRT does not have
+        return int(code)  # any: hosts must handle codes that PJRT lacks
     if code.upper() not in names[1:]:
         raise InvalidArgument(f"--fail {text}: {_unknown('error code', code, names[1:])}")
     return names.index(code.upper())

@@ -43,9 +43,9 @@ def wrap_capsule(capsule: object, name: str) -> object:
 
 
 def wrap_if_traced(capsule: object, name: str) -> object:
-    """Returns the capsule itself, but wrapped in a program that `plugrt trace` runs.
+    """Returns the capsule, wrapped if `plugrt trace` runs this program.
 
-    Hosts look for nothing in a library then, so that the tracer could not see it.
+    A host that has a capsule loads no library, so that the tracer would not see its calls.
     """
     return wrap_capsule(capsule, name) if os.environ.get(FOLDER) else capsule
 

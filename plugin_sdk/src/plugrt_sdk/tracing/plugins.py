@@ -17,7 +17,7 @@ from plugrt_sdk.tracing.environment import name_library
 def select_plugin(base: Mapping[str, str], name: str, folder: Path) -> dict[str, str]:
     """Returns an environment with which hosts use the installed plugin ``name``.
 
-    A plugin in Python is written to ``folder`` as a library: plugrt would call it without the C
+    A plugin in Python is exported as a library into ``folder``: plugrt would call it without the C
     API, and nothing would be traced. Raises `UnknownPlatform` if there is no plugin of that name,
     and the errors of its import.
     """

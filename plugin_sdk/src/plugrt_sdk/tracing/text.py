@@ -91,7 +91,7 @@ def fill(text: str, width: int, indent: int) -> list[str]:
 
 
 def show(value: Any) -> str:
-    """Returns a value of a call as it reads best: handles without their addresses."""
+    """Returns the text of a value of a call; handles have no addresses."""
     if isinstance(value, str):
         return (
             _ADDRESS.sub("", value) if "@0x" in value or value.endswith(" bytes") else f'"{value}"'

@@ -7,7 +7,7 @@ NAME = "my-chip"
 """The platform's name: what users write into JAX_PLATFORMS."""
 
 PRIORITY = -1
-"""Hosts choose the highest; their cpu has 0. Below 0 it is used only where it is named.
+"""Hosts choose the highest priority; their CPU has 0. One below 0 is used only if it is named.
 
-So it is while the device is memory of the host. Make it 400 when the device does the work.
+It is negative while the device is host memory. Make it 400 when the device does the work.
 """

@@ -44,11 +44,11 @@ class MyChipBackend(Backend):
     # Optional methods; each declares a capability. `plugrt_sdk.Backend` has more.
 
     def replicas(self) -> int:
-        """Returns how many replicas of a program run at once (`pmap`)."""
+        """Returns the largest number of replicas of a program (`pmap`)."""
         return self._numpy.replicas()
 
     def partitions(self) -> int:
-        """Returns into how many parts a program can be divided (shardings)."""
+        """Returns the largest number of partitions of a program (shardings)."""
         return self._numpy.partitions()
 
     def collectives(self) -> Collection[str]:
@@ -58,7 +58,7 @@ class MyChipBackend(Backend):
     def device_types(
         self, program: Program, options: CompileOptions
     ) -> tuple[Sequence[TensorType], Sequence[TensorType]] | None:
-        """Returns the types on one device of a program that is divided."""
+        """Returns the types on one device of a program with several partitions."""
         return self._numpy.device_types(program, options)
 
     def register_handler(self, target: str, handler: Handler) -> None:
@@ -66,5 +66,5 @@ class MyChipBackend(Backend):
         self._numpy.register_handler(target, handler)
 
     def optimized_program(self, compiled: Compiled) -> Program:
-        """Returns the program that is run, for who wants to see it; PyTorch/XLA needs it."""
+        """Returns the optimised program, for users and for PyTorch/XLA, which needs it."""
         return self._numpy.optimized_program(compiled)
