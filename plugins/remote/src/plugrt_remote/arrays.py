@@ -1,4 +1,4 @@
-"""`RemoteShards` and `RemoteBuffer`: arrays on a server, by the numbers that this side chose."""
+"""`RemoteShards` and `RemoteBuffer`: arrays on a server."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from plugrt_remote.event import RemoteEvent
 from plugrt_remote.wire import Op, frame
 
 _SMALL = 1 << 16
-"""A larger array is freed on the server by the next message, a smaller one with others."""
+"""Bytes above which the next message frees a dropped array; smaller ones are freed together."""
 _LARGE = 1 << 30
-"""Before memory for the contents of a larger array is allocated, its computation is awaited."""
+"""A read of at least this many bytes waits for the computation before it allocates memory."""
 
 
 class RemoteShards(Sequence[Buffer]):
@@ -52,7 +52,7 @@ class RemoteShards(Sequence[Buffer]):
             self._drop()
 
     def _drop(self) -> None:
-        """Has it freed: at the next message if it is large, else with others."""
+        """Adds the array to those to free: with the next message if it is large."""
         connection = self.connection
         connection.dead.append(self.number)
         if self.type.nbytes > _SMALL:
@@ -74,7 +74,7 @@ class RemoteShards(Sequence[Buffer]):
         return (RemoteBuffer(self, i) for i in range(len(self.devices)))
 
     def is_gone(self, index: int | None = None) -> bool:
-        """Whether the part of that number, or any, was deleted or donated."""
+        """Whether the part ``index``, or any if it is None, was deleted or donated."""
         if self.deleted:
             return True
         if self._parts:
@@ -83,13 +83,13 @@ class RemoteShards(Sequence[Buffer]):
         return self._gone is not None and (index is None or index in self._gone)
 
     def require(self, index: int | None = None) -> int:
-        """Returns the number; raises `DeletedBuffer` where that part was deleted or donated."""
+        """Returns the array's number; raises `DeletedBuffer` if the part or array is gone."""
         if self.deleted or ((self._gone is not None or self._parts) and self.is_gone(index)):
             raise DeletedBuffer(f"the array {self.type} was deleted or donated")
         return self.number
 
     def mark_donated(self) -> None:
-        """Notes that a launch has taken it."""
+        """Marks the array and its parts as donated to a launch."""
         if not self.deleted:
             self.deleted = True
             self._drop()
@@ -97,7 +97,7 @@ class RemoteShards(Sequence[Buffer]):
             part.shards.mark_donated()
 
     def delete(self, index: int | None = None) -> None:
-        """Deletes the part of that number, or all."""
+        """Deletes the part ``index``, or all parts if it is None."""
         if self.is_gone(index) and (index is not None or self.deleted):
             return
         if self._parts:
@@ -120,20 +120,20 @@ class RemoteShards(Sequence[Buffer]):
             self.wait_for(-1)
 
     def wait_for(self, index: int) -> None:
-        """Waits for the part of that number, -1 for all."""
+        """Waits for the part ``index``, or for all parts if it is -1."""
         number = self.require(None if index < 0 else index)
         request = self.connection.numbers()
         body = wire.WAIT.pack(request, number, index)[wire.NUMBER.size :]
         self.connection.ask(Op.WAIT, body, number=request)
 
     def ready_event(self) -> RemoteEvent:
-        """Returns the event of all parts."""
+        """Returns an event that is ready once all parts are."""
         if self.event is None:
             self.event = RemoteEvent(self.connection, self.require())
         return self.event
 
     def read(self, index: int) -> npt.NDArray[Any]:
-        """Returns the contents of a part, read-only."""
+        """Returns the contents of a part as a read-only array."""
         connection, type, number = self.connection, self.type, self.require(index)
         if type.is_token:
             raise InvalidArgument("a token has no contents to read")

@@ -16,7 +16,7 @@ from plugrt_remote.wire import Op, frame
 
 
 class RemoteEvent(Event):
-    """Ready once the server has sent its notice, which a launch or this object asks for."""
+    """Becomes ready by a notice of the server, which a launch or this object requests."""
 
     __slots__ = ("_callbacks", "_connection", "contents", "error", "ready")
 
@@ -26,7 +26,7 @@ class RemoteEvent(Event):
         self.ready = False
         self.error: PlugrtError | None = None
         self.contents: tuple[int, Any] | None = None
-        """The number of an array, and its contents: of one that is small."""
+        """The number and the contents of an array, if the notice brought contents."""
         connection.watched[number] = self
         if not asked:
             connection.post(frame(Op.WATCH, wire.NUMBER.pack(number)))
@@ -34,7 +34,7 @@ class RemoteEvent(Event):
     def set(
         self, error: PlugrtError | None, contents: tuple[int, Any] | None = None
     ) -> Callable[[], None] | None:
-        """Makes it ready, and returns a function that calls the callbacks, or None."""
+        """Marks the event as ready; returns a function that calls its callbacks, or None."""
         if not self.ready:
             self.error, self.contents, self.ready = error, contents, True
         return self._call_back if self._callbacks else None
@@ -51,7 +51,7 @@ class RemoteEvent(Event):
             raise wire.unpack_error(wire.pack_error(self.error))
 
     def wait_for_notice(self) -> None:
-        """Waits while threads of the connection receive."""
+        """Waits until a thread of the connection has received the notice."""
         gate = threading.Event()
         self._add(lambda _: gate.set())
         gate.wait()
@@ -63,13 +63,13 @@ class RemoteEvent(Event):
         self._add(callback)
 
     def _add(self, callback: Callable[[PjrtError | None], None]) -> None:
-        # Without a lock, which a forked child might find held. Whoever comes last calls it.
+        # No lock, which a forked child could find held: the later of `set` and this call calls it.
         self._callbacks.append(callback)
         if self.ready:
             self._call_back()
 
     def _call_back(self) -> None:
-        """Calls each callback with the error: as `InvalidArgument` if it is none of a backend's."""
+        """Calls each callback with the error, as `InvalidArgument` if it is no `PjrtError`."""
         error = self.error
         if error is not None and not isinstance(error, PjrtError):
             error = InvalidArgument(read_message(error))

@@ -1,4 +1,4 @@
-"""What JAX finds under the entry point ``jax_plugins``: the devices of a server."""
+"""The entry point ``jax_plugins``, which gives JAX the devices of a server."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import os
 
 
 def initialize() -> None:
-    """Registers the platform where PLUGRT_REMOTE is set.
+    """Registers the platform ``remote`` if PLUGRT_REMOTE is set.
 
-    JAX calls it in every process that uses devices: without the variable, nothing else is
-    imported. Without plugrt-sdk there is a warning with the command that installs it.
+    JAX calls this function in every process that uses devices: without the variable it imports
+    nothing. If plugrt-sdk is not installed, it logs a warning with the command that installs it.
     """
     if not os.environ.get("PLUGRT_REMOTE"):
         return

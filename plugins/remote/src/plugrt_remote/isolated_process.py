@@ -15,9 +15,9 @@ from plugrt_remote.serving.server import Server
 
 
 def serve(argument: dict[str, Any], say: Any) -> None:
-    """Starts the plugin of the name, and serves it to the parent until that ends the connection.
+    """Starts the named plugin and serves it to the parent until the parent closes the connection.
 
-    Says the number of the process, and then either the address or the error.
+    Passes ``say`` the process id, and then either the server's address or the error.
     """
     say(process=os.getpid())
     name: str = argument["name"]
@@ -35,4 +35,4 @@ def serve(argument: dict[str, Any], say: Any) -> None:
         server.close()
     assert serve_client is not None
     serve_client()
-    os._exit(0)  # the library may be in calls, which nothing can end
+    os._exit(0)  # a normal exit waits for calls of the library

@@ -1,4 +1,4 @@
-"""`SegmentPool`: the client's segments of shared memory, which arrays go through."""
+"""`SegmentPool`: the client's segments of shared memory, for contents of arrays."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Segment = tuple[int, mmap.mmap]
 
 
 class SegmentPool:
-    """Segments that the server has mapped: free, lent to it, or under an array that was read.
+    """Segments that the server has mapped: free, lent to the server, or memory of arrays read.
 
     ``add(size, descriptor)`` sends a segment to the server and returns its number, ``poll()``
-    receives the messages that have come, and ``settle()`` waits for the end of all requests.
+    handles the messages that have arrived, and ``settle()`` waits until the server has handled all.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class SegmentPool:
     def take(self, nbytes: int) -> Segment | None:
         """Returns a segment for an array.
 
-        None for a small array, and where all segments that a client may have are in use: the
+        Returns None for a small array, and if all segments that a client may have are in use: the
         contents then go through the socket.
         """
         if nbytes < wire.SEGMENT_FROM:
@@ -63,18 +63,18 @@ class SegmentPool:
             close_descriptor(descriptor)
 
     def lend(self, segment: Segment) -> None:
-        """Notes that the server uses a segment until its message `SEGMENT_FREE`."""
+        """Marks a segment as used by the server, until its message `SEGMENT_FREE`."""
         self._lent[segment[0]] = segment
         self._lent_bytes += len(segment[1])
 
     def take_back(self, number: int) -> None:
-        """Notes that the server no longer uses the segment of that number."""
+        """Marks the segment of that number as free; the server no longer uses it."""
         segment = self._lent.pop(number, None)
         if segment is not None:
             self._lent_bytes -= len(segment[1])
             self._free[len(segment[1])].append(segment)
 
     def free_with(self, array: Any, segment: Segment) -> None:
-        """Frees a segment once an array over its memory is dropped."""
+        """Marks a segment as free once an array in its memory is dropped."""
         free = self._free[len(segment[1])]
         weakref.finalize(array, free.append, segment).atexit = False

@@ -14,14 +14,14 @@ _SMALLEST = 1 << 20
 
 
 def segment_size(nbytes: int) -> int:
-    """Returns the size of the segment for an array: few sizes, so that others can use it again."""
+    """Returns the size of the segment for an array: a power of two, so that others can reuse it."""
     return max(_SMALLEST, 1 << (nbytes - 1).bit_length())
 
 
 def make_segment(size: int) -> tuple[int, mmap.mmap]:
     """Returns a new segment: its file descriptor, which the caller closes, and the memory.
 
-    Raises `ResourceExhausted` where this machine has no such memory.
+    Raises `ResourceExhausted` if the memory cannot be allocated.
     """
     descriptor = -1
     try:
@@ -40,7 +40,8 @@ def make_segment(size: int) -> tuple[int, mmap.mmap]:
 def map_segment(descriptor: int, size: int) -> mmap.mmap:
     """Returns the memory of a segment that a client sent, and closes the descriptor.
 
-    A file that its owner can shorten is refused: an access beyond its end would end the process.
+    Raises `ProtocolError` for a file that can be shortened: an access beyond its end would kill
+    the server.
     """
     try:
         seals = fcntl.fcntl(descriptor, fcntl.F_GET_SEALS)

@@ -1,4 +1,4 @@
-"""`Sender`: sends the messages of a connection, each as a whole."""
+"""`Sender`: sends the messages of a connection, one after the other."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 
 class Sender:
-    """Sends messages from any thread. After an interruption the next call sends the rest."""
+    """Sends messages from any thread. After an interruption the next call sends the rest first."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         self._lock = threading.Lock()
         self.unsent: list[Any] = []
-        """The parts that the socket has not taken yet."""
+        """The parts of the current message that are not sent yet."""
         self._sent: deque[int] = deque()
 
     def send(self, parts: list[Any], descriptors: Sequence[int] = ()) -> None:
@@ -30,13 +30,13 @@ class Sender:
             self._send()
 
     def _send(self) -> None:
-        """Sends what is unsent. Functions in C count the bytes: no interruption comes between."""
+        """Sends ``unsent``. Functions in C send and record the count, without interruption."""
         parts, sent = self.unsent, self._sent
         while parts:
             if sent:
                 rest = memoryview(parts[0])[sent[0] :]
                 if not rest:
-                    del parts[0]  # and the count after it: an interruption repeats neither
+                    del parts[0]  # no interruption can come between this and the next line
                     sent.clear()
                     continue
                 parts[0] = rest

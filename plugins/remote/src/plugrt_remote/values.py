@@ -17,7 +17,7 @@ _MAX_DEPTH = 8
 
 
 class ProtocolError(ConnectionError):
-    """The other side sent what the protocol does not allow: the connection ends."""
+    """A message that the protocol does not allow; the connection is closed."""
 
 
 def pack(value: Any) -> bytes:
@@ -55,7 +55,7 @@ def _pack(value: Any, add: Any) -> None:
 
 
 def unpack(data: bytes) -> Any:
-    """Returns the value of these bytes; raises `ProtocolError` unless they are exactly one."""
+    """Returns the value of these bytes; raises `ProtocolError` unless they encode exactly one."""
     try:
         value, end = _unpack(data, 0, 0)
     except (struct.error, IndexError, UnicodeDecodeError, TypeError) as error:
@@ -75,7 +75,7 @@ def _unpack(data: bytes, at: int, depth: int) -> tuple[Any, int]:
         return form.unpack_from(data, at)[0], at + 8
     [count] = _COUNT.unpack_from(data, at)
     at += 4
-    # Each part has at least one byte: a count cannot ask for more memory than was sent.
+    # Each part has at least one byte, so a count above the bytes left is false.
     if count > len(data) - at or depth == _MAX_DEPTH:
         raise ProtocolError(f"a value of {count} parts at depth {depth} is larger than its message")
     if kind in b"sb":

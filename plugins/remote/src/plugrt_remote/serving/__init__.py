@@ -1,1 +1,1 @@
-"""The server: one process owns a backend, and serves its devices to clients."""
+"""The server: a process that owns a backend, and serves its devices to clients."""

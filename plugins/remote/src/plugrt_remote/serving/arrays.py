@@ -13,7 +13,7 @@ MOST_ARRAYS = 1 << 20
 
 
 class Failed:
-    """Holds in place of an array why there is none."""
+    """Stands for an array whose computation failed, and holds the error."""
 
     __slots__ = ("packed",)
 
@@ -31,7 +31,7 @@ class SessionArrays:
         self._sizes: dict[int, int] = {}
 
     def add(self, number: int, array: Any, size: int) -> None:
-        """Notes an array, or a `Failed`, which has no size."""
+        """Adds an array, or a `Failed` with the size 0."""
         if len(self.held) > MOST_ARRAYS:
             raise ProtocolError(f"a client has {MOST_ARRAYS} arrays at most")
         self.held[number] = array
@@ -40,7 +40,7 @@ class SessionArrays:
             self.bytes += size
 
     def require_room(self, size: int) -> None:
-        """Raises `ResourceExhausted` where so many bytes more are too many."""
+        """Raises `ResourceExhausted` if ``size`` more bytes exceed the session's limit."""
         if self._most and self.bytes + size > self._most:
             raise ResourceExhausted(
                 f"the session has {self.bytes} bytes on the server's devices, and {size} more "
@@ -49,21 +49,21 @@ class SessionArrays:
             )
 
     def make(self, number: int, function: Callable[[], Any], size: int = 0) -> None:
-        """Notes the result of ``function``, or its error."""
+        """Adds the result of ``function``, or its error."""
         try:
             self.require_room(size)
             made = function()
-        except Exception as error:  # noqa: BLE001 a backend may raise anything: the result
+        except Exception as error:  # noqa: BLE001 any error of a backend is the result
             made, size = Failed(error), 0
         self.add(number, made, size)
 
     def pop(self, number: int) -> Any:
-        """Forgets an array, and returns it; None where there is none."""
+        """Removes an array, and returns it; returns None if there is none."""
         self.bytes -= self._sizes.pop(number, 0)
         return self.held.pop(number, None)
 
     def get(self, number: int, index: int = 0) -> Any:
-        """Returns the array of that number; raises the error that made it fail."""
+        """Returns the array of that number; raises its error, or `DeletedBuffer`."""
         held = self.held.get(number)
         if held is None:
             raise DeletedBuffer(f"there is no array {number}: it was deleted or donated")
@@ -74,7 +74,7 @@ class SessionArrays:
         return held
 
     def clear(self) -> None:
-        """Forgets all arrays."""
+        """Removes all arrays."""
         self.held.clear()
         self._sizes.clear()
         self.bytes = 0

@@ -1,4 +1,4 @@
-"""`refuse_custom_calls`: which functions of the server's process a program may call."""
+"""`refuse_custom_calls`: limits the functions of the server that programs may call."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _COMPUTATIONS, _INSTRUCTIONS, _TARGET = 3, 2, 28
 def refuse_custom_calls(program: Program, allowed: Collection[str]) -> None:
     """Raises `PermissionDenied` for a program that names a target outside of the list.
 
-    Any function that is registered in the process can be named, with other arguments than it
-    expects: jaxlib's own end the process then. ``*`` in ``allowed`` allows all. A program
+    A program can name any function that is registered in the process, and pass it arguments that
+    it does not expect: jaxlib's functions then crash. ``*`` in ``allowed`` allows all. A program
     with ``callbacks`` may call `HOST_CALLBACK`: `Callbacks.bind` has checked the numbers.
     """
     if "*" in allowed:

@@ -1,4 +1,4 @@
-"""`Outbox`: the messages to a client, which no thread of the backend waits to send."""
+"""`Outbox`: sends messages to a client, without a wait in the threads of the backend."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ _MOST = 1 << 30
 
 
 class Outbox:
-    """Sends messages in order. Any thread may add one, also a finaliser: none waits for a lock.
+    """Sends messages in order. `send` waits for no lock: any thread and any finaliser may call it.
 
-    Whoever adds a message sends as much as the socket accepts; where the client does not read, one
-    thread waits for it. A client that leaves more than a gigabyte unread loses its
-    connection.
+    `send` sends as much as the socket accepts. If the client does not read, a thread sends the
+    rest. The connection of a client that leaves more than a gigabyte of contents unread is closed.
     """
 
     def __init__(self, sock: socket.socket) -> None:
@@ -30,7 +29,10 @@ class Outbox:
         self._closed = False
 
     def send(self, message: bytes, payload: Any = None) -> None:
-        """Adds a message; nothing happens once the connection has ended."""
+        """Adds a message, unless the connection has ended.
+
+        Raises `ProtocolError` if the client leaves too much unread.
+        """
         if self._closed:
             return
         if payload is None:
@@ -67,7 +69,7 @@ class Outbox:
         self._bytes = 0
 
     def _write(self) -> None:
-        """Waits for a client that does not read, until everything is sent."""
+        """Sends all messages; waits while the client does not read."""
         while True:
             with self._lock:
                 try:
@@ -80,7 +82,7 @@ class Outbox:
             self._writer = threading.current_thread()
 
     def close(self) -> None:
-        """Drops the messages that are not sent, and later ones."""
+        """Ends the connection; unsent and later messages are dropped."""
         self._closed = True
         with suppress(OSError):  # it has ended already
             self._sock.shutdown(socket.SHUT_RDWR)

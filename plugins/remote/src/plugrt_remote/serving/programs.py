@@ -1,4 +1,4 @@
-"""`ServedProgram`: a program of a client, compiled, and its description for the client."""
+"""`ServedProgram`: a compiled program, and its description for clients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from plugrt_remote import wire
 
 
 class ServedProgram:
-    """An executable, shared by the sessions whose programs are equal."""
+    """An executable, which sessions with equal programs share."""
 
     def __init__(self, client: Client, program: Program, options: CompileOptions) -> None:
         self.loaded: LoadedExecutable = client.compile(program, options)
@@ -29,7 +29,7 @@ class ServedProgram:
         if program.callbacks:
             self.launch = self.launch_calling
         self.callbacks = program.callbacks
-        """The functions that it calls, which live as long as its launches."""
+        """The functions that the program calls; each launch refers to them until it has ended."""
         count = len(self.loaded.addressable_devices)
         self.sizes = [t.nbytes * count for t in self.loaded.executable.output_types]
         """The bytes of each result, on all devices."""
@@ -60,9 +60,9 @@ class ServedProgram:
     def launch_calling(
         self, arguments: Sequence[Any], options: ExecuteOptions | None = None
     ) -> Sequence[Any]:
-        """Launches a program that calls functions, and keeps these until it has ended.
+        """Launches a program that calls functions, and keeps the functions until the launch ends.
 
-        Without results, which a client could wait for, it has ended on return.
+        Waits for the end if there are no results, since a client could not wait for it.
         """
         results, wait = self.loaded.execute_with_wait(arguments, options)
         for part in results[-1] if results else ():
@@ -72,7 +72,7 @@ class ServedProgram:
         return results
 
     def ask(self, method: str) -> Any:
-        """Returns what a method of `Executable` returns, in a form that can be sent."""
+        """Calls a method of `Executable`; returns its result as values that can be sent."""
         found = getattr(self.loaded.executable, method)()
         if isinstance(found, MemoryAnalysis):
             return asdict(found)
@@ -82,7 +82,7 @@ class ServedProgram:
 
 
 def _keep(*_: object) -> None:
-    """Does nothing; whoever is to call it keeps its arguments."""
+    """Does nothing: the event that calls it at its end keeps its arguments until then."""
 
 
 def _ask(question: Callable[[], Any]) -> Any:
@@ -93,9 +93,9 @@ def _ask(question: Callable[[], Any]) -> Any:
 
 
 def _read(program: Program, inputs: Any, donated: Any, partitions: int) -> tuple[Any, Any]:
-    """Returns the parameters' types and which are donated, from the program where unknown.
+    """Returns the parameters' types and the donated ones, read from the program if unknown.
 
-    A program for several partitions states the types of whole arrays: they stay unknown.
+    The types stay unknown for several partitions: the program then has the types of whole arrays.
     """
     if program.format != "mlir":
         return inputs, donated
@@ -104,7 +104,7 @@ def _read(program: Program, inputs: Any, donated: Any, partitions: int) -> tuple
 
     try:
         module, types, _ = parse_program(program)
-    except PlugrtError:  # the backend reads it: what cannot be read here stays unknown
+    except PlugrtError:  # the backend could read it
         return inputs, donated
     if inputs is None and partitions == 1:
         inputs = types
@@ -112,7 +112,10 @@ def _read(program: Program, inputs: Any, donated: Any, partitions: int) -> tuple
 
 
 def read_options(plain: Mapping[str, Any]) -> CompileOptions:
-    """Returns the options that a client sent; raises `PlugrtError` for others than there are."""
+    """Returns the options that a client sent.
+
+    Raises `PlugrtError` for a wrong value, and `TypeError` for an unknown option.
+    """
     given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in plain.items()}
     rows = given.get("device_assignment")
     if rows is not None:

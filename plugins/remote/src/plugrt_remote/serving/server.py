@@ -21,7 +21,7 @@ _MOST_SESSIONS = 1000
 
 
 class Server:
-    """Serves the devices of a client: to processes of this user, or with TLS and a token."""
+    """Serves the devices of a client to processes of this user, or by TLS with a token."""
 
     def __init__(self, client: Client, policy: Policy | None = None) -> None:
         self.backend = ServedBackend(client, policy)
@@ -33,11 +33,11 @@ class Server:
         self._open = 0
 
     def bind(self, address: str, certificate: str = "", key: str = "") -> None:
-        """Makes the socket: for this user alone, or with TLS.
+        """Opens the listening socket: a Unix socket for this user alone, or TCP with TLS.
 
-        Raises `AlreadyExists` where another server listens, and `ConfigError` for an address that
-        cannot be used, or without certificate, key and token for ``tls://``. A Unix socket that is
-        left over is replaced.
+        Replaces a Unix socket that another server has left over. Raises `AlreadyExists` if another
+        server listens, and `ConfigError` for an address that cannot be used, and for ``tls://``
+        without a certificate, a key and a token.
         """
         self._path, host, port = parse(address)
         if not self._path:
@@ -71,7 +71,7 @@ class Server:
 
     @property
     def port(self) -> int:
-        """The TCP port, also where port 0 was asked for."""
+        """The TCP port; for port 0 the one that the system chose."""
         assert self._listener is not None
         return int(self._listener.getsockname()[1])
 
@@ -107,7 +107,7 @@ class Server:
             with self._lock:
                 self._sessions.add(session)
             session.run()
-        except OSError as error:  # it does not speak TLS, or does not trust the certificate
+        except OSError as error:  # the client does not use TLS, or rejects the certificate
             logger.warning("a connection is refused: %s", error)
             sock.close()
         finally:
@@ -115,7 +115,7 @@ class Server:
                 self._open -= 1
 
     def close(self) -> None:
-        """Removes the socket, and ends `serve`."""
+        """Closes the listening socket, removes its file, and ends `serve`."""
         listener, self._listener = self._listener, None
         if listener is not None:
             with suppress(OSError):
