@@ -343,6 +343,7 @@ def make_coordination_client(
     ``connect`` must not reach its time limit either, at which jaxlib ends the process too.
     """
     # Workaround for jaxlib-connect-timeout
+    # Workaround for jaxlib-heartbeat-callback
     return _jax.get_distributed_runtime_client(
         address,
         process_id,
@@ -418,6 +419,7 @@ divide_custom_call: Callable[[str], None] = _jax.register_custom_call_as_batch_p
 """Lets XLA divide a custom call that states how many dimensions are a stack, ``num_batch_dims``."""
 
 
+# Workaround for jaxlib-delete-race
 # Process-wide: jaxlib's memory is the process's; a forked child has a lock of its own.
 memory_lock = new_lock()
 """Held while deleting an array, and while taking a reference to its memory for the host.
@@ -458,6 +460,7 @@ def delete(array: Any) -> None:
     this deletes a second array of the same memory; the first one then reports that it is deleted,
     and its description is freed with the last reference to it.
     """
+    # Workaround for jaxlib-delete-race
     doomed = _second(array)
     if doomed is not None:
         with memory_lock, _already_deleted:

@@ -38,6 +38,7 @@ def run_uninterrupted(work: Callable[[], T]) -> T:
     frees the program that the thread is still reading, and the process crashes. Python's signal
     handlers run in the main thread only, so another thread waits for jaxlib.
     """
+    # Workaround for jaxlib-interrupted-compile
     # A collection meanwhile, in any thread, could run finalisers; see `tracebacks`.
     pausing = gc.isenabled() and is_alone()
     if threading.get_ident() != threading.main_thread().ident:

@@ -30,7 +30,7 @@ def jaxlib_minor(version: str | None = None) -> tuple[int, ...]:
 def import_jaxlib(version: str | None = None) -> tuple[Any, Any]:
     """Returns the modules ``jaxlib._jax`` and the one that holds XLA's HLO classes.
 
-    The latter is ``jaxlib._hlo`` since 0.10, and ``jaxlib._jax`` too before. ``version`` is the
+    The latter is ``jaxlib._hlo`` since 0.10, and was ``jaxlib._jax`` before. ``version`` is the
     installed one by default.
 
     XLA reads TF_CPP_MIN_LOG_LEVEL while jaxlib is imported and never again. Unless the user has set

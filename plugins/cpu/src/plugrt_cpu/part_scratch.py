@@ -19,7 +19,7 @@ from plugrt_cpu.scratch import Scratch, fits_scratch
 from plugrt_cpu.shards import CpuShards
 
 _MAX_KEPT = 4
-"""For one program: as many threads launch it at once at no more cost than one."""
+"""The rows kept for one program: so many threads launch it at once at no more cost than one."""
 _MAX_LOST = 8
 """Consecutive losses; a program whose results are rarely ready at once gains nothing."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 32, 4096

@@ -43,6 +43,7 @@ def stop_recording() -> None:
     several times in a call ("Expecting an IFRT `Array` to have a user context"), and if JAX is
     imported.
     """
+    # Workaround for jaxlib-traceback-of-generator
     if "jax" not in sys.modules and is_alone() and _jaxlib.tracebacks_enabled():
         _resume.call = partial(_jaxlib.set_tracebacks_enabled, True)
         _jaxlib.set_tracebacks_enabled(False)

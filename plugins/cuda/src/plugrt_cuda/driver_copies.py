@@ -39,7 +39,7 @@ class DriverCopies:
     """
 
     def __init__(self, library: str = "libcuda.so.1") -> None:
-        # A handle of its own: argument types are kept there, and other modules set none.
+        # A separate handle: it has the argument types, which other modules do not set.
         driver = ctypes.CDLL(library)
         for name, types in _FUNCTIONS.items():
             function = getattr(driver, name)
@@ -76,7 +76,7 @@ class DriverCopies:
         self._call(what, "cuCtxPushCurrent_v2", context)
         try:
             yield
-        except BaseException:  # Ctrl-C in the wait, too: the thread's context is the caller's
+        except BaseException:  # Ctrl-C, too: the caller's context must be restored
             # the first failure has more information
             self._driver.cuCtxPopCurrent_v2(ctypes.byref(_POINTER()))
             raise

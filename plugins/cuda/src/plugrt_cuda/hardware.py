@@ -37,7 +37,7 @@ def driver_branch(root: str | Path = "/") -> int | None:
     """Returns the driver's branch, such as 570; None if unknown."""
     try:
         text = files.read_text(Path(root) / _DRIVER_VERSION, errors="replace")
-    except OSError:  # WSL2 has no such file.
+    except OSError:  # WSL2 lacks this file.
         return None
     found = _VERSION.search(text)
     return int(found[1]) if found else None

@@ -76,7 +76,7 @@ class CudaPlugin(LibraryPlugin):
             return super().open()
 
     def stream_copies(self) -> StreamCopies | None:
-        """Returns the CUDA driver's copies; None where there is no driver that has them."""
+        """Returns the CUDA driver's copies; None without a driver that has them."""
         from plugrt_cuda import driver_copies
 
         return driver_copies.find_copies()

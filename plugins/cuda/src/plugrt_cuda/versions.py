@@ -19,8 +19,8 @@ from plugrt_cuda.nvidia_libraries import Loaded
 class Rule:
     """How to read a library's version, and the oldest accepted one.
 
-    ``getter`` fills an int that it is given the address of, ``property_getter`` does so for each
-    of major, minor and patch, which ``weights`` put together; ``plain`` returns it.
+    ``getter`` writes it to the address of an int, ``property_getter`` does so for each of major,
+    minor and patch, which ``weights`` combine; ``plain`` returns it.
     """
 
     name: str
@@ -40,7 +40,7 @@ RULES = (
     Rule("cuSPARSE", 12100, property_getter="cusparseGetProperty", weights=(1000, 100, 1)),
 )
 ADVICE = (Rule("cuSOLVER", 11400, getter="cusolverGetVersion"),)
-"""JAX has this check but leaves it out, since the library fails to answer in some places."""
+"""Only warned of: JAX disables this check, because the library fails to answer on some systems."""
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class Report:
 
 
 def check(loaded: Mapping[str, Loaded], cuda: int, capabilities: Sequence[int]) -> Report:
-    """Returns what is wrong with the libraries for GPUs of these compute capabilities (90: 9.0)."""
+    """Returns the faults of the libraries for GPUs of these compute capabilities (90: 9.0)."""
     report = Report()
     for rule in RULES:
         report.faults += _check_one(rule, loaded[rule.name], cuda, report)

@@ -11,6 +11,6 @@ def _create(num_devices: int = 1, check_types: bool = False) -> Backend:
     return NumpyBackend(num_devices, check_types)
 
 
-# Below the cpu's 0: used only where it is asked for by name.
+# Below the cpu's 0: used only if it is requested by name.
 plugin = BackendPlugin("numpy", _create, priority=-200)
 plugin.conformance_options = {"num_devices": 4}  # some collectives are tried on two groups of two

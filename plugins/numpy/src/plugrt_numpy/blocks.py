@@ -97,7 +97,7 @@ class BlockCompiler:
         return each if results == 1 else f"zip(*{each})"
 
     def _uses(self, operation: ir.Operation) -> Iterator[ir.Value]:
-        """Yields the operands of an operation, then what its regions capture."""
+        """Yields the operands of an operation, then the values that its regions capture."""
         yield from operation.operands
         seen: set[ir.Value] = set()
         for region in operation.regions:

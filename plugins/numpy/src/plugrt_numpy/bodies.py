@@ -48,7 +48,7 @@ def single_operation(block: Any) -> str:
     """Returns the name of the operation if a block returns ``op(argument 0, argument 1)``.
 
     ``first`` or ``second`` if it returns an argument as it is; empty for everything else. The
-    operations that matter are commutative, so the order of the arguments does not.
+    operations that matter are commutative, so the order of the arguments is ignored.
     """
     operations = [view.operation for view in block.operations]
     arguments = list(block.arguments)

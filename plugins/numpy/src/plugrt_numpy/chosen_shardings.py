@@ -39,7 +39,7 @@ def choose_shardings(program: Program, options: CompileOptions) -> Program:
     return program if code is program.code else replace(program, code=code, format="mlir")
 
 
-@lru_cache(maxsize=1)  # one compilation asks three times or more
+@lru_cache(maxsize=1)  # one compilation calls it three times or more
 def _settle(code: bytes, of_parameters: tuple[bool, ...], of_results: tuple[bool, ...]) -> bytes:
     """Returns a program with propagated shardings where allowed; itself if nothing is open."""
     module = read_module(Program(code))

@@ -58,7 +58,7 @@ def program_costs(compiler: ModuleCompiler, partitions: int) -> Mapping[str, flo
 
 
 class _Counter:
-    """Adds up what the operations of a module cost."""
+    """Adds up the costs of a module's operations."""
 
     def __init__(self, compiler: ModuleCompiler, parts: int) -> None:
         self._compiler = compiler

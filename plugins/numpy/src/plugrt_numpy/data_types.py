@@ -74,7 +74,7 @@ def bit_width(dtype: Dtype) -> int:
 
 @cache
 def bits_dtype(dtype: Dtype) -> Dtype:
-    """Returns the unsigned dtype of as many bytes."""
+    """Returns the unsigned dtype of the same size."""
     return np.dtype(f"u{dtype.itemsize}")
 
 

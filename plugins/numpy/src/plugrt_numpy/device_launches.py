@@ -37,7 +37,7 @@ none for these types; then NumPy runs it. The types of the operation have static
 class DeviceOperations:
     """The operations of a device, whose arrays may be any objects but None.
 
-    An array that decides a branch or a loop is asked for its ``bool`` or ``int``.
+    An array that decides a branch or a loop is converted by ``bool`` or ``int``.
     """
 
     kernels: Mapping[str, Kernel]
@@ -58,7 +58,7 @@ def compile_for_device(
 ) -> Launch:
     """Returns a function from ``arguments[parameter][device]`` to ``results[result][device]``.
 
-    A program over several devices is NumPy's as a whole. Raises `Unimplemented` for operations that
+    NumPy runs all of a program over several devices. Raises `Unimplemented` for operations that
     neither has, with the operation's name and line.
     """
     check_names(options.env_overrides)
@@ -159,7 +159,7 @@ def _row_major(value: Any) -> Array:
 
 
 def _on_host(launch: Launch, device: DeviceOperations, ids: Sequence[int]) -> Launch:
-    """Returns a launch with arrays of the devices of one with arrays of the host."""
+    """Converts a launch with host arrays to a launch with arrays of the devices."""
 
     def run(arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
         results = launch([[*map(device.get, shards)] for shards in arguments])

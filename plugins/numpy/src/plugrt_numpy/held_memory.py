@@ -10,7 +10,7 @@ from plugrt_numpy.data_types import Array
 class HeldMemory:
     """The bytes of each handle, and the device that it is on.
 
-    Handles are known by their ids: each is one object, and is removed before it is gone. Called
+    Handles are identified by ``id``: so each is removed before it is freed. Called
     from any thread; each step is one operation on a dict.
     """
 
@@ -23,7 +23,7 @@ class HeldMemory:
         return handle
 
     def remove(self, handle: Array) -> None:
-        """Takes a handle out that was deleted or consumed."""
+        """Removes a handle that was deleted or consumed."""
         self._held.pop(id(handle), None)
 
     def of(self, device: int) -> dict[str, int]:

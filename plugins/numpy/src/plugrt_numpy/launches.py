@@ -63,7 +63,7 @@ def local_types(
     module = read_module(program)
     with module.context:
         compiler = ModuleCompiler(module, Grid(options.num_replicas, options.num_partitions))
-        # Where collectives are written out, so are the types of the parts.
+        # A program with explicit collectives has the types of the parts.
         written_out = compiler.is_written_for_parts
         return Signature(module, 1 if written_out else options.num_partitions).local_types
 

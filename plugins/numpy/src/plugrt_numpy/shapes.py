@@ -77,7 +77,7 @@ def _reverse(op: Operation) -> Function:
 def iota(shape: Sequence[int], dimension: int, dtype: Dtype) -> Array:
     """Returns an array that counts along one dimension, in the memory of one row."""
     wide = np.dtype(np.float64) if is_complex(dtype) else wide_dtype(dtype)
-    # Numbers that do not fit a narrow integer wrap, and complex ones are not counted by.
+    # np.arange supports no complex dtypes, and no numbers that a narrow integer has to wrap.
     counted = np.arange(shape[dimension], dtype=wide if wide.itemsize >= 4 else np.int64)
     row = counted.astype(wide, copy=False).astype(dtype, copy=False)
     return np.broadcast_to(row.reshape([-1] + [1] * (len(shape) - 1 - dimension)), tuple(shape))

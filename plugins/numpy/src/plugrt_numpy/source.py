@@ -14,7 +14,7 @@ from plugrt.native.finalizers import End
 from plugrt_numpy.data_types import Function
 
 FILE = "<numpy backend: "
-"""How the names of the files of compiled functions begin, in tracebacks."""
+"""The prefix of the file names of compiled functions, in tracebacks."""
 hide_frames(FILE, f"{Path(__file__).parent}/")
 # Process-wide: names of compiled functions in tracebacks are unique in the process.
 _numbers = itertools.count()
@@ -23,8 +23,8 @@ _numbers = itertools.count()
 class FunctionSource:
     """The source of one function: straight-line calls of other functions.
 
-    A line a call is the cheapest that Python has: a loop over steps costs as much as a small NumPy
-    operation does. The line's comment names the operation, in tracebacks as well.
+    A line for each call is the fastest form in Python: a loop over steps costs as much as a small
+    NumPy operation. The line's comment names the operation, in tracebacks as well.
 
     No text of a program gets into the code: functions, variables and constants have generated
     names, and the program's own names are only in comments, which cannot end early.

@@ -52,7 +52,7 @@ CHAPTERS: tuple[Any, ...] = (
 OPERATIONS: Mapping[str, Lowering] = ChainMap(*(chapter.OPERATIONS for chapter in CHAPTERS))
 """Operation name to lowering, for one device."""
 JOINT: dict[str, Lowering] = collectives.JOINT
-"""The operations that need several devices at once, whatever they hold."""
+"""The operations that need several devices at once, whatever their regions."""
 _JOINT_FORMS = ChainMap(JOINT, control_flow.JOINT_CONTROL, partitions.JOINT_PARTS)
 TERMINATORS = frozenset({"func.return", "stablehlo.return", "sdy.return"})
 
@@ -100,7 +100,7 @@ FOLDED = frozenset(
 
 
 def find_lowering(op: Operation) -> Lowering:
-    """Returns the lowering of an operation; raises `Unimplemented` where there is none."""
+    """Returns the lowering of an operation; raises `Unimplemented` without one."""
     lowering = OPERATIONS.get(op.name)
     if lowering is None:
         op.refuse(REFUSED.get(op.name, "there is no such operation in its table"))

@@ -34,8 +34,8 @@ _NAME = re.compile(r"(?P<generation>[a-z0-9]+)(?P<mark>[:=_-])(?P<size>[0-9x]+)(
 def library_name(name: str) -> str:
     """Returns libtpu's name of a topology; `InvalidArgument` with the grammar for an invalid one.
 
-    Case, a leading ``TPU`` and the other names of a generation are free; for v5e and v6e the number
-    of chips may replace the shape.
+    Ignores case and a leading ``TPU``, and accepts the other names of a generation; for v5e and
+    v6e the number of chips may replace the shape.
     """
     found = _NAME.fullmatch(name.strip().lower().removeprefix("tpu ").strip())
     if found is None:

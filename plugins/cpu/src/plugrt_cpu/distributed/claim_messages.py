@@ -32,7 +32,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """The coordinator's answer to it; ``proof`` is "" if it has no secret."""
+    """The coordinator's answer to a `Hello`; ``proof`` is "" if it has no secret."""
 
     challenge: str
     proof: str

@@ -80,6 +80,7 @@ class ProcessCopies:
                     raw = buffer.raw
                 else:
                     raw = adapter.make_absent(aval, source.place.sharding)
+                # Workaround for jaxlib-empty-copy
                 if not math.prod(tensor_type.shape):
                     arrived = self._put_empty(tensor_type, aval, target, place)
                 else:

@@ -91,7 +91,7 @@ class _Reader:
         return [*first, *others] if others else []
 
     def _is_equality(self, value: ir.Value, key: SortKey) -> bool:
-        """Whether a value says that a key is the same: by ``==``, or neither before nor after."""
+        """Whether a value tests if a key is equal: by ``==``, or as neither before nor after."""
         made_by = _operation(value)
         if made_by is None:
             return False

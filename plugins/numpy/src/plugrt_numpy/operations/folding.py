@@ -1,4 +1,4 @@
-"""Folds of arrays by a region, the means of reductions, windows and scans of any kind."""
+"""Folds arrays by a region, for reductions, windows and scans of any kind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UFUNCS: dict[str, Any] = {
 
 
 def known_ufunc(body: Body) -> Any:
-    """Returns the ufunc of a body, or None. Floats and integers have the same."""
+    """Returns the ufunc of a body, or None. It is the same for floats and integers."""
     return _UFUNCS.get(single_operation(body.block))
 
 

@@ -30,7 +30,7 @@ def scatter_by_passes(combine: Any, out: Array, places: Array, values: Array) ->
 def distinct_passes(places: Array) -> list[Array]:
     """Divides the indices of an array such that the values in each part differ.
 
-    Equal values are in as many parts, in their order.
+    Equal values are in different parts, in their order.
     """
     order = np.argsort(places, kind="stable")
     ordered = places[order]

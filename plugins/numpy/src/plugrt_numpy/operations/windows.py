@@ -32,7 +32,7 @@ class Windows:
 
     @classmethod
     def of(cls, op: Operation) -> Windows:
-        """Reads the attributes; those that may be missing are 1, and no padding."""
+        """Reads the attributes; missing ones are 1, or no padding."""
         rank = len(op.operand_types[0].shape)
         ones = [1] * rank
         return cls(
@@ -121,7 +121,7 @@ def _separable(ufunc: Any, windows: Windows, dtype: Dtype) -> Function:
 
 
 def _scan(ufunc: Any, x: Array, start: Array, along: tuple[int, bool]) -> Array:
-    """Returns the running totals along an axis, from its end if the flag is set."""
+    """Returns the running reductions along an axis, from its end if the flag is set."""
     axis, backwards = along
     x = np.flip(x, axis) if backwards else x
     total: Array = ufunc(ufunc.accumulate(x, axis, x.dtype), start)
