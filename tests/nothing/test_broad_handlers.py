@@ -10,7 +10,7 @@ FILES = sorted((ROOT / "runtime/src").rglob("*.py"))
 
 
 def broad_handlers(source: str) -> list[int]:
-    """Returns the lines of the handlers of every exception."""
+    """Returns the lines of the ``except`` clauses that catch any exception."""
     handlers = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.ExceptHandler)]
     return [
         handler.lineno

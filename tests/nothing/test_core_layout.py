@@ -1,4 +1,4 @@
-"""The files in C: no large circles; the folders of the runtime's core, their order and headers."""
+"""The files in C: circles of calls, and the order and headers of the core's folders."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class Core:
 
     @cached_property
     def uses(self) -> dict[Path, set[str]]:
-        """File to every name in it."""
+        """The names in each file."""
         return {p: set(re.findall(r"\w+", text)) for p, text in self.read("c", "cc").items()}
 
     @cached_property
     def homes(self) -> dict[str, Path]:
-        """Function or variable that is not static to the file that defines it."""
+        """The file that defines each function or variable that is not static."""
         return {
             name: path
             for path, text in self.read("c").items()
@@ -70,7 +70,7 @@ pytestmark = pytest.mark.skipif(not RUNTIME.folder.exists(), reason="no core in 
     [
         # client, buffer, references, view and wait
         (RUNTIME, 5, ["library/buffer.c library/view.c", "calls/calls.c base/objects.c"]),
-        # a table of entry points, which call the library of their table
+        # table, thunks and call: entry points call the library of their table
         (TRACER, 4, ["table.c thunks.c", "thunks.c call.c"]),
     ],
     ids=["runtime", "tracer"],
@@ -97,7 +97,7 @@ def test_a_folder_includes_those_before_it_by_one_header_each() -> None:
 
 
 def test_each_name_is_declared_for_those_who_use_it() -> None:
-    """In the folder's header for other folders, in internal.h for its own; else it is static."""
+    """In the folder's header for other folders, in internal.h for this one; others are static."""
     headers = {path: set(re.findall(r"\w+", text)) for path, text in RUNTIME.read("h").items()}
     for name, home in RUNTIME.homes.items():
         users = {path for path, used in RUNTIME.uses.items() if name in used} - {home}
@@ -108,6 +108,6 @@ def test_each_name_is_declared_for_those_who_use_it() -> None:
         inside = all(user.parent == folder for user in users)
         wanted = folder / ("internal.h" if inside else f"{folder.name}.h")
         if inside and any(user.suffix == ".cc" for user in users):
-            wanted = folder / "guard.h"  # of C and C++
+            wanted = folder / "guard.h"  # the header for both C and C++
         where = [str(header) for header, names in headers.items() if name in names]
         assert where == [str(wanted)], f"{home}: {name} belongs in {wanted}, not {where}"

@@ -89,7 +89,7 @@ def test_a_program_error_has_a_place() -> None:
 def test_what_has_no_picture_is_escaped_everywhere(
     character: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One rule for messages, the terminal and pages: otherwise text is shown in another order."""
+    """Messages, terminal and pages use one rule: such characters can reverse the shown text."""
     monkeypatch.setenv("COLUMNS", "200")
     strange, shown = f"a{character}b\t", f"a{character!a}b".replace("'", "")
     print_line(strange)

@@ -1,4 +1,4 @@
-"""No module leads back to itself, by any kind of reference between modules."""
+"""Modules do not refer to each other in a circle, by any kind of reference."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_graph_has_what_only_strings_and_annotations_name(graph: Graph) -> N
 
 
 def test_names_of_modules_are_written_out() -> None:
-    """No test can read a name that is computed where it is imported."""
+    """These tests cannot read a module's name that is computed at the import."""
     wrong = [
         f"{path}:{call.lineno} imports {ast.unparse(call.args[0])}"
         for path in FILES.values()

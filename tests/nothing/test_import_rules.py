@@ -110,7 +110,7 @@ def name_of(path: Path) -> str:
 
 
 def is_above(module: str, here: str) -> bool:
-    """Whether ``here`` may not import ``module``."""
+    """Whether ``module`` is in a higher layer or step than ``here``, which must not import it."""
     package = here.split(".")[1] if "." in here else "__init__"
     if package_of(module) != package:
         return layer_number(package_of(module)) > layer_number(package)
@@ -172,7 +172,7 @@ def test_the_runtime_imports_neither_sdk_nor_plugins() -> None:
         for module, line in imported(path)
         if module.split(".")[0] in ours or module.split(".")[0] in ("jax", "pytest")
     ]
-    # jax is imported where the user passes an object that jax made, and nowhere else.
+    # jax is imported only where the user passes an object of jax's.
     allowed = {"plugins/starting/jax_plugins.py"}
     allowed |= {f"transforms/jax_{name}.py" for name in ("function", "lowering", "pytrees")}
     wrong = [w for w in wrong if not any(f"plugrt/{a}:" in w for a in allowed)]
@@ -193,7 +193,7 @@ def test_plugins_import_plugrt_only(plugin: Path) -> None:
         for path in sources(plugin)
         for module, line in imported(path)
         if module.split(".")[0] in others or module.split(".")[0] in ("jax", "pytest")
-        # Called by JAX, in the function that it calls.
+        # JAX calls this module, whose function imports JAX.
         if (path.name, module.split(".")[0]) != ("for_jax.py", "jax")
     ]
     assert not wrong, "\n".join(wrong)
@@ -267,7 +267,7 @@ def test_jaxlib_is_imported_in_two_places() -> None:
 
 
 def test_a_signal_handler_breaks_off_no_import_of_jaxlib() -> None:
-    """After that the process cannot import the module any more, see `import_native`."""
+    """After an interrupted import the process can never import jaxlib, see `import_native`."""
     wrong = [
         f"{path}:{line}: {text}"
         for folder in (RUNTIME, *PLUGINS)

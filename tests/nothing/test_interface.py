@@ -1,4 +1,4 @@
-"""Value types of the interface check themselves; methods that a backend omits are Unimplemented."""
+"""The interface: value types check their fields; a backend's missing methods are Unimplemented."""
 
 from __future__ import annotations
 

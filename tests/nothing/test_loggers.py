@@ -1,4 +1,4 @@
-"""The loggers: one per subject, each made in one place, and all of them in the docs."""
+"""The loggers: one per subject, each made in one module, and all listed in the docs."""
 
 from __future__ import annotations
 

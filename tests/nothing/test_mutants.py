@@ -83,7 +83,7 @@ def second(a):
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with a product of two functions and a suite that tests one, incompletely."""
+    """A repository of two functions, with a suite that tests one of them incompletely."""
     root = tmp_path / "repository"
     files = {
         "runtime/src/plugrt/sums.py": """
@@ -117,7 +117,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git = ("git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(root))
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "all"]):
         subprocess.run([*git, *command], check=True)
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # importing them is slow
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # importing installed plugins is slow
     return root
 
 
@@ -142,7 +142,7 @@ def test_a_small_suite(repository: Path, tmp_path: Path, capfd: pytest.CaptureFi
         "tests/test_sums.py::test_double"
     ]
 
-    del whole["mutants"][0]["outcome"]  # as if it had been stopped before
+    del whole["mutants"][0]["outcome"]  # as after a run that was stopped
     data.write_text(json.dumps(whole))
     capfd.readouterr()
     tool.main(run)

@@ -107,7 +107,7 @@ def test_people_need_few_targets_of_make() -> None:
 
 
 def targets() -> list[str]:
-    """Returns the targets that people type."""
+    """Returns the Makefile's targets for people."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     [line] = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
     written = re.findall(r"^([a-z]\w*):(?!=)", makefile, re.MULTILINE)

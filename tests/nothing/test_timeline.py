@@ -109,7 +109,7 @@ def test_blocks_in_each_other(tmp_path: Path) -> None:
 
 
 def test_blocks_of_several_threads(tmp_path: Path) -> None:
-    """Each records all threads while it is open, and ends without ending the others."""
+    """Each block records all threads while it is open; its end does not end other blocks."""
     together = threading.Barrier(4)
 
     def work(number: int) -> None:

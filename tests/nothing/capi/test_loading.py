@@ -1,4 +1,4 @@
-"""Libraries that must be refused, or used with care, before any of their functions is called."""
+"""Loading libraries: entry point, version and size of the function table, creation of a client."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_libraries_without_a_table(tmp_path: Path, source: str, message: str) ->
 def test_an_entry_point_where_code_was_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Earlier, it was called, and the process ended, if a freed program of XLA had been there."""
+    """Earlier, data at an address of freed XLA code was called, and the process ended."""
     monkeypatch.setattr(process_map, "_latest", SimpleNamespace(executable=lambda address: True))
     path = compile_c(tmp_path, "int GetPjrtApi = 5;")
     with pytest.raises(PluginBroken, match="no code to run"):
@@ -104,7 +104,7 @@ def test_nonsense_table_size(tmp_path: Path, size: int | str) -> None:
 
 
 def test_slots_past_the_table_are_not_read(tmp_path: Path) -> None:
-    # The library does not define the memory from Event_Create on.
+    # The memory from Event_Create on has no defined contents.
     cut = "size_t n=offsetof(PJRT_Api, Event_Create); api.struct_size=n;"
     cut += "memset((char*)&api + n, 0x41, sizeof api - n);"
     library = load_library(tiny_library(tmp_path, cut))
@@ -306,7 +306,7 @@ def test_client_is_destroyed_once_and_with_its_last_child(tmp_path: Path) -> Non
 def test_an_error_is_not_one_of_a_size_that_was_tried(
     tmp_path: Path, right: str, code: int, error: type[PjrtError]
 ) -> None:
-    """Headers of 0.61 differ in that struct, whose smaller size a library may refuse or require."""
+    """Headers of 0.61 differ in this struct: a library may refuse or require the smaller size."""
     create = f"""static PJRT_Error* create(struct PJRT_Client_Create_Args* a) {{
       return {right} ? fail({code}, "no card") : fail(3, "Unexpected size of the struct");
     }}"""

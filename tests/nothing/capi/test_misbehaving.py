@@ -39,7 +39,7 @@ NEEDED = {
 
 
 def function(name: str, body: str) -> str:
-    """Returns C text of a function that replaces PJRT_<name>."""
+    """Returns the C text of a function that replaces PJRT_<name>."""
     return f"static PJRT_Error* f(struct PJRT_{name}_Args* a) {{ {body} return 0; }}"
 
 
@@ -57,7 +57,7 @@ def test_the_table_of_handles_is_made_from_the_declarations() -> None:
 
 
 class TestSlots:
-    """Each slot of the table in turn: NULL, or the address of data."""
+    """Each slot of the function table in turn: NULL, or the address of data."""
 
     @pytest.fixture(scope="class")
     @staticmethod
@@ -89,14 +89,14 @@ class TestSlots:
 
 
 class TestDevices:
-    """Lists of devices that allow no client, or no use of it."""
+    """Lists of devices that make it impossible to create a client, or to use it."""
 
     @pytest.mark.parametrize(
         ("name", "body", "error", "message"),
         [
             ("DeviceDescription_Id", "a->id = 0;", PluginBroken,
              "two devices with the id 0: 'tiny' and"),
-            # Earlier, direct use continued, with devices that no array can be put on.
+            # Earlier, a client was created whose devices accept no arrays.
             ("Device_IsAddressable", "a->is_addressable = 0;", PluginBroken,
              r"process 0.*none of its \d+ devices \[0"),
             ("Client_Devices", "pointers[1] = pointers[0]; a->devices = pointers;",
@@ -137,7 +137,7 @@ class TestDevices:
 
 
 def _run(code: str, path: Path) -> subprocess.CompletedProcess[str]:
-    """Runs code that has the library at ``path`` as its backend."""
+    """Runs code whose backend is the library at ``path``."""
     env = {
         **os.environ,
         "PJRT_NAMES_AND_LIBRARY_PATHS": f"tiny:{path}",
@@ -289,7 +289,7 @@ def test_an_error_about_an_error_that_is_no_memory(tmp_path: Path) -> None:
 @pytest.mark.skipif(not AddressMap().is_known, reason="no /proc here")
 def test_memory_is_read_where_other_code_closed_or_replaced_the_file_of_it() -> None:
     def own() -> int:
-        """Returns the descriptor of this process's memory."""
+        """Returns the C API's descriptor of this process's memory."""
         for name in os.listdir("/proc/self/fd"):
             with contextlib.suppress(OSError):
                 if os.readlink(f"/proc/self/fd/{name}") == f"/proc/{os.getpid()}/mem":
@@ -308,7 +308,7 @@ def test_memory_is_read_where_other_code_closed_or_replaced_the_file_of_it() -> 
 
 
 def test_the_start_of_a_text_of_100_mb_is_kept(tmp_path: Path) -> None:
-    """An error's text is copied several times: compiling with such a one needed minutes."""
+    """Texts of errors are copied several times: with one of this size, compiling needed minutes."""
     functions = """
     static char said[100000000];
     static PJRT_Error* create(void* a) {
@@ -347,7 +347,7 @@ void PyErr_SetString(void*, const char*); extern void *PyExc_KeyError, *PyExc_Ke
 def test_a_python_exception_that_a_library_leaves_is_told(
     name: str, use: Any, left: str, raised: type[BaseException], says: str, tmp_path: Path
 ) -> None:
-    """Earlier, it was cffi's SystemError, which names neither the function nor the library."""
+    """Earlier, callers got cffi's SystemError, without the names of function and library."""
     body = (
         f'int s = PyGILState_Ensure(); PyErr_SetString(PyExc_{left}, "left"); '
         "PyGILState_Release(s);"

@@ -1,4 +1,4 @@
-"""Any behaviour of unknown libraries in a child process is a result."""
+"""Probing unknown libraries in a child process: a crash or a hang is a result, too."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_library_that_aborts_when_it_is_loaded(tmp_path: Path) -> None:
 def test_library_that_hangs(tmp_path: Path) -> None:
     function = "static PJRT_Error* f(struct PJRT_Client_Create_Args* a) { for (;;) pause(); }"
     path = tiny_library(tmp_path, "api.Client_Create=f;", function)
-    for seconds in (2.0, 10.0, 50.0):  # a busy machine may not have started the child in two
+    for seconds in (2.0, 10.0, 50.0):  # on a busy machine the child may start late
         result = probe_library(path, timeout=seconds)
         if "PJRT_Client_Create" in result.reason:
             break

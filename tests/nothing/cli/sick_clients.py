@@ -1,4 +1,4 @@
-"""Backends in Python that start well, and then misbehave."""
+"""Backends in Python that start without an error and then misbehave."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from support.fake_client import FakeBuffer, FakeClient, FakeDevice, FakePlugin
 
 
 class Speechless(Exception):
-    """Has no text, and raises when converted to one."""
+    """An exception whose ``str`` and ``repr`` raise."""
 
     def __str__(self) -> str:
         raise RuntimeError("no words")
@@ -72,12 +72,12 @@ def _raise(error: BaseException) -> Any:
 
 
 def _of(loaded: Any) -> dict[str, Any]:
-    """Returns the method of a client whose programs come from the function."""
+    """Returns a ``compile`` method that returns ``loaded(client)``."""
     return {"compile": lambda self, program, options: loaded(self)}
 
 
 def _first(act: Callable[[], Any]) -> dict[str, Any]:
-    """Returns the method of a client that calls a function before it lists its devices."""
+    """Returns a ``devices`` method that calls ``act`` before it lists the devices."""
     return {"devices": lambda self: (act(), FakeClient.devices(self))[1]}
 
 

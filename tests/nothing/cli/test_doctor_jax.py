@@ -1,4 +1,4 @@
-"""``plugrt doctor`` reports whether stock JAX finds each plugin, and why not."""
+"""``plugrt doctor`` reports whether stock JAX finds each plugin, and the reason if it does not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add(folder: Path, name: str, entry_points: dict[str, str], *, requires: str 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Plugins of each kind, and a JAX: metadata only."""
+    """Plugins of each kind, and metadata of jax and jaxlib without their modules."""
     add(tmp_path, "both", {"plugrt.plugins": "both_module:plugin", "jax_plugins": "both_for_jax"})
     add(tmp_path, "ours", {"plugrt.plugins": "ours_module:plugin"})
     add(tmp_path, "theirs", {"jax_plugins": "theirs_for_jax"})
@@ -74,7 +74,7 @@ def test_what_each_kind_of_package_offers_to_jax(folder: Path) -> None:
 
 @needs_jax
 def test_stock_jax_finds_the_same(folder: Path) -> None:
-    for name in ("jax", "jaxlib"):  # the real ones
+    for name in ("jax", "jaxlib"):  # so that the installed ones are imported
         (folder / f"{name}-9.0.dist-info").rename(folder / f"{name}-9.0")
     done = run_python("from jax._src.xla_bridge import *; discover_pjrt_plugins()", folder)
     said = {line.split()[1] for line in done.stderr.splitlines() if line.startswith("initialised")}
@@ -155,7 +155,7 @@ def test_libraries_of_the_environment_are_jaxs_too(folder: Path) -> None:
 def test_a_device_in_python_needs_the_part_in_c_of_the_sdk(
     folder: Path, monkeypatch: pytest.MonkeyPatch, has_core: bool
 ) -> None:
-    """pip installs the wheel without it if glibc is older than the other's tag."""
+    """pip installs the wheel without this part if glibc is too old for the other wheel."""
     points = {"plugrt.plugins": "mine_module:plugin", "jax_plugins": "mine_for_jax"}
     add(folder, "mine", points, requires="plugrt-sdk (>=0.1)")
     install(folder, "plugrt-sdk", {}, {"plugrt_sdk.__init__": "", "plugrt_sdk.export.x": ""}, "7.0")

@@ -1,4 +1,4 @@
-"""A closed reader, or a terminal without a character: the exit code stays."""
+"""A closed reader, or an encoding that lacks a character, does not change the exit code."""
 
 from __future__ import annotations
 

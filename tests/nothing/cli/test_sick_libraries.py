@@ -133,7 +133,7 @@ def test_devices_goes_on_without_them(
     token = uuid.uuid4().hex
     environ = {
         VARIABLE: token,
-        "PLUGRT_PROBE_SECONDS": "1.5",  # of the library only; two of them hang
+        "PLUGRT_PROBE_SECONDS": "1.5",  # per library; two of them hang
         "PLUGRT_PLUGINS_ALLOW": ",".join([*names, "good"]),
         "PJRT_NAMES_AND_LIBRARY_PATHS": variable(libraries, *names),
         **with_plain_crashes(),
@@ -143,7 +143,7 @@ def test_devices_goes_on_without_them(
     assert [device["platform"] for device in json.loads(done.stdout)] == ["good"]
     assert left_after(token) == {}
     assert "Traceback" not in done.stderr
-    for name in names:  # one line for each, with its name and a cure
+    for name in names:  # one line per library, with its name and a cure
         (line,) = [x for x in done.stderr.splitlines() if f"left out: {name!r}" in x]
         assert SICK[name][1][0] in line
         assert "PLUGRT_" in line

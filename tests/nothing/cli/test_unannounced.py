@@ -27,7 +27,7 @@ def package(site: Path, name: str, library: Path, file: str, group: str = "") ->
 
 
 def rows_of(site: Path, started: str = "made", **environ: str) -> dict[str, dict[str, Any]]:
-    """Returns doctor's rows; it starts one plugin, by default a cheap one."""
+    """Returns doctor's rows. Doctor starts one plugin, by default a cheap one."""
     install_plugin(site, "made")
     done = run_cli("doctor", "--json", folders=(site,), JAX_PLATFORMS=started, **environ)
     rows = json.loads(done.stdout)["candidates"]
@@ -84,14 +84,14 @@ def test_the_line_hides_no_plugin_and_no_other_line(tmp_path: Path) -> None:
 
 
 def test_a_library_of_an_installed_plugin_is_announced(tmp_path: Path) -> None:
-    """The package libtpu has no entry point; plugrt-tpu loads its library."""
+    """The package libtpu has no entry point, but plugrt-tpu loads its library."""
     pytest.importorskip("plugrt_tpu")
     package(tmp_path, "libtpu", tiny_library(tmp_path), "libtpu.so")
     assert "libtpu" not in rows_of(tmp_path)
 
 
 def test_a_list_of_files_that_cannot_be_read_costs_doctor_no_row(tmp_path: Path) -> None:
-    """Earlier, doctor printed an error in place of its table for a single such package."""
+    """Earlier, one such package made doctor print an error in place of its table."""
     library = tiny_library(tmp_path)
     place = package(tmp_path, "zz", library, "libpjrt_zz.so")
     for name, record in (("quoted", '"' + "a" * 200_000), ("long", "a" * 5000 + ".so,,\n")):
@@ -117,7 +117,7 @@ print(sorted({{os.path.basename(path) for path in opened if path.startswith(sys.
 def test_devices_reads_nothing_of_such_a_package_but_its_entry_points(
     tmp_path: Path, platforms: str
 ) -> None:
-    """Only doctor reads the list of its files and its library."""
+    """Only doctor reads the package's list of files and its library."""
     package(tmp_path, "silent", tiny_library(tmp_path), "libchip_pjrt.so")
     env = {"JAX_PLATFORMS": platforms} if platforms else {}
     install_plugin(tmp_path, "made", priority=900)

@@ -1,4 +1,4 @@
-"""jaxlib's exceptions as plugrt's."""
+"""jaxlib's exceptions are converted to plugrt's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The helper of ``tools/test_jaxlib.py``."""
+"""The functions of ``tools/test_jaxlib.py`` that choose versions."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_the_table_of_functions_is_current() -> None:
 
 
 def test_what_jax_survives_plugrt_survives() -> None:
-    """By the outcomes: the session `stubbed` compares the steps themselves."""
+    """Compares recorded outcomes; the session `stubbed` compares the steps themselves."""
     found = STUBBED.read()
     for name, jax in (found["outcomes"] | found["newer"]["outcomes"]).items():
         for how, failing in jax.items():

@@ -38,7 +38,7 @@ def test_a_mesh_has_its_devices_by_name(devices: list[Any]) -> None:
     with pytest.raises(ValueError, match="read-only"):
         mesh.devices[0, 0] = devices[1]
     grid[0, 0] = devices[7]
-    assert mesh.devices[0, 0] is devices[0]  # its own array
+    assert mesh.devices[0, 0] is devices[0]  # the mesh has a copy
 
 
 def test_other_ways_to_say_it(devices: list[Any]) -> None:
@@ -80,7 +80,7 @@ def test_the_shape_alone(devices: list[Any]) -> None:
 
 
 def test_devices_of_other_processes() -> None:
-    # those of even number belong to this process
+    # devices with even ids belong to this process
     devices = FakeClient(count=8, processes=2).devices()
     columns = Mesh(np.array(devices).reshape(4, 2), ("x", "y"))
     assert columns.is_multi_process

@@ -35,7 +35,7 @@ def test_a_spec_is_a_value() -> None:
     assert pickle.loads(pickle.dumps(spec)) == copy.deepcopy(spec) == spec
     assert repr(spec) == "P('x', None, ('y', 'z'))"
     assert P(("x",), ()) == P("x", None)
-    assert P("x") != P("x", None)  # as JAX's
+    assert P("x") != P("x", None)  # as in JAX
     assert P("x") != ("x",)
     assert P("x") + P("y") == P("x", "y") == P("x") + ("y",)  # noqa: RUF005  # what is tested
     assert spec.axis_names == NAMES
@@ -153,7 +153,7 @@ def test_equality_and_equivalence(mesh: Mesh) -> None:
     assert one != SingleDeviceSharding(mesh.flat_devices[0])
     assert SingleDeviceSharding(mesh.flat_devices[0]).is_equivalent_to(one, 2)
     line = NamedSharding(Mesh(mesh.flat_devices, "x"), P("x"))
-    assert line != PmapSharding(mesh.flat_devices)  # the axes have other names
+    assert line != PmapSharding(mesh.flat_devices)  # their axes' names differ
     assert line.is_equivalent_to(PmapSharding(mesh.flat_devices), 1)
     with pytest.raises(ArgumentTypeError, match="takes a sharding"):
         line.is_equivalent_to("x", 1)  # type: ignore[arg-type]

@@ -64,7 +64,7 @@ def check(sharding: PositionalSharding, expected: Any) -> None:
 
 
 def test_random_forms() -> None:
-    """Sequences of methods act like NumPy's on an array of sets, the form of JAX's class."""
+    """Sequences of methods act like NumPy's on an array of sets, as in JAX's class."""
     random = np.random.default_rng(0)
     for _ in range(60):
         sharding = PositionalSharding(DEVICES)
@@ -121,7 +121,7 @@ def test_it_is_a_value() -> None:
         NamedSharding(Mesh(DEVICES, "x"), P("x")),
     ]
     assert sharding not in others
-    # Transposing twice restores it; so does a set that was joined in another order.
+    # Transposing twice restores the sharding; sets joined in another order are equal.
     assert over(3, 4).T.replicate(0).T == sharding == sharding.T.T
     mesh = Mesh(np.array(DEVICES).reshape(3, 4), ("x", "y"))
     assert sharding.is_equivalent_to(NamedSharding(mesh, P("x")), 2)

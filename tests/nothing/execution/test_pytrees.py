@@ -157,7 +157,7 @@ def test_listing_the_namespace_gives_its_public_names() -> None:
 
 
 def test_containers_are_refused_once_the_interpreter_has_ended_optree() -> None:
-    """It treats them as leaves then: earlier, errors of calls stated that a tuple is no array."""
+    """optree then treats containers as leaves: earlier, errors stated that a tuple is no array."""
     done = run_python(
         """
         import atexit

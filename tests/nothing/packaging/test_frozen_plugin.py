@@ -77,7 +77,7 @@ def test_its_backend_and_its_client_work(installed: Path) -> None:
 
 @pytest.fixture(scope="module")
 def as_written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A package of `plugrt new`, from when plugrt-sdk had the NumPy backend, installed."""
+    """An installed package of `plugrt new`, written when plugrt-sdk had the NumPy backend."""
     folder = tmp_path_factory.mktemp("new")
     with tarfile.open(FROZEN / "frozen-new.tar.gz") as package:
         package.extractall(folder, filter="data")

@@ -136,11 +136,11 @@ def test_a_distribution_that_is_missing_or_of_another_version(tmp_path: Path) ->
 
 
 def test_a_wheel_that_lacks_what_is_in_c(tmp_path: Path) -> None:
-    """Built without a compiler, or for one Python only: pip would still install it."""
+    """A wheel built without a compiler, or for one Python only: pip would still install it."""
     made = release(tmp_path)
     (tmp_path / "other").mkdir()
     pure, bare = distribution(tmp_path / "other", "plugrt", "0.2.0", "numpy>=2", in_c=())
-    assert list(RELEASE.faults([*made, pure], "0.2.0")) == []  # beside the platform's own
+    assert list(RELEASE.faults([*made, pure], "0.2.0")) == []  # beside the wheel for a platform
 
     assert "plugrt has ['gz']" in next(RELEASE.faults([pure, *made[1:]], "0.2.0"))
     [fault] = RELEASE.faults([made[0], bare, *made[2:]], "0.2.0")
@@ -160,7 +160,7 @@ def test_a_wheel_that_lacks_what_is_in_c(tmp_path: Path) -> None:
 
 
 def test_a_core_that_catches_no_exceptions(tmp_path: Path) -> None:
-    """Built without a C++ compiler, or from an sdist without the file in C++."""
+    """A core built without a C++ compiler, or from an sdist without the file in C++."""
     made = release(tmp_path)
     assert {"core/module.c", "core/library/trampolines.cc", "core/sources.h"} <= core_of("plugrt")
     (tmp_path / "other").mkdir()

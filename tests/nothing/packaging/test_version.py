@@ -73,7 +73,7 @@ def test_package_pages_have_what_people_look_for(path: Path) -> None:
     assert project["authors"]
     assert project["keywords"]
     assert "Typing :: Typed" in project["classifiers"]
-    assert not [c for c in project["classifiers"] if c.startswith("License")]  # license= states it
+    assert not [c for c in project["classifiers"] if c.startswith("License")]  # `license` states it
 
 
 @each
@@ -123,6 +123,6 @@ def test_a_new_version_reaches_every_place(tmp_path: Path) -> None:
         ours = _requirements_of_ours(project)
         assert all(r.endswith(">=7.8.9,<8") for r in ours), ours
         assert VERSION not in path.read_text(), "the old version is left somewhere"
-    TOOL.write(VERSION, tmp_path)  # and back: nothing else has changed
+    TOOL.write(VERSION, tmp_path)  # writing the old version restores every file
     for path in PROJECTS:
         assert (tmp_path / path.relative_to(ROOT)).read_text() == path.read_text()

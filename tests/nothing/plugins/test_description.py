@@ -53,7 +53,7 @@ def namespace_module(site: Path, path: str, *distributions: str, quoted: bool = 
 def test_a_module_of_a_namespace_package_has_the_distribution_that_lists_it(
     site: Path, group: str, path: str, quoted: bool
 ) -> None:
-    """Earlier, intel-extension-for-openxla had neither distribution nor version in its row."""
+    """Earlier, the row of intel-extension-for-openxla had no distribution and no version."""
     namespace_module(site, f"{group}/{path}", "intel-for-xla", quoted=quoted)
     namespace_module(site, f"{group}/intel2.py", "other")
     rows = {row.name: row for row in registry(path=site).table.rows}
@@ -87,7 +87,7 @@ def test_a_module_that_no_distribution_lists_has_none(site: Path) -> None:
 
 @pytest.fixture(params=["with jax", "without"])
 def jax(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    there = None if request.param == "without" else json  # which has a specification
+    there = None if request.param == "without" else json  # any module with a ``__spec__``
     monkeypatch.setitem(sys.modules, "jax", there)
 
 

@@ -1,5 +1,4 @@
-"""`plugrt.plugins.discovery.installed_plugins`: every candidate is found, sick ones too, and
-nothing is imported."""
+"""`plugrt.plugins.discovery.installed_plugins`: finds all, broken ones too; imports none."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_a_malformed_item_says_which_and_what_is_expected(item: str) -> None:
 
 @pytest.mark.parametrize("name", ["f o o", "ünï", "1chip", "a/b", "-x"])
 def test_a_name_that_cannot_be_asked_for_is_what_is_refused(name: str) -> None:
-    """Earlier, the item's form counted as wrong, although it is right."""
+    """Earlier, the error blamed the form of the item, which is valid."""
     (bad,) = parse_libraries(f"{name}:/x.so", ":")
     assert (bad.state, bad.named) == ("broken", False)
     assert f"{name!r}, which cannot be used in JAX_PLATFORMS" in bad.reason

@@ -1,4 +1,4 @@
-"""The hooks: offering plugins, aliases, events of clients; misuse has an owner."""
+"""The hooks: plugins, aliases, events of clients; errors name the package that misuses one."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_one_package_offers_two_plugins_each_with_its_entry_point(site: Path) ->
 def test_a_plugin_that_no_entry_point_names_is_left_out_with_a_warning(
     site: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its name is unknown before the package's code runs; choosing it anyway was a trap."""
+    """Its name is unknown before the package's code runs, so it cannot be chosen reliably."""
     made = hooked(site, OFFERS.replace('"two", priority=1', '"third", priority=900'), ["one"])
     assert plugrt.default_backend(made) == "one"
     (message,) = caplog.messages

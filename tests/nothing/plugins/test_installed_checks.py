@@ -1,4 +1,4 @@
-"""Checks of installed packages: those that the kit accepts, and its messages about others."""
+"""Checks of installed packages: the kit accepts valid ones, and reports the others."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def test_probe_tells_whether_the_file_is_there(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_file_is_named(tmp_path: Path, make: Callable[[Path], None], kind: str) -> None:
-    """By every function that gets it; none opens it, since that may wait for ever."""
+    """By every function that gets the path; none opens it, since that may wait for ever."""
     path = tmp_path / "lib.so"
     make(path)
     says = f"{re.escape(str(path))},?( which| that {VARIABLE} names for it)? is {kind}, not a reg"
@@ -62,7 +62,7 @@ def test_what_is_no_file_is_named(tmp_path: Path, make: Callable[[Path], None], 
 
 @needs_cc
 def test_a_bare_name_is_left_to_the_dynamic_loader(tmp_path: Path) -> None:
-    """In any source; earlier, it was searched for in the working folder only.
+    """In a path of any source. Earlier, the file was looked for in the working folder only.
 
     Same as JAX: a library's name without a folder, which the dynamic loader searches.
     """
@@ -123,7 +123,7 @@ def flags_of(environ: dict[str, str]) -> dict[str, str | int]:
 
 
 def test_gpu_libraries_get_the_options_that_jax_passes() -> None:
-    """JAX reads these as flags: they are set in a child, which prints JAX's options."""
+    """JAX reads the variables as flags, so a child sets them and prints JAX's options."""
     pytest.importorskip("jax")
     names = ("cuda", "rocm", "oneapi", "mychip")
     done = run_warm(
@@ -142,7 +142,7 @@ def test_gpu_libraries_get_the_options_that_jax_passes() -> None:
     for environ, expected in zip(GPU_SETTINGS, theirs, strict=True):
         ours = {n: LibraryPlugin(n, "l.so").client_options(settings(**environ)) for n in names}
         for options in expected.values():
-            if options.get("enable_mock_nccl") is False:  # the default, which old libraries refuse
+            if options.get("enable_mock_nccl") is False:  # omitted: old libraries refuse the option
                 del options["enable_mock_nccl"]
         assert ours == expected, environ
 
@@ -175,7 +175,7 @@ GIVEN: dict[str, Any] = {
 
 
 def test_attributes_of_a_subclass_count_where_no_argument_is_given() -> None:
-    """Each documented one, of both classes; earlier, the defaults of arguments replaced them."""
+    """Each documented attribute of both classes. Earlier, defaults of arguments replaced them."""
     documented = {name for cls in (Plugin, LibraryPlugin) for name in vars(cls)["__annotations__"]}
     assert documented == {*DECLARED, "c_api", "exclusive"}
     library = type("Declares", (LibraryPlugin,), DECLARED)()
@@ -217,7 +217,7 @@ PARAMETERS = signature(LibraryPlugin).parameters
 
 @pytest.mark.parametrize("attribute", WRONG)
 def test_a_value_of_a_wrong_type_is_named_with_what_is_asked_for(attribute: str) -> None:
-    """Earlier, text for aliases became its letters, and text for a flag was true."""
+    """Earlier, a string for aliases became a tuple of its letters, and a string for a flag true."""
     documented = {name for cls in (Plugin, LibraryPlugin) for name in vars(cls)["__annotations__"]}
     assert documented == {*WRONG, "c_api"}
     values, expected = WRONG[attribute]

@@ -1,4 +1,5 @@
-"""`Table.find`: the meaning of a name; and the candidates that the settings and others leave.
+"""`Table.find`: the meaning of a name, and the candidates after exclusion by settings and other
+rows.
 
 Differs from JAX: which plugin wins without `JAX_PLATFORMS` | priority; each is imported | priority
 among plugins made for plugrt; those made for JAX by name only.
@@ -108,7 +109,7 @@ def test_sources_take_precedence_in_order() -> None:
 
 
 def test_of_two_entry_points_of_one_package_the_first_is_taken() -> None:
-    """For example ``xla_x`` and ``x_plugin`` mean the same name."""
+    """For example, ``xla_x`` and ``x_plugin`` both mean the name ``x``."""
     jax, xla = record("x", "jax_plugins", "d"), record("x", "xla_plugins", "d")
     assert candidates("x", jax, xla) == [jax]
 

@@ -1,4 +1,4 @@
-"""Additions of packages through hooks: each hook is called when needed, and separately."""
+"""Hooks of packages are called only when needed, each by itself."""
 
 from __future__ import annotations
 

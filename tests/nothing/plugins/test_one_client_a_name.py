@@ -15,7 +15,7 @@ from support.registries import registry
 
 
 class Reporting(FakePlugin):
-    """A plugin whose client reports a platform that may be any other plugin's name."""
+    """A plugin whose client reports any platform, such as another plugin's name."""
 
     def __init__(self, name: str, platform: str, **attributes: Any) -> None:
         super().__init__(name, **attributes)

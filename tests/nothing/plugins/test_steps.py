@@ -1,4 +1,4 @@
-"""Each step is logged: on the logger ``plugrt.plugins``, and to stderr if a setting requests it."""
+"""Each step is logged by ``plugrt.plugins``, and printed to stderr if a setting requests it."""
 
 from __future__ import annotations
 

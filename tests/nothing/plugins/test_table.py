@@ -147,7 +147,7 @@ USABLE = {"found", "loaded", "initialised"}
 def test_each_state_of_a_row_that_is_of_no_use_has_a_cure(
     state: State, distribution: str, source: Source
 ) -> None:
-    """Earlier, it was empty for an absent library or hardware, and for a failed start."""
+    """Earlier, absent libraries, absent hardware and failed starts had no cure."""
     row = Record("chip", source, distribution)
     row.set_state(state, "why")
     assert bool(row.cure) == (state not in USABLE)

@@ -1,4 +1,4 @@
-"""`Backends.topology`: a library of the environment is opened elsewhere first, and not started."""
+"""`Backends.topology`: a child opens the environment's library first; no client is started."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _own_cache(tmp_path: Path) -> Any:
 
 
 class Mine(LibraryPlugin):
-    """Records the requests to its library; trials with a client fail."""
+    """A plugin that records trials and topologies; trials with a client fail."""
 
     def __init__(self, library: Path, opened: ProbeResult) -> None:
         super().__init__("mine", str(library))

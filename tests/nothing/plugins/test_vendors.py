@@ -60,7 +60,7 @@ def test_pci_devices(tmp_path: Path, vendor: str, device: str, code: str, label:
 def sentences(
     root: Path, show_hardware: Any, *plugins: FakePlugin, path: Path | None = None
 ) -> list[str]:
-    """Returns a table's sentences about the accelerators under ``root``."""
+    """Returns the sentences of a registry's table about the accelerators under ``root``."""
     show_hardware(vendors.hardware_seen(root))
     return registry(*plugins, path=path).table.missing_plugins()
 
@@ -176,7 +176,7 @@ def test_a_library_without_its_vendors_is_unavailable_where_the_device_is_absent
     ],
 )  # fmt: skip
 def test_what_brings_a_library_is_named(library: str, source: str) -> None:
-    """Earlier, most of ROCm's and oneAPI's had no source; the first is in each ROCm version."""
+    """Earlier, most libraries of ROCm and oneAPI had no source. Each ROCm version has the first."""
     known = vendors.SHARED_LIBRARIES
     assert [known[pattern] for pattern in known if fnmatchcase(library, pattern)] == [source]
 

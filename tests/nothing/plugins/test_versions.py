@@ -128,7 +128,7 @@ def test_what_fails_outside_the_required_range_is_incompatible(
     text = refused(installed(site, FAILURES[failure], requirement))
     plain = requirement.replace("[trace]", "").replace(" (", "").replace(")", "")
     name = plain.rstrip("0123456789.,<>=!~")
-    assert "NoSuchClass" in text or "OldClient" in text  # the failure is reported too
+    assert "NoSuchClass" in text or "OldClient" in text  # the error of the import
     assert f"chip-dist 3.2 requires {plain}, and {name} 0.1.0 is installed" in text
     assert f'(or, for the one that is installed: pip install "{plain}")' in text
 
@@ -147,6 +147,6 @@ def test_what_fails_inside_the_required_range_is_broken(
 
 
 def test_what_works_outside_the_required_range_is_used(site: Path) -> None:
-    """The range that a package states is often narrower than necessary."""
+    """Packages often state a narrower range than necessary."""
     be_installed(site, "7.0")
     assert installed(site, PLUGIN.format((1, 0)), "plugrt<0.2").get("chip").platform == "chip"

@@ -1,4 +1,4 @@
-"""Whether a driver is detected, in made-up trees of its files."""
+"""Detection of a driver, in made-up trees of its files."""
 
 from __future__ import annotations
 
@@ -56,5 +56,5 @@ def test_the_driver_states_its_branch(tmp_path: Path, text: str, branch: int | N
 
 
 def test_looking_at_this_machine_is_cheap() -> None:
-    # once without another tree
+    # with this machine's files
     assert min(timeit.repeat(hardware.detect, number=1, repeat=20)) < 0.1

@@ -57,11 +57,11 @@ def test_accelerator_files_count_on_a_machine_of_googles(
     ("devices", "product", "files"),
     [
         ((), "", ()),
-        ((("0x1ae0", "0x0042"),), "Google Compute Engine", ()),  # its network card
+        ((("0x1ae0", "0x0042"),), "Google Compute Engine", ()),  # the vendor's network card
         ((("0x10de", "0x2330"),), "", ()),
         ((("0x10de", "0x0063"),), "", ()),  # a chip's device id, of another vendor
         ((), "Standard PC", ("accel0",)),  # another vendor's accelerator
-        ((), "Standard PC", ("vfio/12",)),  # a device handed to a virtual machine
+        ((), "Standard PC", ("vfio/12",)),  # a device passed through to a virtual machine
         ((), "Google Compute Engine", ("vfio/vfio", "accel", "accelerator0")),
     ],
 )
@@ -80,5 +80,5 @@ def test_a_device_that_goes_away_is_no_fault(tmp_path: Path) -> None:
 
 
 def test_looking_at_this_machine_is_cheap() -> None:
-    # once without another tree
+    # with this machine's files
     assert min(timeit.repeat(hardware.detect, number=1, repeat=20)) < 0.1

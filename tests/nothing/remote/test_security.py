@@ -1,4 +1,4 @@
-"""Who may connect by TLS, which functions programs may call, and how much a session may have."""
+"""Authentication by TLS, the functions that programs may call, and the limits of a session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values in messages: plain ones come back, and nothing else is sent or read."""
+"""Values in messages: plain ones are restored, and no others are sent or read."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def test_our_declarations_are_our_header() -> None:
 
 
 def test_a_handle_may_be_described_on_one_side() -> None:
-    """Like PJRT_Error since version 0.107: a host with it opaque is compatible, too."""
+    """Like PJRT_Error since version 0.107: a host that declares it opaque is compatible."""
     opaque = "typedef struct PJRT_Event PJRT_Event;"
     table = "struct PJRT_Event_FunctionTable { void (*destroy)(PJRT_Event*); };"
     described = f"{opaque} {table} struct PJRT_Event {{ PJRT_Event_FunctionTable* functions; }};"

@@ -33,7 +33,7 @@ ONE = np.float32([1, 2, 3])
 
 
 class Four(Backend):
-    """The four methods, and their recorded arguments."""
+    """A backend of the four required methods; `compile` records its arguments."""
 
     platform, version = "four", "1"
 
@@ -57,7 +57,7 @@ class Four(Backend):
 
 
 class Told(Four):
-    """The optional methods that describe devices and programs."""
+    """Adds the optional methods that describe devices and programs."""
 
     def devices(self) -> Any:
         return [DeviceDescription(4 + i, 0, "chip", "", {"coords": [i, 0, 0]}) for i in range(2)]
@@ -207,7 +207,7 @@ def test_the_backend_is_given_an_artifact_whatever_the_caller_has() -> None:
     client = BackendClient(backend)
     compile_add(client)
     compile_add(exported(client))
-    with pytest.raises(IndexError):  # of the launch, which has two arguments
+    with pytest.raises(IndexError):  # the program adds two arguments, and the trial has one
         try_client(client, lambda step: None)
     assert [is_portable_artifact(program.code) for program in backend.programs] == [True] * 3
 

@@ -54,7 +54,7 @@ def expected(x: Any, start: Any, places: Any, beyond: str, tie: str) -> list[Any
 
     def pick(one: Any, other: Any) -> Any:
         (a, i), (b, j) = one, other
-        left = is_beyond(a, b) or a != a  # a NaN
+        left = is_beyond(a, b) or a != a  # true for a NaN
         return (a if left else b), (i if left or (a == b and is_before(i, j)) else j)
 
     rows = [

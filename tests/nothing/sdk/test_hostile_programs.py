@@ -83,7 +83,7 @@ def test_comments_and_names_stay_on_their_line(text: str) -> None:
     source = FunctionSource(text, ["x"])
     source.add("y = x", text)
     source.add("return y", "")
-    assert source.compile()(3) == 3  # b is not defined
+    assert source.compile()(3) == 3  # a name in the comment would raise
 
 
 def test_source_goes_with_its_function() -> None:

@@ -50,7 +50,7 @@ class Two(Backend):
 
 
 class Copying(Two):
-    """A backend that also copies by itself."""
+    """A backend with a `copy` method of its own."""
 
     def copy_to_memory(self, handle: Any, device: int, kind: str) -> Any:
         return handle[0].copy(), device, f"copied to {kind}"

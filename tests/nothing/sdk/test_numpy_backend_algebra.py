@@ -1,4 +1,4 @@
-"""The NumPy backend's computations that NumPy lacks, or does slowly: LU, products of integers."""
+"""Computations of the NumPy backend that NumPy lacks or does slowly: LU, products of integers."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_products_of_integers_keep_the_low_bits(dtype: str, terms: int) -> None:
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "float32", "float64", "complex64"])
 def test_selections_of_many_elements(dtype: str) -> None:
-    """Bit by bit, NaNs with their payloads: `np.where` is right, and four times as slow."""
+    """All bits are equal, also payloads of NaNs, to `np.where`'s, which is four times slower."""
     rng = np.random.default_rng(0)
     count = 3000 * np.dtype(dtype).itemsize
     x, y = (rng.integers(0, 256, count, np.uint8) for _ in range(2))

@@ -80,7 +80,7 @@ def test_a_function_that_is_called_twice_counts_twice() -> None:
     }"""
     found = costs(text)
     assert found["transcendentals"] >= 8
-    assert found["flops"] > 4  # the expansion of chlo.erf_inv
+    assert found["flops"] > 4  # counted on the expansion of chlo.erf_inv
 
 
 def test_the_memory_of_each_device() -> None:
@@ -96,7 +96,7 @@ def test_the_memory_of_each_device() -> None:
     y = x.copy_to_device(near)
     view = y.to_host()
     y.delete()
-    assert held() == [(12, 1), (12, 1)]  # the array that was read still holds it
+    assert held() == [(12, 1), (12, 1)]  # the NumPy array still holds the memory
     del view
     assert held() == [(0, 0), (12, 1)]
     where = plugrt.interface.DeviceAssignment(((1,),))

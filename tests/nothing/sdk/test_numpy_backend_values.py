@@ -35,7 +35,7 @@ def test_the_real_part_decides_whether_a_complex_number_is_true(dtype: str) -> N
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_exponentials_less_one_of_numbers_on_the_real_axis_stay_on_it(dtype: str) -> None:
-    """Earlier, they were inf+nanj at inf+0j, where the array API standard has inf+0j."""
+    """Earlier, the result at inf+0j was inf+nanj; the array API standard states inf+0j."""
     inf, nan = np.inf, np.nan
     program = ProgramText()
     parts = [(x, y) for x in (inf, -inf, nan, 0.0, -0.0, 800.0) for y in (0.0, -0.0)]
@@ -80,7 +80,7 @@ def test_constants_without_elements_compile(dtype: str, shape: tuple[int, ...]) 
 @pytest.mark.parametrize("dtype", ["float4_e2m1fn", "float8_e8m0fnu", "float8_e5m2"])
 @pytest.mark.parametrize("total", ["", ", TOTALORDER"])
 def test_floats_sort_by_value_wherever_their_sign_is(dtype: str, total: str) -> None:
-    """The sign of float4 is bit 3 of its byte, and float8_e8m0fnu has none."""
+    """The sign bit of float4 is bit 3 of its byte, and float8_e8m0fnu has no sign bit."""
     kind = named_dtype(dtype)
     whole = np.array([4, 0.5, 2, 1, 8 if "4_" not in dtype else 6, 0.25 if "8" in dtype else 1.5])
     values = whole.astype(kind) if "e8m0" in dtype else np.append(whole, -whole).astype(kind)

@@ -232,7 +232,7 @@ def test_the_backend_is_closed_when_the_last_work_has_ended() -> None:
 
 
 def test_an_argument_that_another_thread_deletes_is_refused(client: Any) -> None:
-    """It happens between the check of the arguments and the launch: here by a property."""
+    """It is deleted between the check of the arguments and the launch: here by a property."""
     x = _put(client)
     client.backend.made[0].event.complete()
     program = client.compile(Program(ADD), CompileOptions())

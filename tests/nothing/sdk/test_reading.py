@@ -22,7 +22,7 @@ TEXT = """func.func public @main(%x: tensor<2x3xf32>) -> (tensor<3x2xf32>, tenso
 )
 def test_text_bytecode_and_portable_artifacts_are_read(form: object) -> None:
     program = Program(form(TEXT))  # type: ignore[operator]
-    module = read_module(program)  # its parts do not keep it alive
+    module = read_module(program)  # operations do not keep their module alive
     [main] = module.body.operations
     names = [op.operation.name for op in main.regions[0].blocks[0].operations]
     assert sorted(names) == ["func.return", "stablehlo.constant", "stablehlo.transpose"]

@@ -52,7 +52,7 @@ class Saving(Adder):
 
 
 class Again(SavesPrograms, Adder):
-    """Compiles again when it loads."""
+    """Saves the program, and compiles it again when it loads."""
 
 
 def _compiled(client: Client) -> Any:
@@ -84,7 +84,7 @@ def test_an_executable_is_loaded_by_another_client(kind: Any, exported: bool) ->
 
 @pytest.mark.parametrize("exported", [False, True])
 def test_a_program_that_divided_itself_is_loaded_as_it_was_compiled(exported: bool) -> None:
-    """Over a mesh of devices in another order; the backend gets the same requests."""
+    """Over a mesh with the devices in another order; the backend gets the same options."""
     seen: list[CompileOptions] = []
 
     class Noting(NumpyBackend):

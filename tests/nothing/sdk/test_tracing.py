@@ -168,7 +168,7 @@ PLANTED = {
 
 @preloads_tracer
 def test_each_planted_fault_of_a_host_is_named(library: Path, tmp_path: Path) -> None:
-    """In one process: each fault is a finding of its own, and the process survives all."""
+    """All in one process, which survives: each fault is a finding of its own."""
     steps = "\n".join(step for step, _, _ in PLANTED.values())
     steps += "\nargs.struct_size = 400; library.slots['Client_Devices'](args)"
     steps += "\nmade = put(); call('Event_Destroy', event=made.done_with_host_buffer)"
@@ -484,7 +484,7 @@ def test_what_is_newer_than_the_declarations_passes_through(tmp_path: Path) -> N
     path = tiny_library(tmp_path, "", NEWER, "-DGetPjrtApi=short_table")
     ended, document = trace(path, CALLS_OF_NEWER, tmp_path, "--check")
     [process] = document["processes"]
-    assert [f for f in process["findings"] if f["kind"] != "leak"] == []  # tiny's client is left
+    assert [f for f in process["findings"] if f["kind"] != "leak"] == []  # the client is left
     [library] = process["libraries"]
     assert (library["version"], library["extensions"]) == ([0, 999], ["4242"])
     [note] = process["notes"]
@@ -562,7 +562,7 @@ def test_a_host_in_c_needs_no_python(
 def test_a_host_in_c_on_a_plugin_in_python(
     host_in_c: Path, library: Path, frees: bool, tmp_path: Path
 ) -> None:
-    """There is no interpreter in the process: an error with a message, which must be freed."""
+    """The process has no interpreter, so the plugin returns an error, which the host must free."""
     code, printed, process = trace_c(host_in_c, tmp_path, str(library), *["free"] * frees)
     assert "Python" in printed
     assert [f["kind"] for f in process["findings"]] == ([] if frees else ["unfreed error"])

@@ -1,4 +1,4 @@
-"""plugrt-sdk without pytest, which its extra ``conform`` adds: devices never need it."""
+"""plugrt-sdk without pytest, which the extra ``conform`` adds; running devices needs no pytest."""
 
 from __future__ import annotations
 

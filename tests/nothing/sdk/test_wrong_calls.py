@@ -31,7 +31,7 @@ CALLS: dict[str, Call] = {
     "an attribute": lambda wrong: export_capsule(NumpyBackend, attributes={"a": wrong}, minor=0),
     "hidden": lambda wrong: export_capsule(NumpyBackend, hidden=wrong, minor=0),
     "name of a library": lambda wrong: export_library(wrong, "/nowhere/lib.so"),
-}  # an undeclared version makes no table: a process can make 256
+}  # an undeclared version, so that no table is made: a process can make 256
 USERS = {"factory of a plugin": {"type", "function"}}
 """Wrong values that are functions of the user's own, whose errors arrive unchanged."""
 

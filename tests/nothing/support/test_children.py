@@ -36,7 +36,7 @@ def test_a_signal_interrupts_the_child() -> None:
 
 
 def test_who_interrupts_children_starts_them_here() -> None:
-    """``subprocess`` passes an ignored SIGINT on, and then no interrupt arrives.
+    """Children of ``subprocess`` inherit an ignored SIGINT, and then no interrupt arrives.
 
     A child's code may set the handler itself.
     """

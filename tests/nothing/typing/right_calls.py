@@ -424,7 +424,7 @@ def plugins() -> None:
 
 
 class Celsius:
-    """An object that NumPy reads, and no array itself."""
+    """An object that is no array, but that NumPy converts to one."""
 
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None

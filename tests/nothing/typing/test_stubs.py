@@ -43,7 +43,7 @@ def test_the_settings_are_typed_as_they_are_declared() -> None:
 
 
 def test_a_stub_is_made_of_an_operation_whatever_its_parameters_are_called() -> None:
-    """A name of the namespace that is also a builtin's is the builtin in annotations."""
+    """In annotations, a name that both the namespace and builtins have is the builtin."""
     text = generator().Stub(array_api).text()
     assert "keepdims: builtins.bool = False" in text
     assert "Tracer" not in text
@@ -105,8 +105,8 @@ def test_methods_are_implemented_as_they_are_declared(name: str) -> None:
     if isinstance(declared, property):
         assert isinstance(given, property)
         return
-    assert inspect.signature(given) == inspect.signature(declared)  # the output of help
-    if name in METHODS and name not in ("sort", "argsort", "reshape"):  # they pass options on
+    assert inspect.signature(given) == inspect.signature(declared)  # help() shows it
+    if name in METHODS and name not in ("sort", "argsort", "reshape"):  # these pass options on
         assert parameters(METHODS[name])[1:] == parameters(declared)[1:]
 
 

@@ -78,7 +78,7 @@ def test_every_wrong_call_is_found_and_no_other(
 
 
 def test_mypy_finds_what_the_marks_say(mypy: Found) -> None:
-    """So that a call is refused for its fault, and not for a missing name."""
+    """So mypy refuses each call for its fault, and not for a missing name."""
     marks = marked()
     assert {line: codes for line, codes in mypy[WRONG].items() if line in marks} == marks
 

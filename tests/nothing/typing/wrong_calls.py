@@ -1,4 +1,4 @@
-"""Calls that type checkers must refuse: each marked line, and no other.
+"""Calls that type checkers must refuse: on each marked line, and on no other.
 
 A mark is ``wrong:`` in a comment, with mypy's code; pyright must find an error on the line as well.
 """

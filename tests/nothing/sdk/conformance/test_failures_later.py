@@ -1,4 +1,4 @@
-"""Launches whose errors come at events, by the asynchronous example, in process and through C."""
+"""Launches whose errors come with events: the asynchronous example, in process and through C."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_each_check_kills_its_mutant(chapter: str, monkeypatch: pytest.MonkeyPat
     for check in CHAPTERS[chapter]:
         if check.id in ELSEWHERE:
             continue
-        monkeypatch.setenv("PLUGRT_MUTANT_WAS_HERE", "")  # undone, also the settings of the mutant
+        monkeypatch.setenv("PLUGRT_MUTANT_WAS_HERE", "")  # so that what a mutant sets is undone
         found = try_on(check.id, mutants()[check.id])
         assert found.verdict == "FAIL", check.id
         assert not OWN_FAULT.match(found.got), (check.id, found.got)

@@ -91,7 +91,7 @@ def author(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest
 
 
 def outcomes(result: pytest.RunResult, name: str) -> dict[str, str]:
-    """Returns test id to outcome of one class, from the lines of ``pytest -v``."""
+    """Returns the outcome of each test of a class, from the lines of ``pytest -v``."""
     started = f"test_mine.py::{name}::test_check["
     found = [line.split()[:2] for line in result.outlines if line.startswith(started)]
     return {test.partition("[")[2].rstrip("]"): outcome for test, outcome in found}
@@ -105,7 +105,7 @@ def test_verdicts_are_outcomes(author: pytest.Pytester) -> None:
     assert outcomes(result, "Crashing") == {START: "PASSED", SCALAR: "PASSED", ONE: "FAILED"}
     assert outcomes(result, "Absent") == dict.fromkeys((START, SCALAR, ONE), "SKIPPED")
     assert outcomes(result, "Dead") == {ONE: "FAILED"}, "no test says that the client cannot start"
-    # One waiver is needed, and strict: the other is stale.
+    # Waivers are strict: one is needed, the other is stale.
     assert outcomes(result, "Failing") == {START: "PASSED", SCALAR: "XFAIL", ONE: "FAILED"}
     result.assert_outcomes(passed=3, failed=3, xfailed=1, skipped=3, deselected=len(_ids()) * 3 - 9)
     result.stdout.fnmatch_lines_random([
