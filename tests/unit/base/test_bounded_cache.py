@@ -17,7 +17,7 @@ def test_one_of_several_threads_makes_a_value() -> None:
             value = super().get(key, default)
             if threading.get_ident() not in missed:
                 missed.add(threading.get_ident())
-                together.wait()  # no thread makes it before all have missed it
+                together.wait()  # all threads miss before one makes the value
             return value
 
     cache, missed = Missed(3), set[int]()

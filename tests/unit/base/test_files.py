@@ -1,4 +1,4 @@
-"""Bounded reads without waiting, and folders that only this user can change."""
+"""Reads that are bounded and never wait, and folders that only this user can change."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def no_file(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
         case "socket":
             with socket.socket(socket.AF_UNIX) as server:
                 before = os.getcwd()
-                os.chdir(tmp_path)  # a socket's path is short
+                os.chdir(tmp_path)  # paths of sockets have a low limit
                 server.bind("it")
                 os.chdir(before)
                 yield path
@@ -118,7 +118,7 @@ def test_the_bound(tmp_path: Path) -> None:
     with pytest.raises(FileRefused, match="more than 99 bytes") as caught:
         files.read_bytes(file, 99)
     assert caught.value.errno == errno.EFBIG
-    os.truncate(file, 2**42)  # holes alone: nothing of it is read
+    os.truncate(file, 2**42)  # a sparse file: nothing of it is read
     with pytest.raises(FileRefused, match=f"more than {files.MAX_BYTES} bytes"):
         files.read_bytes(file)
 
@@ -249,7 +249,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
 def test_a_write_that_fails_names_the_file_that_was_asked_for(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not the temporary one beside it; "" is the current folder."""
+    """The error names not the temporary file beside it; "" is the current folder."""
     (tmp_path / "folder").mkdir()
     monkeypatch.chdir(tmp_path)
     with pytest.raises(OSError, match=r".") as caught:

@@ -1,4 +1,4 @@
-"""`WeakKeys`: values that end with their keys, and the value that stays."""
+"""`WeakKeys`: values are dropped with their keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One call of a function for all devices of a program that is divided."""
+"""A program over several devices calls a function once for all devices."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_nth_calls_of_all_devices_are_one() -> None:
     seen: list[float] = []
     shared = SharedCallback(numbered(lambda v: (seen.append(float(v)), [v + 1])[1]), 3)
     assert [float(call(shared, d, 5)[0]) for d in (2, 0)] == [6, 6]
-    assert float(call(shared, 2, 7)[0]) == 8  # its second, before the first of another
+    assert float(call(shared, 2, 7)[0]) == 8  # device 2's second call, before device 1's first
     assert [float(call(shared, 1, v)[0]) for v in (5, 7)] == [6, 8]
     assert float(call(shared, 0, 7)[0]) == 8
     assert seen == [5, 7]
@@ -79,7 +79,7 @@ def test_a_launch_waits_for_the_one_before() -> None:
         ) -> tuple[Sequence[Any], Callable[[], None]]:
             number = sum(line.startswith("launch") for line in order)
             order.append(f"launch {number}")
-            call(shared, 0, number)  # that another device does not make
+            call(shared, 0, number)  # a call that the other device does not make
             return [], lambda: order.append(f"end {number}")
 
         def execute(self, arguments: Any, options: Any = None) -> Sequence[Any]:

@@ -1,4 +1,4 @@
-"""Options that make a library follow the specification, and libraries without them."""
+"""Compile options for results as specified by StableHLO, and libraries that refuse the options."""
 
 from __future__ import annotations
 

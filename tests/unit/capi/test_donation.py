@@ -1,4 +1,4 @@
-"""The parameters that a program donates, read from its optimised form."""
+"""The donated parameters of a program, read from its optimised module."""
 
 from __future__ import annotations
 

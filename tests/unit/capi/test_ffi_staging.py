@@ -1,4 +1,4 @@
-"""Calls of Python handlers through copies, on frames made here, with a made-up device's stream."""
+"""Calls of Python handlers by copies, with call frames and a stream that the tests make."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def call(
 
 @pytest.mark.usefixtures("streams")
 class TestCalls:
-    """Handlers get copies, and their results get back."""
+    """Handlers get copies, and their results are copied back."""
 
     @pytest.mark.parametrize(
         "dtype",
@@ -145,7 +145,7 @@ class TestFailures:
         called: list[None] = []
         with pytest.raises(ResourceExhausted, match=f"{method} failed here"):
             call(lambda *_: called.append(None), copies, [np.ones(2, F4)], [np.ones(2, F4)])
-        assert copies.names[-1] == "wait"  # also after a copy that failed
+        assert copies.names[-1] == "wait"  # also after a failed copy
         assert len(called) == (method == "copy_to_device")
 
     def test_the_first_error_is_told(self) -> None:

@@ -33,7 +33,7 @@ def test_no_two_launches_of_a_process_have_one_id() -> None:
     f, g = (launch_ids(client(4, 4), program(4), 4) for _ in range(2))
     found = first(f) + first(g) + first(f)
     assert len({*found}) == 9
-    assert 0 not in found  # as if it had none
+    assert 0 not in found  # 0 means no id
 
 
 def test_a_program_on_one_device_has_none() -> None:

@@ -1,4 +1,4 @@
-"""Protocol buffers of our own writing, against literals and against jaxlib's."""
+"""plugrt's protocol buffers, compared with literals and with jaxlib's."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_jaxlib_reads_the_same(options: CompileOptions) -> None:
     again = proto_wire.read_compile_options(read.SerializeAsString())
     for name in proto_wire._LISTS.values():
         stated, found = getattr(options, name), tuple(getattr(build, name))
-        # Unless stated, XLA has one False that counts for all.
+        # For an empty list XLA writes one False, which means all.
         assert found == stated or (not stated and not any(found))
         assert getattr(again, name) in (found, stated)
     assert (

@@ -1,4 +1,4 @@
-"""The envelope of a saved executable: one of plugrt's errors, or the bytes that were saved."""
+"""Reading a damaged envelope of an executable raises a plugrt error or returns the saved bytes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
 
 
 def envelope(header: Any, payload: bytes = PAYLOAD) -> bytes:
-    """Returns an envelope whose checksum is right, with any header."""
+    """Returns an envelope of any header, with a valid checksum."""
     return join(SEALED.magic, header, payload)
 
 

@@ -60,6 +60,6 @@ def test_a_finaliser_may_ask_for_the_type_that_is_being_made(tmp_path: Path) -> 
     sys.version_info >= (3, 12), reason="collections run between bytecodes since Python 3.12"
 )
 def test_without_a_library_cffi_ends_the_process() -> None:
-    """Shows that the test above can fail. If this one does, cffi is repaired: `complete_types`."""
+    """Shows that the test above can fail. If this fails, cffi does not need `complete_types`."""
     ended = [ask("", more_objects) for more_objects in (1, 2, 3, 4)]
     assert any(status < 0 and "realize_c_type.c" in errors for status, errors in ended), ended

@@ -1,4 +1,4 @@
-"""``plugrt doctor --html``: all of the findings on one page, as text, with any contents."""
+"""``plugrt doctor --html``: one page with all findings, of any contents, as text."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_the_page_needs_nothing_else_and_no_network() -> None:
 
 
 def test_the_command_writes_what_json_says(tmp_path: Path) -> None:
-    """One examination, shown twice; a plugin's text stays text."""
+    """One run writes both; a plugin's text is escaped in the page."""
     install_plugin(tmp_path, "bad", f"raise OSError({EVIL!r})", version="1.5<b>")
     install_plugin(tmp_path, "good")
     target = tmp_path / "page.html"

@@ -44,7 +44,7 @@ def check(narrow: str, wide: str, width: int) -> None:
 
 
 def words(text: str) -> list[str]:
-    """Returns the words; rules of tables are as long as their tables."""
+    """Returns the words without rules of tables, whose lengths depend on the width."""
     return [word for word in text.split() if set(word) != {"-"}]
 
 
@@ -94,7 +94,7 @@ def test_devices(plugins: Path, settings: dict[str, str]) -> None:
 
 
 def test_doctor(plugins: Path) -> None:
-    """Tables and problems, of one examination."""
+    """Tables and problems, all from one run of doctor."""
     done = run_cli("doctor", "--json", folders=(plugins,), JAX_PLATFORMS="a,bad")
     found = json.loads(done.stdout)
     for width in (60, 80):
@@ -102,7 +102,7 @@ def test_doctor(plugins: Path) -> None:
 
 
 def check_table(narrow: str, wide: str, width: int) -> None:
-    """Fails like `check`; a narrow table has its sentences below, and other times in it."""
+    """Fails like `check`; a narrow table may have its sentences below, and other durations."""
     assert narrow
     for line in narrow.splitlines():
         assert len(line) <= width or len(line.split()) == 1, line

@@ -1,4 +1,4 @@
-"""Calls in the compiled core through a backend's own functions: jaxlib's, and some made here."""
+"""Calls in the compiled core through functions of a backend: jaxlib's, and the tests'."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_errors_of_a_launch_are_explained_as_in_python() -> None:
     add = plugrt.jit(lambda a, b: a + b)
     x, y = plugrt.device_put(H), plugrt.device_put(H)
     add(x, y)
-    y.addressable_shards[0].data.delete()  # the array does not know of it
+    y.addressable_shards[0].data.delete()  # without notice to the array
     with pytest.raises(DeletedBuffer, match=r"deleted|donated"):
         add(x, y)
     [traced] = add._pipeline.traces.values()
@@ -62,7 +62,7 @@ class _Given:
 
 
 def _run(x: Any, **given: Any) -> Any:
-    """Calls a runner of given functions, with one array; "slow" is Python's result."""
+    """Calls a runner of the given functions with one array; "slow" means a call left to Python."""
     steps = {
         "take": None,
         "take_arguments": (),

@@ -1,4 +1,4 @@
-"""Arrays read in C by functions of their backend: arrays of NumPy over the memory itself."""
+"""Arrays that C reads by functions of their backend, as NumPy arrays over the same memory."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _requested(thing: Any, flags: int) -> tuple[Any, ...]:
     """Returns the result of a request for a buffer, or its refusal."""
     try:
         view = thing.__buffer__(flags)
-    except (BufferError, ValueError):  # NumPy says ValueError
+    except (BufferError, ValueError):  # NumPy raises ValueError
         return ("refused",)
     return (
         view.format, view.itemsize, view.ndim, view.shape, view.strides, view.nbytes,
@@ -98,7 +98,7 @@ def test_a_buffer_keeps_the_memory_and_not_the_array() -> None:
     view, host = memoryview(array), np.asarray(array)
     assert type(view.obj).__name__ == "HostBuffer"
     assert view.obj.obj is held
-    assert array._extra is None  # left to Python: the core keeps lent memory, and no array
+    assert array._extra is None  # only Python keeps an array here; the core keeps memory
     assert view.tolist() == host.tolist()
     assert memoryview(array).obj is view.obj is host.base.obj
     assert array.__array__().base is view.obj
@@ -115,14 +115,14 @@ def test_a_buffer_keeps_the_memory_and_not_the_array() -> None:
 
 
 def test_what_a_buffer_is_described_by_lives_as_long_as_the_memory_is_lent() -> None:
-    """By the reader that filled the first view: two threads may have made one each."""
+    """The first view's reader owns the description; another thread may have made another reader."""
     array = _array(bytearray(48), (2, 3), np.complex64)
     first = memoryview(array)
     array._aval.reader = _reader((2, 3), np.dtype(np.complex64))
     view = memoryview(array)
     array._aval.reader = None
     gc.collect()
-    kept = [f"{i}f" for i in range(10_000)]  # at the address of freed memory
+    kept = [f"{i}f" for i in range(10_000)]  # would reuse freed memory
     assert (view.format, view.shape, view.strides) == ("Zf", (2, 3), (24, 8)), kept[:1]
     assert view.obj is first.obj
 
@@ -182,7 +182,7 @@ def test_a_read_waits_before_it_takes_the_lock_under_which_it_looks(kind: str) -
 
     alone = make(bytearray(b"abcd"))
     assert read_again(alone) == asked[2:]
-    another_s = bytearray(b"abcd")  # which a launch may be donating
+    another_s = bytearray(b"abcd")  # as if a launch donated it
     shared = make(another_s)
     assert read_again(shared) == asked
 

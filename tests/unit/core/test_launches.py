@@ -1,4 +1,4 @@
-"""Launches, puts and reads of the compiled core, with a library made here that can fail."""
+"""Launches, puts and reads of the compiled core, with a library of the tests that can fail."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ WAIT, *LOOK = _FUNCTIONS
 
 
 class Owner:
-    """Makes the exceptions of launches and puts, as the core requests."""
+    """Makes the exceptions of launches and puts for the core, and records the requests."""
 
     def __init__(self, library: LibraryCalls) -> None:
         self.library = library
@@ -83,7 +83,7 @@ def _explain(values: Any, error: Exception) -> Any:
 def _program(
     library: LibraryCalls, arity: int = 1, mark: Any = None, donated: tuple[int, ...] = ()
 ) -> tuple[Any, Any, Any]:
-    """Returns an executable, its owner, and a runner of it; "slow" is Python's result."""
+    """Returns an executable, its owner and its runner; "slow" means a call left to Python."""
     owner = Owner(library)
     executable = core.Executable(library.core, 64, None, 1, (library.spec,) * library.results)
     executable.arity = arity
@@ -159,12 +159,12 @@ def test_an_argument_is_held_until_the_launch_returns() -> None:
 
     library.during = delete
     runner((x,))
-    assert alive == [2]  # it and the result
+    assert alive == [2]  # the argument and the result
     assert not +library.alive
 
 
 def test_an_argument_that_is_an_output_is_shared_before_the_launch() -> None:
-    """A donation of its buffers meanwhile finds that they are another array's, too."""
+    """A donation meanwhile finds that another array has the buffers, too."""
     library = LibraryCalls()
     executable = core.Executable(library.core, 64, None, 1, (library.spec,))
     executable.arity = 1
@@ -225,10 +225,10 @@ def test_the_events_of_a_launch_are_awaited_and_destroyed() -> None:
         with pytest.raises(LookupError, match="launch"):
             runner((x,))
         counts.append(sys.getrefcount(library.core))
-    assert counts[-1] == counts[1]  # the last error holds its frames
+    assert counts[-1] == counts[1]  # the last error's frames hold references
     library.failing.clear()
     runner((x,))
-    library.core.abandon()  # the process forked: the handles are the parent's
+    library.core.abandon()  # as in a forked child, where the handles are the parent's
     queue.clear()
     assert library.calls["Event_Destroy"] == 2
 
@@ -293,14 +293,14 @@ def test_a_launch_that_fails_leaves_nothing_behind() -> None:
     with pytest.raises(LookupError, match="missing"):
         runner((x,))
     assert [bool(address) for address in owner.told[1][1]] == [False, True, True]
-    assert marked == [(x._shards,)]  # the library was called, and may have taken it
+    assert marked == [(x._shards,)]  # the library may have donated the argument
     marked.clear()
     library.silent.clear()
     executable.know_donated((0,), "was donated")
     library.failing.add("Buffer_IsDeleted")
     del owner.told[:]
     assert runner((x,))
-    assert (owner.told, marked) == ([], [(x._shards,)])  # Python repeats the call, and raises
+    assert (owner.told, marked) == ([], [(x._shards,)])  # Python repeats the query, and raises
     marked.clear()
     del x
     assert not +library.alive
@@ -351,11 +351,11 @@ def test_donated_arguments_are_marked_as_the_library_says() -> None:
     executable, _, runner = _program(library, mark=lambda given: marked.append(given))
     x = _array(library.buffer())
     runner((x,))
-    assert marked == [(x._shards,)]  # which are donated is not known yet
+    assert marked == [(x._shards,)]  # the donated arguments are not known yet
     reason = "".join(["was ", "donated"])
     executable.know_donated((0,), reason)
     count = sys.getrefcount(reason)
-    library.is_deleted = False  # its memory is in use: Python deletes it
+    library.is_deleted = False  # memory in use: Python deletes the array
     runner((x,))
     assert (marked, x._shards._pointer is None) == ([(x._shards,)] * 2, False)
     library.is_deleted = True
@@ -380,12 +380,12 @@ def test_donated_arguments_are_marked_as_the_library_says() -> None:
 def test_results_for_which_there_is_no_memory_are_destroyed() -> None:
     """The launch still deleted its donated arguments."""
     testcapi = pytest.importorskip("_testcapi")
-    anew = 8  # for that many of the results there is no memory of earlier ones
+    anew = 8  # results beyond the freed memory that the core reuses
     library, marked = LibraryCalls(results=64 + anew), list[Any]()
     _, _, runner = _program(library, mark=marked.append)
     x = _array(library.buffer())
     failed = 0
-    gc.collect()  # not while there is no memory
+    gc.collect()  # so that no collection runs without memory
 
     def fail(name: str, n: int) -> None:
         if name == "LoadedExecutable_Execute":
@@ -403,11 +403,11 @@ def test_results_for_which_there_is_no_memory_are_destroyed() -> None:
         del made
         assert library.alive["buffer"] == 1, n
     assert failed > anew
-    assert 40 - len(marked) <= 2  # without memory for the error message
+    assert 40 - len(marked) <= 2  # failures without memory for the message
     marked.clear()
     _, _, runner = _program(library, mark=None, donated=(0,))
     before = failed
-    for n in range(1000):  # until there is memory for all: the sanitizers' build keeps none
+    for n in range(1000):  # until all succeed: sanitized cores reuse no memory
         held = library.buffer()
         x = _array(held)
         library.during = functools.partial(fail, n=n)
@@ -445,7 +445,7 @@ def test_a_put_that_fails_leaves_nothing_behind() -> None:
     number = core.Put(library.core, library.spec, owner, one, (args_of_one, none), dtype, True)
     half = 0.5
     made = number(half)
-    assert number(half) is made  # a literal is put once
+    assert number(half) is made  # the core keeps the buffer of a literal
     assert any(found is made for found in gc.get_referents(number))
     for kept, left in ((math.inf, 1e39), (-3e38, -1e39)):
         assert number(kept) is not None
@@ -484,7 +484,7 @@ def test_a_put_that_fails_leaves_nothing_behind() -> None:
 
 def test_abstract_values_whose_place_another_takes_are_let_go() -> None:
     class Aval:
-        """An object that the core gets as a value's type."""
+        """A weakly referable type of a value."""
 
     made: list[weakref.ref[Any]] = []
     change: list[tuple[int, ...]] = []
@@ -511,10 +511,10 @@ def test_abstract_values_whose_place_another_takes_are_let_go() -> None:
     try:
         for size in range(10_000, 13_000):
             jitted(np.zeros(size, bool))
-        for left in (2**70, np.zeros((1,) * 30, bool)):  # of no dtype, of too many dimensions
+        for left in (2**70, np.zeros((1,) * 30, bool)):  # not in int32, too many dimensions
             jitted(left)
         assert len(made) == 3000
-        change.append((4, 2503))  # like another thread, during the Python call: it is not kept
+        change.append((4, 2503))  # as by another thread meanwhile: not kept
         jitted(np.zeros(4 * 2503, bool))
         asked = len(made)
         for _ in range(2):
@@ -522,7 +522,7 @@ def test_abstract_values_whose_place_another_takes_are_let_go() -> None:
             assert len(made) == asked + 1
     finally:
         core.set_host_hooks(quick_avals)
-    places = 256  # of the table
+    places = 256  # the table's size
     assert sum(ref() is not None for ref in made) <= places
     assert sys.getrefcount(token) <= count + places
 
@@ -563,7 +563,7 @@ def test_a_read_gives_back_all_that_it_took() -> None:
     is_memory[0] = False
     assert reader(x) is None
     is_memory[0] = True
-    for _ in range(2):  # a page is checked until it is memory
+    for _ in range(2):  # a page is checked until it is readable
         assert bytes(reader(x)) == BYTES
     assert len(asked) == 2
     counts = ("Buffer_IncreaseExternalReferenceCount", "Buffer_DecreaseExternalReferenceCount")
@@ -605,7 +605,7 @@ def test_a_read_gives_back_all_that_it_took() -> None:
 
 @pytest.mark.parametrize("where", ["acquire", "release"])
 def test_a_read_that_is_interrupted_gives_back_what_it_took_under_the_lock(where: str) -> None:
-    """Earlier, a handler's exception was lost, and the memory was released without the lock."""
+    """Earlier, an exception of a signal handler was lost, and memory released without the lock."""
     library, lock = LibraryCalls(), Lock()
     raised: list[BaseException] = []
     held: list[tuple[str, bool]] = []
@@ -674,7 +674,7 @@ def test_a_view_that_is_interrupted_gives_back_what_it_took_under_the_lock(unrai
 @pytest.mark.parametrize("views", [False, True])
 def test_whether_an_address_is_memory_the_system_says_without_python(views: bool) -> None:
     room = ffi.from_buffer(mmap.mmap(-1, mmap.PAGESIZE))
-    nowhere = ffi.from_buffer(mmap.mmap(-1, mmap.PAGESIZE, prot=0))  # which must not be read
+    nowhere = ffi.from_buffer(mmap.mmap(-1, mmap.PAGESIZE, prot=0))  # without read permission
     open_at, closed_at = (int(ffi.cast("uintptr_t", at)) for at in (room, nowhere))
     if core.is_readable(open_at) is None:
         pytest.skip("no system here that says whether an address is memory")
@@ -807,7 +807,7 @@ def test_parts_are_launched_one_by_one_where_the_library_knows_that() -> None:
     owner.execute = lambda given: "Python"  # type: ignore[attr-defined]
     x, y = ((library.buffer(), library.buffer()) for _ in range(2))
     _, launch = program()
-    library.refusing = {71}  # like a library that launches all parts together
+    library.refusing = {71}  # a library that only launches all parts at once
     for _ in range(2):
         assert len(launch((x, y))) == 1
     assert (library.launch_ids, library.alive["error"]) == ([7, 7, 8], 0)
@@ -826,7 +826,7 @@ def test_parts_are_launched_one_by_one_where_the_library_knows_that() -> None:
     with pytest.raises(TypeError, match="given once"):
         executable.launch_one_by_one((71, 72))
     library.refusing.clear()
-    assert program(len)[1]((x, x)) == "Python"  # a buffer that it may donate twice
+    assert program(len)[1]((x, x)) == "Python"  # one buffer, perhaps donated twice
     assert launch((x, y[:1])) == launch((x, y[0])) == "Python"
     executable, launch = program(len)
     executable.know_donated((1,), "was taken")

@@ -1,4 +1,4 @@
-"""The lock of the compiled core, which its thread may acquire again."""
+"""The reentrant lock of the compiled core."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _await_waiting(lock: Any, count: int) -> None:
 
 
 def _in_thread(function: Any) -> Any:
-    """Returns a function's result or exception in another thread."""
+    """Runs a function in another thread; returns its result or exception."""
     found: list[Any] = []
 
     def run() -> None:
@@ -58,7 +58,7 @@ def test_a_thread_has_the_lock_until_it_released_it_as_often_as_it_acquired_it()
         assert isinstance(_in_thread(lock.release), RuntimeError)
         assert _in_thread(lambda: lock.acquire(False)) is False
     assert repr(lock) == FREE
-    assert _in_thread(lambda: lock.acquire(False)) is True  # and ends without releasing it
+    assert _in_thread(lambda: lock.acquire(False)) is True  # the thread ends without a release
     assert lock.acquire(False) is False
 
 
@@ -111,7 +111,7 @@ def test_a_signal_ends_the_wait_for_a_lock_whose_handler_raises() -> None:
 
 @pytest.fixture
 def _switches_rarely() -> Iterator[None]:
-    """A thread releases the GIL only in waits, so not between a release and the next statement."""
+    """Threads release the GIL only in waits, and not between a release and the next statement."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(60)
     yield
@@ -181,7 +181,7 @@ def test_a_thread_that_a_signal_reaches_as_it_is_given_the_lock_has_it(handle: A
             _await_waiting(lock, 1)
             _signal_main()
             end = time.perf_counter() + 0.05
-            while time.perf_counter() < end:  # with the GIL, which the other waits for now
+            while time.perf_counter() < end:  # holds the GIL; the main thread waits for it
                 pass
         order.append("released")
 
@@ -194,7 +194,7 @@ def test_a_thread_that_a_signal_reaches_as_it_is_given_the_lock_has_it(handle: A
     holder.start()
     holding.wait(60)
     with pytest.raises(Interrupt):
-        lock.acquire()  # the handler runs after it
+        lock.acquire()  # the handler runs after the release
     holder.join(60)
     assert order == ["released", "handled"]
     assert _in_thread(lambda: lock.acquire(False)) is False
@@ -225,7 +225,7 @@ def test_three_threads_that_keep_taking_the_lock_all_get_it() -> None:
         while not stop:
             with lock:
                 counts[number] += 1
-                time.sleep(0)  # the others run, and find that they have to wait
+                time.sleep(0)  # lets the others run into the lock
 
     threads = [threading.Thread(target=take, args=(i,)) for i in range(3)]
     for thread in threads:

@@ -31,7 +31,7 @@ pytestmark = runs_in_c
 
 
 class Held:
-    """An object for fields of other objects."""
+    """A value for fields of the core's objects."""
 
 
 def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
@@ -42,7 +42,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     spec = SimpleNamespace(handle=SimpleNamespace(core=client))
 
     class Derived(core.Buffer):  # type: ignore[misc]
-        """A class of which the core owns no buffer."""
+        """A subclass, whose buffers the core does not own."""
 
     buffer: Any = Derived()
     buffer._spec = spec
@@ -60,7 +60,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     dtype = np.dtype("f4")
     reader = core.Reader(references, (0,) * 3, c, (16,), dtype, True)
     eventless = core.References(core.Client(*[0] * 6, 64, 0, 0, a, b, c, 144), 0, 0, lock)
-    with pytest.raises(TypeError, match="of a client that has events"):  # it would call address 0
+    with pytest.raises(TypeError, match="of a client that has events"):  # would call address 0
         core.Reader(eventless, (0,) * 3, c, (16,), dtype, True)
     reads = core.FunctionReader(Held, a, b, lock, call, (16,), dtype, (d,))
     specs, gates, constants, avals = (a,), (d,), (b,), (c,)
@@ -81,7 +81,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
     scratch_put = core.ScratchPut(lambda: (d, bytearray(4)), e, dtype, (), "f")
     outputs = core.Outputs(avals, (-1,), constants, a, alone)
     runner = core.Runner(launcher, 1, (0,), (put,), constants, (), "f", outputs, c, d)
-    # otherwise it would count as an array
+    # A put value must not be donated: the donation would use it as an array.
     with pytest.raises(ValueError, match="donated that is put"):
         core.Runner(launcher, 1, (0,), (put,), constants, (0,), "f", outputs, c, d)
     jitted: Any = core.Calls()
@@ -123,7 +123,7 @@ def test_the_garbage_collector_sees_all_that_objects_of_the_core_hold() -> None:
 
 
 def test_a_runner_whose_parts_do_not_fit_is_refused() -> None:
-    """Otherwise it would read past its memory, or return uninitialised memory."""
+    """Otherwise the runner would read past its memory or return uninitialised memory."""
     for wrong, words in (({0}, "of this class"), ([1], "another number")):
         with pytest.raises(ValueError, match=words):
             core.Tree(1, wrong, None)
@@ -140,7 +140,7 @@ def test_a_runner_whose_parts_do_not_fit_is_refused() -> None:
     make(2, launched, launched)
     make(1, launched, 1)
     make(1, launched, constant)
-    for produced, other in ((2, 0), (1, 2)):  # one of two results, the third argument of two
+    for produced, other in ((2, 0), (1, 2)):  # 1 of 2 results; the third of 2 arguments
         with pytest.raises(ValueError, match="not those of its launches"):
             make(produced, launched, other)
     with pytest.raises(IndexError, match="what the call does not have"):
@@ -187,7 +187,7 @@ def test_what_is_replaced_or_refused_is_let_go() -> None:
     assert sys.getrefcount(first) == 2
 
     class Half(list[Any]):
-        """Has two elements, and returns one."""
+        """States two elements, but can return only one."""
 
         def __getitem__(self, at: Any) -> Any:
             if at:
@@ -215,7 +215,7 @@ def test_what_is_replaced_or_refused_is_let_go() -> None:
 
 
 def test_objects_that_are_freed_are_not_seen_by_a_collection_meanwhile() -> None:
-    """A collection would free the references of an object without references once more."""
+    """A collection during the deallocation would free the object's references a second time."""
 
     class Collecting:
         def __del__(self) -> None:

@@ -16,7 +16,7 @@ H = np.arange(4, dtype=np.float32)
 
 
 def slow(seen: list[str]) -> int:
-    """Returns how many calls of programs in these calls of functions were left to Python."""
+    """Returns how many program launches, of the recorded function calls, were left to Python."""
     return seen.count("run")
 
 
@@ -34,7 +34,7 @@ def slow(seen: list[str]) -> int:
 def test_new_numbers_are_put_without_python(numbers: list[Any]) -> None:
     add = plugrt.jit(lambda a, b: a + b)
     x = plugrt.device_put(H.astype(np.int32) if type(numbers[0]) is int else H)
-    add(x, numbers[0])  # a library's first launch is in Python
+    add(x, numbers[0])  # Python makes the first launch
     with python_calls() as seen:
         found = [(n, add(x, n)) for n in [*numbers, *numbers, numbers[0], numbers[0]]]
     assert slow(seen) == 0
@@ -99,7 +99,7 @@ def test_memory_of_a_launch_that_runs_is_not_written(donated: tuple[int, ...]) -
 
 
 class _Lending:
-    """A program that returns its argument's value at launch; a value gets lent memory."""
+    """A program that returns its argument's value at launch; arguments are in lent memory."""
 
     def __init__(self, **changed: Any) -> None:
         self.ready = True
@@ -190,7 +190,7 @@ def test_what_a_put_raises_is_left_to_python_unless_it_interrupts() -> None:
 def test_larger_arrays_of_the_host_are_put_without_python(
     count: int, donated: tuple[int, ...]
 ) -> None:
-    """They may be written again as soon as the call returns."""
+    """The caller may write to them as soon as the call returns."""
     step = plugrt.jit(lambda given, n: given["x"] * 2 + given["y"] * n, donate_argnums=donated)
     host, other = np.zeros((2, count), np.float32)
     found = []
@@ -245,7 +245,7 @@ def test_memory_whose_launch_ended_first_is_written_first() -> None:
     program = _Lending(put=np.float32, late=4, is_ready=is_ready)
     program.call(0.0)
     first = asked[0]
-    for i in range(1, 20):  # each checks the oldest kept result, then its own
+    for i in range(1, 20):  # each call checks the oldest kept result, then its own
         program.call(float(i))
         assert asked[-2] is first
     assert len(program.made) == 4
@@ -295,7 +295,7 @@ def test_an_interruption_while_results_are_asked_for_takes_nothing() -> None:
 
 @pytest.mark.parametrize("count", [1 << 10, 1 << 14, 1 << 16])
 def test_launches_that_end_late_read_what_they_were_given(count: int) -> None:
-    """Four and more at once, whose arguments are written to; some results are deleted."""
+    """Four and more launches at once; their arguments are overwritten, some results deleted."""
 
     def add(a: Any, b: Any, c: Any) -> Any:
         return plugrt.lax.fori_loop(0, 20, lambda i, z: z + a - a, a + b) + c

@@ -1,4 +1,4 @@
-"""Launches over several devices through functions of a backend, which is made here and can fail."""
+"""Launches over several devices through functions of the tests' backend, which can fail."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ class Queue(deque[Any]):
 
 
 class Backend:
-    """Its functions are steps; the one numbered `fails` raises, and `launches` counts launches."""
+    """Each function is a numbered step; step `fails` raises. A call makes `launches` launches."""
 
     def __init__(self, launches: int, arity: int = 1, donated: tuple[int, ...] = ()) -> None:
         self.steps: list[str] = []
-        self.taken: list[Made] = []  # by each launch
+        self.taken: list[Made] = []  # one per launch
         self.deleted: list[Made] = []
         self.fails, self.produced = 0, 2
         self.locked = 0
@@ -200,7 +200,7 @@ def test_a_launch_that_fails_at_any_step_leaves_nothing_behind(
     first, second = runner((x,))
     made = [(s.type, s.place) for s in (first._shards, second._shards)]
     assert (made, len(backend.queue)) == ([*RESULTS], bounded)
-    split = [0, 1] if launches == 2 else None  # the parts say which launch made them
+    split = [0, 1] if launches == 2 else None  # each part names its launch
     for i, one in enumerate((first._shards, second._shards)):
         found = [list(part) for part in one._parts] if split else list(one.raw)
         assert found == ([[0, i], [1, i]] if split else [0, i])
@@ -223,7 +223,7 @@ def test_a_launch_that_fails_at_any_step_leaves_nothing_behind(
         backend.deleted.clear()
         assert (backend.locked, len(backend.alive)) == (name == "lock", before), name
         assert [*map(sys.getrefcount, held)] == counts, name
-        if name == "release":  # the launch was made
+        if name == "release":  # after the launch
             assert (told, [str(r.exc_value) for r in unraisable]) == (None, [name])
         else:
             explained = name in ("launch", "with token", "token", "take")
@@ -313,7 +313,7 @@ def test_a_backend_is_tidied_up_after_a_thousand_launches() -> None:
 
 
 def test_a_wait_gives_up_at_what_fails_and_leaves_nothing_behind() -> None:
-    """After False Python waits for each, and raises; an interrupt is raised."""
+    """After False, Python waits for each result and raises; interrupts are raised directly."""
     failing: list[BaseException] = []
     waited: list[Any] = []
 

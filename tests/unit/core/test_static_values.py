@@ -1,4 +1,4 @@
-"""The core's keys of static values are Python's; values that may change are read again."""
+"""The core's keys of static values equal Python's; mutable values are read at each call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CallsOfCore: Any = object if core is None else core.Calls
 
 
 class Function(CallsOfCore):  # type: ignore[misc]
-    """Has one static argument. Calls without a runner give "Python", others the other arguments."""
+    """Has one static argument. Returns the other arguments, or "Python" if it has no runner."""
 
     def __init__(self, value: Any) -> None:
         avals = quick_avals([2.0])
@@ -41,7 +41,7 @@ class Function(CallsOfCore):  # type: ignore[misc]
         return bool(found != "Python")
 
     def keep(self, value: Any) -> None:
-        """Keeps its last call, and finds no other."""
+        """Makes the core keep this call, and removes the runners, so that it finds no other."""
         for _ in range(3):
             assert self.knows(value)
         self._found = dict(self._runners)

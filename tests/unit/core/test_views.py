@@ -1,4 +1,4 @@
-"""Memory that the compiled core lends to NumPy: kept while it is viewed, and released once."""
+"""The compiled core lends memory to NumPy: kept while viewed, and released once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = runs_in_c
 
 
 def _with_handle(library: LibraryCalls) -> Any:
-    """Adds the attributes for Python methods to the buffers of a library; returns it."""
+    """Adds attributes for Python methods to the buffers of a library; returns the library."""
     library.spec.handle = handle = SimpleNamespace(
         core=library.core,
         lock=threading.RLock(),
@@ -83,7 +83,7 @@ def test_a_view_that_cannot_be_made_gives_back_what_it_took() -> None:
 
 
 def test_what_the_core_lent_has_one_owner_in_python_too() -> None:
-    """A buffer that both viewed would be destroyed twice."""
+    """If core and Python each owned a view, the buffer would be destroyed twice."""
     library = LibraryCalls()
     handle = _with_handle(library)
     reader = library.reader(handle.lock, lambda *_: True, views=True)

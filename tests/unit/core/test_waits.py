@@ -45,7 +45,7 @@ def test_what_fails_is_pythons_to_find_again(name: str) -> None:
     (library.silent.add("event") if name == "no event" else library.failing.add(name))
     assert wait(buffers) is False
     assert library.alive["error"] == 0
-    assert library.calls["Buffer_ReadyEvent"] == 1  # the first that failed ends it
+    assert library.calls["Buffer_ReadyEvent"] == 1  # the first failure ends the wait
     assert not any(buffer._awaited for buffer in buffers)
     assert library.alive["event"] == (name == "Event_Destroy")
 
@@ -57,7 +57,7 @@ def test_buffers_of_others_and_deleted_ones_are_not_waited_for() -> None:
     for given in ([ours, other.buffer()], [ours, (ours, deleted)], [ours, None], [[ours]]):
         assert wait(given) is False
     library.core.pending = True
-    assert wait([ours]) is False  # sources of puts must be released, which Python does
+    assert wait([ours]) is False  # Python must release the sources of puts
     library.core.pending = False
     library.core.refuse()
     assert wait([ours]) is False
@@ -72,7 +72,7 @@ def test_buffers_are_held_while_they_are_waited_for() -> None:
     def let_go(name: str) -> None:
         given.clear()
         gc.collect()
-        if name == "Event_Destroy":  # the last of each buffer's
+        if name == "Event_Destroy":  # each buffer's last call
             destroyed.append(library.calls["Buffer_Destroy"])
 
     wait, library.during = library.core.wait, let_go
@@ -91,7 +91,7 @@ def test_wrong_arguments_are_refused() -> None:
 
 
 def _array(held: Any, waiter: Any = None) -> Any:
-    """Returns an array of that."""
+    """Returns an array over these buffers."""
     array: Any = blank()
     array._shards, array._aval = held, object.__new__(ArrayAval)
     array._aval.waiter = waiter
@@ -160,7 +160,7 @@ def test_where_a_library_lacks_a_function_python_waits(lacking: str) -> None:
 
 
 def _listen(event: str, duration: float, /, **_: str | int) -> None:
-    """A listener, for which Python waits."""
+    """A listener; with one, Python waits, to measure the duration."""
 
 
 def test_python_waits_for_what_is_unusual() -> None:
@@ -175,7 +175,7 @@ def test_python_waits_for_what_is_unusual() -> None:
     assert _is_left_to_python(_array(many).block_until_ready), "more than fit on the stack"
     array = _array(library.buffer())
     listening.append(_listen)
-    try:  # a listener gets the duration
+    try:  # Python measures for listeners
         assert _is_left_to_python(array.block_until_ready)
     finally:
         listening.remove(_listen)
@@ -197,7 +197,7 @@ def test_another_thread_may_delete_an_array_that_is_waited_for() -> None:
 
 
 class Made:
-    """An array of a backend that gives functions."""
+    """An array of a backend that provides functions."""
 
 
 def _wait_by(function: Callable[[Any], Any]) -> Any:

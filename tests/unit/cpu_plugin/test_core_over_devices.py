@@ -52,7 +52,7 @@ def test_warm_calls_over_devices_run_no_python() -> None:
         for _ in range(2):
             function(x)
     for name, (function, x, expected) in calls.items():
-        for _ in range(12):  # more than may be in flight
+        for _ in range(12):  # more launches than may be in flight
             with python_calls() as seen:
                 found = function(x)
             assert in_python.isdisjoint(seen), name
@@ -77,12 +77,12 @@ def test_a_launcher_leaves_to_python_what_is_not_as_it_takes_it() -> None:
     other = plugrt.device_put(H, x.sharding)
     assert float(function(other)) == float(function(x)) == expected
     assert float(function(_put(np.asarray(other)))) == expected
-    assert float(function(plugrt.jit(lambda a: a + 0)(x))) == expected  # results, joined or not
+    assert float(function(plugrt.jit(lambda a: a + 0)(x))) == expected  # results as arguments
 
 
 @pytest.mark.parametrize("in_core", [True, False])
 def test_a_launch_may_launch_another_while_it_waits(in_core: bool) -> None:
-    """Like a finaliser, or a signal handler, which run in the waiting thread."""
+    """As finalisers and signal handlers do, which run in the waiting thread."""
     function, x, expected = _calls()["exchange"]
     function(x)
     function(x)
@@ -130,7 +130,7 @@ def test_a_deletion_waits_for_a_read_without_the_lock_of_launches(
     is_deleting, is_reading = threading.Event(), threading.Event()
 
     class Watched:
-        """The lock of memory."""
+        """The memory lock, watched."""
 
         def acquire(self, blocking: bool = True) -> bool:
             if launch_lock._is_owned() and not is_deleting.is_set():
@@ -157,7 +157,7 @@ def test_a_deletion_waits_for_a_read_without_the_lock_of_launches(
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert is_deleting.is_set()  # with the lock of launches, which read their arguments
+    assert is_deleting.is_set()  # holding the launch lock
     assert not any(thread.is_alive() for thread in threads)
     assert x.is_deleted()
     assert y.is_deleted()
@@ -167,7 +167,7 @@ def test_a_deletion_waits_for_a_read_without_the_lock_of_launches(
     sys.version_info >= (3, 12), reason="no such rule here: any call of Python may collect"
 )
 def test_no_finaliser_runs_while_a_deletion_has_the_lock_of_launches() -> None:
-    """It might launch, and wait for a thread that waits for this lock."""
+    """A finaliser might launch, and wait for a thread that waits for this lock."""
     client: Any = devices("cpu")[0].client
     x = plugrt.device_put(H, client.devices()[0])
     owned, before = list[bool](), gc.get_threshold()

@@ -1,4 +1,4 @@
-"""The memories of results: as jaxlib states them, or the device's default if it cannot."""
+"""The memories of results: as jaxlib states them, or the device's default memory."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_parts_are_put_where_there_is_no_scratch_memory(
 
 
 class _Part:
-    """Replaces jaxlib's array of a result's part that is ready or not."""
+    """Replaces jaxlib's array of a result's part; it is ready or not."""
 
     def __init__(self, ready: bool) -> None:
         self._ready = ready
@@ -108,7 +108,7 @@ def test_memory_is_written_again_only_after_its_launch_is_done(parts_put: Traffi
     place = client.place(devices)
     of = TensorType((2,), np.dtype("i4"))
     seen: list[tuple[Any, list[int]]] = []
-    late = {0, 3}  # whose last result's last part is not there
+    late = {0, 3}  # launches whose last part is not ready
 
     def launch(arguments: Sequence[Any]) -> list[Any]:
         [shards] = arguments
@@ -126,14 +126,14 @@ def test_memory_is_written_again_only_after_its_launch_is_done(parts_put: Traffi
         run([np.array([i, i, -i, -i], np.int32)])
     assert [values for _, values in seen] == [[i, -i] for i in range(5)]
     given = [shards for shards, _ in seen]
-    assert given[0] is not given[1]  # lost to the first launch
+    assert given[0] is not given[1]  # the first launch still uses it
     assert given[1] is given[2] is given[3]
     assert given[3] is not given[4]
     late |= {*range(5, 40)}
     for i in range(5, 40):
         run([np.array([i, i, -i, -i], np.int32)])
     assert [values for _, values in seen] == [[i, -i] for i in range(40)]
-    assert len(parts_put) == 40 - 5 - 8  # after eight failed tries they are put
+    assert len(parts_put) == 40 - 5 - 8  # after 8 failed tries arguments are put
 
 
 def test_memory_that_jaxlib_copied_is_never_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +148,7 @@ def test_memory_that_jaxlib_copied_is_never_used(monkeypatch: pytest.MonkeyPatch
 
 
 class _Program:
-    """A program over two devices whose results are ready if ``ready`` says so."""
+    """A program over two devices, whose results are ready if ``ready`` is true."""
 
     def __init__(self, parts_put: Traffic) -> None:
         self.ready = False
@@ -169,7 +169,7 @@ class _Program:
         return [CpuShards.from_parts(parts, self._of, self._place)]
 
     def count_in_scratch(self, count: int) -> list[int]:
-        """Launches so many times; returns the numbers of the launches with scratch memory."""
+        """Launches ``count`` times; returns the indices of the launches with scratch memory."""
         numbers = []
         for i in range(count):
             before = len(self._put)

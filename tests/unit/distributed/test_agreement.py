@@ -1,4 +1,4 @@
-"""Messages between processes, by a key-value store of these tests."""
+"""Messages between processes, through a key-value store that the tests provide."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plugrt.plugins.coordination import Connection, Membership
 
 
 class Stored(Connection):
-    """A connection of one process to a dictionary that they share."""
+    """One process's connection to a shared dictionary."""
 
     def __init__(self, index: int, values: dict[str, bytes], seconds: float) -> None:
         super().__init__(Membership("here:1", index, 2, seconds, 10.0, 10.0))

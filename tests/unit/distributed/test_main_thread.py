@@ -1,4 +1,4 @@
-"""`interrupt_main_thread`: where the main thread is when another raises an exception in it."""
+"""`interrupt_main_thread`: another thread raises, with the main thread in each of some places."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _in_callback_of_weak_reference() -> None:
 
 
 def _in_import_of_native_code() -> None:
-    with suppress(Exception):  # like jaxlib, which drops the error of its import of JAX
+    with suppress(Exception):  # like jaxlib, which discards the error of its import of JAX
         ctypes.pythonapi.PyImport_ImportModule(b"spends_time")
 
 

@@ -37,7 +37,7 @@ class Late(Connection):
 
 
 class Told(watch.Watch):
-    """A watch that records its message, where others raise in the main thread or exit."""
+    """A watch that records its message instead of raising in the main thread or exiting."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection, look_every=0.01)

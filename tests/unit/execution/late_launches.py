@@ -1,4 +1,4 @@
-"""`LateLaunches`: the NumPy backend, whose launches begin on request, each on a thread."""
+"""`LateLaunches`: the NumPy backend, whose launches run on threads and begin on request."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LateArray:
 class LateLaunches(Backend):
     """Calls ``hold(n)`` on the thread of the n-th launch (from 1) before that runs.
 
-    Programs have results: only these show when a launch of a backend in Python ends.
+    Use programs with results: only these show when a launch of a Python backend ends.
     """
 
     platform, version = "late", "1"

@@ -1,4 +1,4 @@
-"""Forks beside threads that share or donate the buffers of arrays."""
+"""Forks while threads share or donate the buffers of arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support.fake_client import FakeClient
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
 @pytest.mark.filterwarnings("ignore:.*fork")
 def test_a_forked_child_takes_what_another_thread_was_taking() -> None:
-    """The fork does not wait: a signal handler's exception in such a wait would be lost."""
+    """The fork does not wait for the thread: a wait would lose exceptions of signal handlers."""
     taking, over, waited = threading.Event(), threading.Event(), list[bool]()
     x = plugrt.device_put(np.zeros(2, np.float32), FakeClient().devices()[0])
 

@@ -62,7 +62,7 @@ class Recorded(LoadedExecutable):
                 client.interrupts -= 1
                 raise KeyboardInterrupt
             with client.lock:
-                # Devices run launches in order: the end of one is the end of those before it.
+                # Devices run launches in order: when one has ended, all before it have.
                 client.running -= {n for n in client.running if n <= number}
 
         return arguments, wait
@@ -231,7 +231,7 @@ def test_launches_of_host_arrays_count_while_a_collective_precedes_them() -> Non
     BoundedExecutable(Recorded(client), launches, collective=True).execute([1])
     launch([1])
     assert 2 in client.running
-    launch([1])  # the third since the collective began, which has to end first
+    launch([1])  # the third since the collective, which must end first
     assert 2 not in client.running
     assert (client.launched, bool(launches)) == (4, False)
 
@@ -296,7 +296,7 @@ def test_a_launch_on_one_device_counts_behind_one_that_calls_python() -> None:
     for _ in range(2):
         launches.launch_on_one(len, [x], [x])  # type: ignore[list-item]
     assert x.waits == 0
-    for waits in (1, 2):  # there is no slot, and its argument may be a result of those before
+    for waits in (1, 2):  # no slot is free, and the argument may be a result of these launches
         launches.launch_on_one(len, [x], [x])  # type: ignore[list-item]
         assert x.waits == waits
     launches.end(outer)
@@ -306,7 +306,7 @@ def test_a_launch_on_one_device_counts_behind_one_that_calls_python() -> None:
 def test_no_thread_waits_for_ever_for_a_launch_that_calls_python() -> None:
     """Its function may be waiting for a launch of that thread."""
     launches = BlockingLaunches(1, patience=0.05)
-    launches.begin(Calling().launch(launches, "a"))  # it does not end
+    launches.begin(Calling().launch(launches, "a"))  # this launch never ends
     other = Calling().launch(launches, "a")
     launches.begin(other)
     assert launches.launch(lambda: ([3], ended), True, devices=["a", "b"])[0] == [3]  # type: ignore[list-item]
@@ -343,7 +343,7 @@ def test_what_another_thread_launches_waits_for_its_turn_or_is_refused(
     outer = function.launch(launches, *devices)
     launches.begin(outer)
     state_made(outer, lambda: None)
-    assert not launches.check_nested(devices)  # the thread that launched the one before
+    assert not launches.check_nested(devices)  # as the thread of the launch before
     threading.Timer(0.1, lambda: launches.end(outer)).start()
     _on_another_thread(lambda: launches.check_nested(devices))
     assert not launches

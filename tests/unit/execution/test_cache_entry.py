@@ -1,4 +1,4 @@
-"""Distinguishes entries of the compilation cache."""
+"""The keys of entries in the compilation cache."""
 
 from __future__ import annotations
 

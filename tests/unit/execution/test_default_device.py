@@ -1,4 +1,4 @@
-"""`plugrt.execution.placement.default_device`: the device if none is given."""
+"""`plugrt.execution.placement.default_device`: the device of calls without one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.registries import as_own, registry
 def test_the_device_of_a_given_backend_needs_no_default() -> None:
     """Earlier, ``jit(f, backend="mychip")`` failed if no plugin could be chosen by default."""
     client, other = FakeClient(count=2), FakeClient()
-    with as_own(registry()):  # of no plugin
+    with as_own(registry()):  # a device without a plugin
         with pytest.raises(UnknownPlatform):
             plugrt.get_backend()
         assert default_device_of(client) is client.devices()[0]

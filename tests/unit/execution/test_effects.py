@@ -1,4 +1,4 @@
-"""Launches in flight: on a backend whose launches end on request."""
+"""Launches in flight, on a backend whose launches end on request."""
 
 from __future__ import annotations
 
@@ -177,13 +177,13 @@ def test_what_has_ended_is_released_without_a_barrier(late: Late) -> None:
     freed = launch()
     plugrt.clear_caches()
     gc.collect()
-    assert not freed.is_set()  # the launch is under way
+    assert not freed.is_set()  # the launch has begun
     late.gate.set()
     assert freed.wait(60)
 
 
 def test_an_end_that_launches_again_while_it_is_released(late: Late) -> None:
-    """A released object may end objects of the user's, whose finalisers use plugrt."""
+    """Releasing it may delete objects of the user's, whose finalisers use plugrt."""
     f, ended = late.jit(ordered=True), threading.Event()
     late.gate.set()
 
@@ -212,7 +212,7 @@ def test_no_more_than_so_many_are_under_way(late: Late, monkeypatch: pytest.Monk
         f(np.int32(n))
     assert len(calling_launches()) == 3
     threading.Timer(OVERTAKES, late.gate.set).start()
-    f(np.int32(3))  # awaits the oldest
+    f(np.int32(3))  # waits for the oldest launch
     assert 0 in late.seen
 
 
@@ -238,7 +238,7 @@ def passes_in_a_child(check: Callable[[], bool]) -> bool:
     """Whether a check holds in a forked child, which is ended if it hangs."""
     child = os.fork()
     if child == 0:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # pytest-timeout has a handler for it
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # pytest-timeout has a handler for SIGALRM
         signal.alarm(60)
         os._exit(0 if check() else 1)
     return os.waitpid(child, 0)[1] == 0
@@ -271,7 +271,7 @@ def test_a_forked_child_has_none_of_the_launches(late: Late) -> None:
 
 
 class Ends:
-    """A client that only a queue refers to: its end would call a library."""
+    """A client that only a queue refers to; its deletion would call a library."""
 
     capabilities = Capabilities(max_blocking_launches=2)
 
@@ -285,7 +285,7 @@ class Ends:
 @needs_fork
 @pytest.mark.filterwarnings("ignore:os.fork", "ignore:This process")
 def test_a_forked_child_ends_no_client() -> None:
-    """Earlier, one that only its own queue kept crashed the child, within its library."""
+    """Earlier, deleting a client that only its queue kept crashed the child in the library."""
     ends: list[int] = []
     client: Any = Ends(ends)
     queue = client_launches.client_launches(client)

@@ -1,4 +1,4 @@
-"""Compilers' statements of an array's division, as tilings, and as specs over a mesh."""
+"""Shardings that compilers report, converted to tilings and to specs over a mesh."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_what_is_written_is_read_and_named(mesh: Mesh, spec: P) -> None:
         found = find_spec(tiling, mesh)
         assert found is not None
         assert NamedSharding(mesh, found).is_equivalent_to(sharding, ndim)
-        assert "z" not in found.axis_names  # which divides nothing
+        assert "z" not in found.axis_names  # divides nothing
         copy = GSPMDSharding.from_tiling(mesh.flat_devices, tiling)
         assert copy.is_equivalent_to(sharding, ndim)
         shape = (12, 12, 12)[:ndim]

@@ -1,4 +1,4 @@
-"""Parts that cannot be joined on a device go through the host."""
+"""Parts that cannot be joined on a device are joined on the host."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_where_it_does_not_compile(
     with caplog.at_level(logging.WARNING, "plugrt.compile"):
         for _ in range(2):
             np.testing.assert_array_equal(move(x, client.devices()[2], True), X)
-    assert len(client.compiled) == 1  # it is not called again
+    assert len(client.compiled) == 1  # `compile` is not called again
     assert ("a fault of the compiler" in caplog.text) == (error is not None)
 
 

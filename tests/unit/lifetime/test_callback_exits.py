@@ -1,4 +1,4 @@
-"""The exception of a program's Python function that an error refers to."""
+"""Finding the exception of a program's Python function to which an error refers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from plugrt.lifetime.callback_exits import keep_exit, raise_exit
 
 
 def test_the_exit_of_the_launch_itself_is_raised() -> None:
-    """Errors of jaxlib's contain those of other threads' launches, which came first."""
+    """jaxlib's errors also contain earlier errors of other threads' launches."""
     mine, other = SystemExit("mine"), KeyboardInterrupt("other")
     keep_exit("'f' raised KeyboardInterrupt: other", other)
     keep_exit("'f' raised SystemExit: mine", mine)

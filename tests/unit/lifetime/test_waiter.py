@@ -1,4 +1,4 @@
-"""`plugrt.lifetime.waiter`: the thread that waits, and reports each end."""
+"""`plugrt.lifetime.waiter`: the thread that waits for steps and finishes each one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plugrt.lifetime.waiter import ProcessWaiter, Waiter
 
 
 class Step:
-    """Ready on request; records where it was finished."""
+    """A step that is ready on request, and records itself when finished."""
 
     def __init__(self, order: list[Step], ready: bool = False) -> None:
         self.ready, self.begun = threading.Event(), threading.Event()
@@ -32,7 +32,7 @@ class Step:
 
 
 class Forgetful(Step):
-    """Records itself nowhere."""
+    """A step that does not record itself."""
 
     def finish(self) -> None:
         self.ready.wait()
@@ -99,7 +99,7 @@ def test_what_raises_is_shown_and_the_thread_goes_on(
     waiter.add(broken)
     waiter.add(after)
     waiter.close()
-    waiter.add(broken)  # on this thread, now
+    waiter.add(broken)  # finished at once, on this thread
     assert order == [after]
     assert shown == ["KeyError('of a test')"] * 2 * (hook != "none")
     assert ("KeyError: 'of a test'" in capsys.readouterr().err) == (hook == "none")
@@ -125,7 +125,7 @@ def test_a_forked_child_has_a_thread_of_its_own() -> None:
 def test_a_further_thread_starts_only_when_nothing_is_taken_for_some_time() -> None:
     order = list[Step]()
     waiter = Waiter("of a test", threads=3, patience=100)
-    for _ in range(20):  # reported by others, before its thread has seen it
+    for _ in range(20):  # others finish it before the waiter's thread does
         step = Step(order)
         waiter.add(step)
         step.ready.set()

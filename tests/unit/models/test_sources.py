@@ -16,7 +16,7 @@ def location(kind: str, position: int = -1, name: str = "") -> Any:
 
 
 def test_parameters_and_constants_of_torch_xla_are_weights() -> None:
-    """A stand-in for the bundle, with the attributes that torch_xla 2.9 has."""
+    """With a fake bundle that has the attributes of torch_xla 2.9."""
     meta = SimpleNamespace(
         name="forward",
         input_locations=[

@@ -1,7 +1,7 @@
 """Generated files of the two cores in C: headers of the declarations, and lists of sources.
 
 If two branches change a core, each lists its own sources: git merges them line by line, and these
-tests report anything that the merge missed.
+tests report what the merge missed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def test_the_header_of_the_runner_is_made_from_the_declarations() -> None:
 
 @cores
 def test_c_and_python_name_the_sources_as_they_are(folder: str) -> None:
-    """Otherwise a core built before a change would count as the one after it."""
+    """Otherwise a core built before a change would count as up to date."""
     made = check_made(folder, "SOURCE_FILES")
     assert len(made) == 2
     lines = NAMED[folder].splitlines()

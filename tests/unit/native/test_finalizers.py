@@ -23,7 +23,7 @@ from support.native_core import runs_in_c
 
 
 class Cycle:
-    """An object that only the garbage collector finds, and that calls a function then."""
+    """An object in a cycle, which calls a function when it is collected."""
 
     def __init__(self, call: Any) -> None:
         self.call = call
@@ -222,13 +222,13 @@ print(lost or "right", made)
 
 @runs_in_c
 def test_what_ends_at_the_recursion_limit_is_freed() -> None:
-    """Earlier, the finaliser failed there: its message was printed, and the memory never freed."""
+    """Earlier, the finaliser failed: its error was printed, and the memory was never freed."""
     done = run_python(AT_THE_LIMIT)
     assert (done.stdout, done.stderr) == ("right 150\n", "")
 
 
 class Told(Adder):
-    """Counts deletions, and reports them as memory."""
+    """Counts deletions; `memory_stats` reports them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -324,7 +324,7 @@ class Small(Told):
 
 @pytest.mark.parametrize("exported", [False, True])
 def test_no_allocation_is_refused_while_frees_are_put_off(exported: bool) -> None:
-    """Earlier, a put and a launch were refused, though a collection had freed room."""
+    """Earlier, a put and a launch were refused, although a collection had freed memory."""
     client: Any = BackendClient(Small())
     if exported:
         capsule = export_capsule(lambda made=client, **_: made)

@@ -1,4 +1,4 @@
-"""Which implementation of calls is chosen."""
+"""The choice between the compiled core and Python for calls."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_python_is_chosen_where_the_core_is_of_other_sources(known: dict[str, st
 def test_the_doctor_says_that_the_core_is_of_other_sources(
     tmp_path: Path, asked: str | None
 ) -> None:
-    """If the installed core has none of the functions that Python uses."""
+    """Also if the installed core has none of the functions that Python uses."""
     (tmp_path / "sitecustomize.py").write_text(
         "import sys, types\n"
         "sys.modules['plugrt._core'] = types.SimpleNamespace(__file__='old.so')\n",

@@ -1,4 +1,4 @@
-"""Records the registrations of plugins made for JAX, by any call; jax is unchanged."""
+"""The recorder of registrations of plugins made for JAX, by any function; jax is unchanged."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_other_threads_reach_jax(bridge: Any) -> None:
 
 
 def test_jax_s_own_calls_reach_jax(bridge: Any) -> None:
-    """Modules of jax register callbacks when they are imported, which a plugin's import may do."""
+    """A plugin's import may import modules of jax, which register callbacks then."""
     module = {"__name__": "jax._src.some_module", "callback": print}
     call = compile(
         "from jax._src.xla_bridge import register_plugin_callbacks as r; r(callback)", "x", "exec"
@@ -162,7 +162,7 @@ def test_a_module_is_imported_apart(package: str) -> None:
 
 
 def test_what_a_module_holds_lives_on(package: str) -> None:
-    """A plugin passes on addresses: of a table, of a capsule's name."""
+    """A plugin passes addresses into the module: of a table, of a capsule's name."""
 
     class Table:
         pass

@@ -1,4 +1,4 @@
-"""The code of a plugin made for JAX runs in a child first, and here only if needed."""
+"""The code of a plugin made for JAX runs in a child first, and in this process only if needed."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ STATIC = [
 def test_what_calls_other_functions_that_register_is_not_tried(
     site: Path, runs: list[int], call: str
 ) -> None:
-    """Those of CUDA, ROCm and oneAPI do: a trial would only add the time to import jax."""
+    """Plugins of CUDA, ROCm and oneAPI do: a trial would only add the time to import jax."""
     made = made_for_jax(site, f"{REGISTERS}\nif not xb: {call}")
     load(made.table.rows[0], made.table)
     assert runs == [1]
@@ -203,7 +203,7 @@ def test_what_calls_other_functions_that_register_is_not_tried(
 def test_what_a_child_does_not_have_leaves_no_trial(
     site: Path, runs: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A jax that the program has set up, a coordinator, a source to read; and the setting."""
+    """A jax that is already set up, a coordinator, code without a source; and the setting."""
     pytest.importorskip("jax")
     made = made_for_jax(site, REGISTERS, PLUGRT_PROBE_LIBRARIES="0")
     (row,) = made.table.rows
@@ -267,7 +267,7 @@ def small_jax(site: Path, hides_jax: None) -> Path:
 
 
 def test_neither_the_code_nor_jax_is_imported_here(small_jax: Path, tmp_path: Path) -> None:
-    """The second program does not start a child either."""
+    """Nor does the second program start a child."""
     made_for_jax(small_jax, REGISTERS)
     code = """
         import sys

@@ -48,7 +48,7 @@ def deaf(file: str, say: Say) -> None:
 
 
 def daemon(file: str, say: Say) -> None:
-    """Leaves a grandchild in a session of its own, without any of its parents' files."""
+    """Starts a grandchild in another session, without its parents' files."""
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
@@ -62,7 +62,7 @@ def daemon(file: str, say: Say) -> None:
 
 
 def family(file: str, say: Say) -> NoReturn:
-    """Leaves daemons, and hangs."""
+    """Starts daemons, and hangs."""
     for _ in range(3):
         daemon(file, say)
     sleep(file, say)
@@ -110,7 +110,7 @@ def stop_keeper(file: str, say: Say) -> None:
 
 
 def term_keeper(file: str, say: Say) -> None:
-    """Leaves a daemon, and asks the parent process to end."""
+    """Starts a daemon, and sends SIGTERM to the parent process."""
     daemon(file, say)
     os.kill(os.getppid(), signal.SIGTERM)
     time.sleep(600)
@@ -138,7 +138,7 @@ def flood(argument: Any, say: Say) -> None:
 
 
 def steps(argument: dict[str, Any], say: Say) -> None:
-    """Reports the limit of each step; a step ends when a file has its number. Hangs in the end."""
+    """Reports the limit of each step; each ends when the file of its number exists. Then hangs."""
     for number, seconds in enumerate(argument["limits"]):
         say(within=seconds, number=number)
         while not os.path.exists(f"{argument['folder']}/{number}"):

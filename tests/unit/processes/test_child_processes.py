@@ -1,4 +1,4 @@
-"""A child process reports its end, and leaves nothing behind."""
+"""A child process's end is reported, and none of its processes remains."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_flood_is_counted_and_its_end_kept() -> None:
 def test_who_does_not_end_is_ended(target: str, tmp_path: Path) -> None:
     file = tmp_path / "pids"
     many = 4 if target == "family" else 1
-    for seconds in (float(many), 20.0, 100.0):  # a busy machine may not have started all of it
+    for seconds in (float(many), 20.0, 100.0):  # on a busy machine some may start late
         file.write_text("")
         outcome = run(target, str(file), seconds)
         if len(pids := file.read_text().split()) == many:
@@ -115,7 +115,7 @@ def test_a_function_limits_its_own_steps(tmp_path: Path) -> None:
     def hear(line: dict[str, Any]) -> None:
         if "number" in line:
             heard.append(line["number"])
-            (tmp_path / str(heard[-1])).touch()  # the function continues: it runs while lines come
+            (tmp_path / str(heard[-1])).touch()  # lets the function continue meanwhile
 
     argument = {"folder": str(tmp_path), "limits": [60.0, 60.0, 0.5]}
     outcome = run_in_child(f"{HERE}:steps", argument, 60, on_line=hear)
@@ -127,7 +127,7 @@ def test_a_function_limits_its_own_steps(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("token")
 def test_the_limit_of_a_step_does_not_prolong_the_whole(tmp_path: Path) -> None:
     argument = {"folder": str(tmp_path), "limits": [600.0]}
-    for seconds in (1.0, 20.0, 100.0):  # a busy machine may not have started the child in one
+    for seconds in (1.0, 20.0, 100.0):  # on a busy machine the child may start late
         outcome = run_in_child(f"{HERE}:steps", argument, seconds)
         if len(outcome.lines) > 1:
             break
@@ -192,7 +192,7 @@ def test_nothing_outlives_the_parent(
 def test_nothing_outlives_a_parent_whose_pipe_another_process_holds(
     token: str, tmp_path: Path
 ) -> None:
-    """A fork of the parent keeps the pipe open, so that its end does not show the parent's."""
+    """A fork of the parent keeps the pipe open, so its closing does not show the parent's end."""
     file = tmp_path / "pids"
     code = f"""
 import os, sys, threading, time

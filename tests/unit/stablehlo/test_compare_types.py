@@ -1,4 +1,4 @@
-"""Comparisons state their type, for any operands."""
+"""Comparisons get an explicit type, for any operands."""
 
 from __future__ import annotations
 

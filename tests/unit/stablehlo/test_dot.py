@@ -1,4 +1,4 @@
-"""DOT text holds any label, and an HLO module is read from its bytes or refused."""
+"""DOT text with any label; HLO modules are read from their bytes, or refused."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_bytes_that_are_no_hlo_module_are_refused() -> None:
 
 
 class Other(FakeExecutable):
-    """Gives its optimised program in any format."""
+    """Returns its optimised program in any format."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program, CompileOptions())
@@ -116,7 +116,7 @@ class Other(FakeExecutable):
 
 
 class Mute(Other):
-    """Does not give it."""
+    """Has no optimised program."""
 
     optimized_program = Executable.optimized_program
 

@@ -1,4 +1,4 @@
-"""`inline_meshes`: shardings of a module with their meshes in place, and the parsed ones."""
+"""`inline_meshes`: shardings of a module with meshes inlined, and the parsed shardings."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def test_every_form_is_read() -> None:
     assert not modules.is_portable_artifact(modules.bytecode(module))
     for form in (TEXT.encode(), modules.bytecode(module), portable):
         assert str(modules.parse(form)) == text
-    assert str(module) == text  # writing an artifact leaves the module alone
+    assert str(module) == text  # writing an artifact does not change the module
 
 
 def test_versions() -> None:
@@ -97,7 +97,7 @@ def test_a_name_of_no_text_is_refused_and_not_printed(capfd: pytest.CaptureFixtu
 
 @pytest.mark.parametrize("major", [9, 2, 1])
 def test_a_program_of_a_newer_stablehlo_says_so(major: int) -> None:
-    """Earlier, the message had neither the version that it was written for, nor a cure."""
+    """Earlier, the message had neither the program's version nor a cure."""
     text = """func.func public @main(%x: tensor<3xf32>) -> tensor<3xf32> {
   %0 = stablehlo.sine %x : tensor<3xf32>
   return %0 : tensor<3xf32>

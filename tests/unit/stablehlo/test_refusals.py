@@ -1,4 +1,4 @@
-"""Programs that would end the process in MLIR, XLA or the bindings are refused, or read, first."""
+"""Programs that end the process in MLIR, XLA or the bindings are refused or read before these."""
 
 from __future__ import annotations
 

@@ -21,14 +21,14 @@ opened: Counter[str] = Counter()
 
 
 class Box:
-    """A container whose function changes it when it is opened."""
+    """A container that its flatten function changes."""
 
     def __init__(self, *parts: Any) -> None:
         self.parts = [*parts]
 
 
 class Named(Box):
-    """Like `Box`, with a function that names its parts."""
+    """Like `Box`, with a flatten function that also names the parts."""
 
 
 class Pair(NamedTuple):
@@ -58,7 +58,7 @@ plugrt.tree.register_node(Named, open_named, close)
 
 
 def first_less_last(given: Any, *more: Any, **named: Any) -> Any:
-    """Returns the first part less the last, of any argument."""
+    """Returns the first part minus the last; other arguments are returned."""
     if isinstance(given, Box):
         return given.parts[0] - given.parts[-1]
     return given
@@ -94,7 +94,7 @@ def readings(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def check_readings(readings: Counter[str], calls: int) -> None:
-    """Checks that Python code has read nothing of so many calls in the core, else each once."""
+    """Checks that Python read nothing if the core makes the calls, else the settings once each."""
     if IN_C:
         assert not readings
     else:
@@ -117,7 +117,7 @@ def test_a_function_reads_a_call_once(name: str, static: bool, readings: Counter
 def test_what_opens_a_container_changes_nothing_of_the_call(name: str) -> None:
     given = ARGUMENTS[name][0].__class__(X, X * 3)
     found = [plugrt.jit(first_less_last)(given) for _ in range(2)]
-    assert [float(x[0]) for x in found] == [-2, 2]  # the parts as each call found them
+    assert [float(x[0]) for x in found] == [-2, 2]  # the parts as they were before each call
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
@@ -166,7 +166,7 @@ def test_all_other_calls_are_read_once(name: str, readings: Counter[str]) -> Non
 
 @runs_in_c
 def test_a_moved_argument_does_not_take_a_call_out_of_the_core() -> None:
-    """It is copied by a function of the backend, and launched and wrapped by the core."""
+    """The backend's function copies the argument; the core launches and wraps."""
     first, second = plugrt.devices()[:2]
     committed, free = plugrt.device_put(X, second), xp.ones(2, dtype=xp.float32)
     function = plugrt.jit(lambda a, b: a + b)

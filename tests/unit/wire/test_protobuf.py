@@ -31,7 +31,7 @@ def test_messages() -> None:
 
 @pytest.mark.parametrize("read", [protobuf.messages, protobuf.integers])
 def test_a_wrong_wire_type_is_named(read: Callable[[protobuf.Content, int], object]) -> None:
-    """Earlier, an integer for a message was skipped, and eight bytes became packed integers."""
+    """Earlier, an integer for a message was skipped, and 8 bytes were read as packed integers."""
     right = {protobuf.messages: {2}, protobuf.integers: {0, 2}}[read]
     for wire_type, value in ((0, b"\5"), (1, b"12345678"), (2, b"\2ab"), (5, b"1234")):
         data = bytes([7 << 3 | wire_type]) + value
@@ -55,11 +55,11 @@ def test_malformed(data: bytes) -> None:
     ("data", "end"),
     [
         (b"", 0),
-        (b"\x08\x00", 2),  # a value of 0 is no end
+        (b"\x08\x00", 2),  # a value of 0 does not end the message
         (b"\x08\x05\x00", 2),
         (b"\x0a\x02\x00\x00\x00\x00", 4),
         (b"\x00", 0),
-        (b"\x08\x05\x00\x08\x05", 5),  # something follows: malformed
+        (b"\x08\x05\x00\x08\x05", 5),  # fields after the zero: malformed
         (b"\x08\x05\x0b", 3),  # malformed: left to the reader
         (b"\x08\x05\x0a\x09ab", 6),
     ],

@@ -1,4 +1,4 @@
-"""safetensors: the published layout of bytes, and other files."""
+"""safetensors: files in the published layout, and other files, which are refused."""
 
 from __future__ import annotations
 

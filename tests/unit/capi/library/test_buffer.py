@@ -95,7 +95,7 @@ def test_zero_copy_keeps_the_array_just_as_long(
     assert base() is not None
     assert buffer.to_host().sum() == 0
     del buffer
-    # The library reports it on a thread of its own, which may be late on a busy machine.
+    # A thread of the library reports the release, which may be late on a busy machine.
     for _ in range(10_000):
         if base() is None:
             break
@@ -169,7 +169,7 @@ class TestDlpack:
         buffer = client.buffer_from_host(np.zeros(2, ml_dtypes.float8_e5m2), device)
         with pytest.raises(UnsupportedDtype, match="DLPack"):
             buffer.to_dlpack()
-        with pytest.raises(UnsupportedDtype, match="DLPack"):  # 256 bits are too many to state
+        with pytest.raises(UnsupportedDtype, match="DLPack"):  # DLPack cannot state 256 bits
             dlpack.get_type_code(np.dtype(np.clongdouble))
 
     @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Distinguishes a library from its successor."""
+"""The identity of a compiler: it distinguishes a library from its next version."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.xla_cpu import library_path
 
 
 def identity(client: Client) -> str | None:
-    found: str | None = Client.compiler_identity.func(client)  # not the remembered one
+    found: str | None = Client.compiler_identity.func(client)  # without the cache
     return found
 
 

@@ -1,4 +1,4 @@
-"""Launches over devices that wait for each other, while another thread donates their arguments."""
+"""Another thread donates the arguments of a launch whose devices wait for each other."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_no_device_waits_for_one_whose_argument_was_taken(in_core: str) -> None:
 
 
 def _library(deleted: list[Any]) -> tuple[Any, list[Any]]:
-    """Returns a library in the core, and the list of the buffers that it deletes."""
+    """Returns a library for the core that records deleted buffers in ``deleted``, and this list."""
     library = LibraryCalls()
     handle = library.spec.handle
     handle.lock, handle.exiting, handle.delete_buffer = threading.RLock(), [], deleted.append
@@ -212,7 +212,7 @@ def test_holds_are_counted_and_exclude_what_takes(path: Any) -> None:
     assert refusals() == free
     held = [(-1, "made"), (1, None), (1, None)]
     assert call((x,), (), lambda: call((x,), (), refusals)) == (-1, (-1, held))
-    taken = [(1, None), (-1, "made"), (0, None)]  # a library handles two launches that donate it
+    taken = [(1, None), (-1, "made"), (0, None)]  # the library itself refuses a second donation
     assert call((), (x,), lambda: call((), (x,), refusals)) == (-1, (-1, taken))
     assert refusals() == free
 
@@ -250,7 +250,7 @@ def test_the_core_holds_buffers_and_calls_functions() -> None:
 def test_an_interrupted_deletion_is_raised_after_the_others_are_made(
     path: Any, error: type[BaseException] | None
 ) -> None:
-    """With results, or with an exception, which is the interrupt's context."""
+    """If the launch failed, its exception is the interrupt's context."""
     (make, deleted), call = path[0](_InterruptedDeletions()), path[1]
     buffers = tuple(make() for _ in range(3))
 
@@ -393,7 +393,7 @@ def test_a_call_that_holds_leaves_no_references() -> None:
 
 
 def test_a_launch_on_one_device_holds_what_it_is_given(client: Client, device: Device) -> None:
-    """If a loaded program donates its arguments, which both could wait for."""
+    """Only once a program that donates is loaded: both launches could wait for each other."""
     loaded = client.compile(add(), CompileOptions())
     x = client.buffer_from_host(np.ones(4, "f4"), device)
     client.compile(add(donate=DONATED), CompileOptions())

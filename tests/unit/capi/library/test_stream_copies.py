@@ -1,6 +1,6 @@
 """Python functions that programs of a real library call through copies, which a plugin makes.
 
-The library computes in host memory, and its calls have no stream: both are made up here.
+The library computes in host memory and its calls have no stream: the test provides both.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def copies() -> MadeUpCopies:
 def copying(
     library: Library, copies: MadeUpCopies, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Client]:
-    """A client whose plugin has copies, on a library whose calls have a stream."""
+    """A client of a plugin with copies, and of a library whose calls have a stream."""
     monkeypatch.setattr(ffi_staging, "_stream_of", lambda frame: STREAM)
     made = create_client(library, {"cpu_device_count": 1}, name="copying", copies=copies)
     yield made
@@ -207,7 +207,7 @@ def test_callbacks_of_programs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_program_that_is_compiled_in_a_function_is_refused(copying: Client) -> None:
-    """On a GPU its compiler would wait for ever for the program that calls the function."""
+    """On a GPU the compiler would wait for ever for the program that calls the Python function."""
     body = "%0 = stablehlo.add %a, %a : tensor<3xf32> return %0 : tensor<3xf32>"
     doubles = program(body, "%a: tensor<3xf32>", "tensor<3xf32>")
     refused: list[str] = []

@@ -43,7 +43,7 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def walk(library: Path | None, devices: int, core: str = "") -> dict[str, Any]:
-    """Returns the report of a process of its own that uses the library."""
+    """Returns the report of a child process that uses the library."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_P", "PJRT_"))}
     env |= {"PYTHONPATH": str(TESTS), "TF_CPP_MIN_LOG_LEVEL": "3", "PLUGRT_CORE": core}
     command = [sys.executable, "-m", "support.strict_walk", str(library), str(devices)]
@@ -54,7 +54,7 @@ def walk(library: Path | None, devices: int, core: str = "") -> dict[str, Any]:
 
 
 def differing(sizes: dict[str, int], known: StructSizes) -> dict[str, tuple[int, int]]:
-    """Returns struct to (plugrt's size, size) where the two differ."""
+    """Returns (plugrt's size, given size) for each struct whose sizes differ."""
     ours = {s: struct_type(f"struct {s}" if s.endswith("_Args") else s, known)[1] for s in sizes}
     return {s: (ours[s], size) for s, size in sizes.items() if ours[s] != size}
 
@@ -127,7 +127,7 @@ OF_61 = {
 
 
 def _header(minor: int, functions: int, **sizes: int) -> Pretended:
-    """Returns a header with these sizes, and with the sizes of 0.62 else."""
+    """Returns a header with these sizes; other structs have the sizes of 0.62."""
     known = {
         name: s for name in OF_61 for key, s in sizes.items() if name.startswith(f"PJRT_{key}")
     }
@@ -187,9 +187,9 @@ OF_TWO_SIZES = {
 @pytest.mark.parametrize("lenient", [True, False])
 @pytest.mark.parametrize("function", OF_TWO_SIZES)
 def test_an_error_of_a_call_settles_no_size(function: str, lenient: bool, tmp_path: Path) -> None:
-    """It arrives, and a library that accepts all sizes, as XLA does, is called once.
+    """The caller gets the error; a library that accepts all sizes, as XLA does, is called once.
 
-    The last three look like a refusal of the stated size: only then the call is repeated.
+    The last three messages look like a refusal of the size: only after these it is called again.
     """
     which, struct = OF_TWO_SIZES[function]
     path = strict_library(tmp_path, HEADERS[which])
@@ -220,7 +220,7 @@ def test_an_error_of_a_call_settles_no_size(function: str, lenient: bool, tmp_pa
 def test_an_error_of_an_extension_is_read_by_the_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Extensions have no functions for errors: earlier a `KeyError` if two sizes fit."""
+    """Extensions have no functions for errors. Earlier, a `KeyError` if two sizes were possible."""
     path = strict_library(tmp_path, HEADERS["a table of 0.81 that states 0.60"])
     library, controls = load_library(path), Controls(path)
     name = "DeviceDescription_MemoryDescriptions"

@@ -59,7 +59,7 @@ def test_calls_of_every_form_are_flattened_in_the_core(client: Client) -> None:
     for first, second in (([x], y), (x, [y]), ((x,), y), (x, {"k": y})):
         assert not warm_calls(partial(mixed, first, second))
         assert not warm_calls(partial(mixed, first, u=second))
-    for value in (3, 2.5, True, -0.0):  # floats have keys that Python makes
+    for value in (3, 2.5, True, -0.0):  # Python makes the keys of floats
         assert not warm_calls(partial(static, x, value))
         assert not warm_calls(partial(static, x, n=value, m=2))
         assert not warm_calls(partial(static, m=2, a=x, n=value))
@@ -74,7 +74,7 @@ def test_calls_of_every_form_are_flattened_in_the_core(client: Client) -> None:
         np.testing.assert_array_equal(np.asarray(kind([x])), H + 1)
         np.testing.assert_array_equal(np.asarray(kind((x,))), H + 2)
     deep: Any = x
-    for _ in range(60):  # more than the core opens
+    for _ in range(60):  # deeper than the core flattens
         deep = [deep]
     inner = plugrt.jit(lambda t: plugrt.tree.leaves(t)[0] + 1)
     for _ in range(3):
@@ -113,7 +113,7 @@ def test_calls_of_compiled_objects_with_arrays_are_the_cores(client: Client) -> 
         (of_tree, ({"a": H, "b": x},), {"k": H}),
     ):
         assert not warm_calls(partial(called, *args, **kwargs))
-    for wrong in (H.astype(np.int32), np.float32(2), 1):  # at first, and again
+    for wrong in (H.astype(np.int32), np.float32(2), 1):  # also the second time
         for _ in range(2):
             with pytest.raises(ArgumentMismatch, match="other types:\n  argument b"):
                 compiled(x, wrong)
@@ -140,7 +140,7 @@ def test_a_donation_in_a_thread_without_a_frame_of_python_names_no_line(client: 
 
 
 def test_other_threads_see_no_key_that_is_not_filled_yet(client: Client) -> None:
-    """Python code reads the settings: another thread may list all objects meanwhile."""
+    """Python code runs in between to read settings: another thread may then list all objects."""
     jitted = plugrt.jit(lambda a, b: a - b)
     x, y = _put(client, 3 * H), _put(client)
     jitted(x, y)
@@ -153,7 +153,7 @@ def test_other_threads_see_no_key_that_is_not_filled_yet(client: Client) -> None
     attributes = vars(plugrt.config)
     core.set_settings_hooks(attributes, list_objects)
     try:
-        with plugrt.config.override():  # the token is made again
+        with plugrt.config.override():  # makes a new token
             found = jitted(x, y)
     finally:
         core.set_settings_hooks(attributes, plugrt.config.token)
@@ -186,7 +186,7 @@ def test_calls_without_memory_raise_and_leave_the_next_ones_whole(client: Client
         lambda: many({"a": x, "b": y}, 2, k=y),
     ]
     for call in calls:
-        # Results that are kept leave no memory of theirs for the next ones.
+        # Keeping results prevents the next ones from reusing their memory.
         kept = [call() for _ in range(100)]
         failed = 0
         for n in range(60):  # the n-th allocation fails
@@ -203,7 +203,7 @@ def test_calls_without_memory_raise_and_leave_the_next_ones_whole(client: Client
 
 
 def test_objects_of_derived_classes_are_freed_as_what_they_are() -> None:
-    """A class made by ``class`` is collected and larger: its own type has to free it."""
+    """Instances of Python subclasses are larger, and are tracked: their own type must free them."""
 
     class Larger(core.Array):  # type: ignore[misc]
         __slots__ = ("__dict__", "__weakref__", "more")
@@ -212,12 +212,12 @@ def test_objects_of_derived_classes_are_freed_as_what_they_are() -> None:
         made = [Larger() for _ in range(100)]
         for one, other in itertools.pairwise(made):
             one._extra, one.more, one.anything = other, [one], object()
-        made[-1]._extra = made[0]  # a cycle through the core's field alone
+        made[-1]._extra = made[0]  # a cycle only through a field of the core
         del one, other, made
     gc.collect()
     assert not [x for x in gc.get_objects() if type(x) is Larger]
     alive = Larger()
-    for name in ("_shards", "_aval", "_extra"):  # like slots of Python's that were never set
+    for name in ("_shards", "_aval", "_extra"):  # like unset ``__slots__``
         with pytest.raises(AttributeError, match=f"Larger' object has no attribute '{name}'"):
             getattr(alive, name)
     alive._aval = "type"

@@ -70,7 +70,7 @@ def test_a_copy_that_fails_raises_what_pythons_does(
     told: dict[str, list[str]] = {"error": [], "nothing": []}
     for answer, kind in (("error", PjrtError), ("nothing", InvalidReply)):
         answers.append(answer)
-        with pytest.raises(kind) as in_python:  # the first call is Python's
+        with pytest.raises(kind) as in_python:  # Python makes the first call
             free._shards[0].copy_to_device(there)
         plus(fixed, free)
         answers.append(answer)
@@ -93,7 +93,7 @@ def test_device_put_of_what_is_like_the_last_is_the_cores(client: Client) -> Non
             with python_calls() as seen:
                 made = plugrt.device_put(value, target)
             assert IN_PYTHON.isdisjoint(seen), value
-            assert str(made) == str(expected)  # with the containers, in their order
+            assert str(made) == str(expected)  # also the containers and their order
             pairs = zip(plugrt.tree.leaves(made), plugrt.tree.leaves(expected), strict=True)
             for one, other in pairs:
                 assert one._aval is other._aval

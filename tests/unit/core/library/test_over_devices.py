@@ -84,7 +84,7 @@ def test_warm_calls_over_devices_run_no_python(over: FourDevices) -> None:
 
 
 def test_parts_that_ask_their_number_are_launched_one_by_one_and_told_it(tmp_path: Path) -> None:
-    # A client of its own: after a launch whose devices exchange data all parts start at once.
+    # A new client: after a launch that exchanges data, clients start all parts at once.
     over = FourDevices(tmp_path, "numbered")
     add = plugrt.jit(lambda a, b: a + b)
     x, whole = over.put(), plugrt.device_put(H, over.whole)
@@ -102,7 +102,7 @@ def test_a_failure_half_way_frees_what_was_made_and_says_what_is_gone(over: Four
     state, other = over.put(), over.put()
     for _ in range(3):
         state = step(state, other)
-    parts = [*state._live()]  # an array whose parts were read is donated by Python
+    parts = [*state._live()]  # Python donates arrays whose parts were read
     gc.collect()
     before = len(plugrt.live_arrays())
     over.misbehave("LoadedExecutable_Execute", REFUSE, skip=2)
@@ -122,7 +122,7 @@ def test_a_library_that_launches_no_single_part_launches_all(over: FourDevices) 
     x = over.put()
     double(x)  # all devices at once: Python checks the arguments
     over.misbehave("LoadedExecutable_Execute", REFUSE)
-    with pytest.raises(PjrtError, match=WORDS):  # one part, then all
+    with pytest.raises(PjrtError, match=WORDS):  # a single part, then all parts
         double(x)
     over.control.behave()
     np.testing.assert_array_equal(np.asarray(double(x)), H * 2)

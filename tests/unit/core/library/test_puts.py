@@ -43,7 +43,7 @@ IN_PYTHON = "put"
 
 
 def _warm(function: Any, *args: Any) -> Any:
-    """Returns a jitted function that was called twice with such arguments."""
+    """Returns a jitted function after two calls with these arguments."""
     jitted = plugrt.jit(function)
     for _ in range(2):
         jitted(*args)
@@ -80,7 +80,7 @@ def test_arrays_of_each_dtype_and_numbers_are_put_by_the_core(client: Client) ->
             assert IN_PYTHON not in seen
             found = np.asarray(result)
             assert (repr(found.item()), found.dtype.char) == (repr(number), np.dtype(array).char)
-    wide = _warm(lambda a, b: a + b, np.ones(2), 0.5)  # beside 64 bits a float has 64
+    wide = _warm(lambda a, b: a + b, np.ones(2), 0.5)  # a Python float beside float64 is float64
     assert np.asarray(wide(np.ones(2), 0.1)).tolist() == [1.1, 1.1]
 
 
@@ -139,7 +139,7 @@ def test_a_call_reads_the_array_as_it_is_then_and_keeps_nothing_of_it(client: Cl
 
 
 class Counting:
-    """A client of the core with the library's functions, counted; a put can fail on request."""
+    """A core client that counts calls of the library's functions; a put can fail on request."""
 
     def __init__(self, client: Client) -> None:
         self.alive, self.fail_at = Counter[str](), -1
@@ -176,7 +176,7 @@ def test_a_put_that_fails_leaves_nothing_behind_and_raises_what_pythons_does(
     handle = client.handle()
     counting = Counting(client)
     monkeypatch.setattr(handle, "core", counting.core)
-    monkeypatch.setattr(client, "_transfers", Transfers(client, handle))  # puts of that core
+    monkeypatch.setattr(client, "_transfers", Transfers(client, handle))  # puts by this core
     jitted = _warm(lambda a, b, c: a + b + c, H, H, H)
     gc.collect()
     counting.alive.clear()
@@ -192,7 +192,7 @@ def test_a_put_that_fails_leaves_nothing_behind_and_raises_what_pythons_does(
         assert not +counting.alive, fail_at
     monkeypatch.setattr(
         plugrt.capi.buffers.host_put, "is_known", lambda _: False
-    )  # puts are Python's
+    )  # Python makes the puts
     transfers = Transfers(client, handle)
     real = handle.library.get_hot_slot("Client_BufferFromHostBuffer")
 

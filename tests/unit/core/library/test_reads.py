@@ -1,4 +1,4 @@
-"""Arrays of a PJRT library read in the compiled core: the same values as in Python, and how."""
+"""The compiled core reads arrays of a PJRT library: values as in Python, without Python calls."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _read(array: Any, wanted: Any = H) -> list[str]:
     np.testing.assert_array_equal(host, wanted)
     assert (host.dtype, host.flags.writeable) == (H.dtype, False)
     assert array.__array__() is array.__array__()
-    assert np.shares_memory(np.asarray(array), host)  # from Python 3.12 on a view of the one kept
+    assert np.shares_memory(np.asarray(array), host)  # from Python 3.12 on, views of one array
     return seen
 
 

@@ -41,10 +41,10 @@ def client() -> Iterator[Client]:
 
 
 def _count_references() -> Counter[str]:
-    """Returns the references to all objects that the garbage collector tracks or that those hold.
+    """Returns the numbers of references to all tracked objects, and to their referents, by type.
 
-    By the types of these objects. Immortal ones are excluded: from Python 3.12 on their count means
-    nothing, and a core of the limited API of 3.11 still changes it (PEP 683).
+    Tracked means by the garbage collector. Immortal objects are excluded: from Python 3.12 on their
+    count means nothing, and a core of the limited API of 3.11 still changes it (PEP 683).
     """
     while gc.collect():  # finalizers may free more, which the next collection finds
         pass
@@ -73,9 +73,9 @@ class Left(NamedTuple):
     """The types with the most new references."""
 
     def is_of_each(self) -> bool:
-        """Whether each call may have left a reference, or the smallest object.
+        """Whether each call may have left a reference or an object of the smallest size.
 
-        Half as many references suffice: some to the same types are dropped meanwhile.
+        Half as many references suffice, since references to the same types are dropped meanwhile.
         """
         return 2 * self.references >= self.calls or self.size >= 16 * self.calls
 
@@ -83,7 +83,7 @@ class Left(NamedTuple):
 def _measure(call: Callable[[int], Any], calls: int) -> Left:
     for i in range(100):  # caches fill
         call(i)
-    before = json.dumps(_count_references())  # its numbers would be counted as new references
+    before = json.dumps(_count_references())  # numbers in a Counter would be counted, too
     for i in range(calls):
         call(i)
     references = _count_references()

@@ -20,7 +20,7 @@ DIMENSIONS = ffi.new("int64_t[2]", [3, 2])
 
 
 def answer(**values: Any) -> Callable[[Any], Any]:
-    """Returns a function of the table that answers so, without an error."""
+    """Returns a function of the table that returns these values and no error."""
 
     def function(args: Any) -> Any:
         for name, value in values.items():

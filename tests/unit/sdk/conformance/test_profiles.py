@@ -1,4 +1,4 @@
-"""The profiles ``jax`` and ``torch_xla`` list these hosts' needs; a quick run is a sample."""
+"""The profiles ``jax`` and ``torch_xla`` list the hosts' needs; a quick run has a sample."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def _structs() -> Iterator[str]:
 
 
 def _members(struct: str) -> list[tuple[str, int]]:
-    """Returns the names of a struct's fields, unnamed unions opened, and cffi's offsets."""
+    """Returns the names of a struct's fields, also those in unnamed unions, and cffi's offsets."""
     found = []
     for name, field in ffi.typeof(struct).fields:
         inner = [(name, 0)] if name else [(n, f.offset) for n, f in field.type.fields]

@@ -1,4 +1,4 @@
-"""Rarely called functions: promised contents, transfers in pieces, topologies, layouts."""
+"""Rarely called functions: host buffer semantics, transfers in pieces, topologies, layouts."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ F32 = 11
 
 
 class Telling(BackendClient):
-    """Gives its executables the methods that a test sets."""
+    """A backend whose executables have the methods that a test sets."""
 
     def __init__(self) -> None:
         super().__init__(LateAdder(2))
@@ -94,12 +94,12 @@ def _call(client: Any, function: str, /, **inputs: Any) -> Any:
 
 
 def _adopt(client: Any, pointer: Any) -> Buffer:
-    """Makes a buffer of plugrt's host of a handle of three floats."""
+    """Returns the host's buffer for a handle of three floats."""
     return Buffer(pointer, put(client)._spec)
 
 
 def test_a_function_does_not_touch_what_the_host_has_no_room_for(late: Exported) -> None:
-    """Each function of the table refuses arguments that end too early, and writes nothing."""
+    """Each function of the table refuses structs that are too short, and writes nothing."""
     api = find_api(late.capsule)
     tried = 0
     for name, field in ffi.typeof("PJRT_Api").fields:
@@ -130,7 +130,7 @@ def test_arguments_of_a_newer_host_may_be_longer(client: Any) -> None:
 
 
 def test_figures_are_written_where_the_host_has_room(late: Exported, client: Any) -> None:
-    """An older host's statistics end earlier; a newer one's have further fields of its own."""
+    """An older host's struct of statistics is shorter; a newer one's has further fields."""
     figures = {"bytes_in_use": 5, "peak_bytes_in_use": 7, "num_allocs": "many"}
     change(late.made[-1].devices()[0], memory_stats=lambda _: figures)
     assert client.devices()[0].memory_stats() == {"bytes_in_use": 5, "peak_bytes_in_use": 7}
@@ -386,7 +386,7 @@ def test_a_bitcast_keeps_the_bytes(
     host = bits.reshape(-1).view(before)
     buffer = put(client, host, 1)
     made = _bitcast(client, buffer, after, shape)
-    buffer.delete()  # it is an array of its own
+    buffer.delete()  # the contents are in another array
     assert made.to_host().tobytes() == host.tobytes()
     assert _call(client, "Buffer_Device", buffer=made._live()).device == client.devices()[1].pointer
 
@@ -582,7 +582,7 @@ def test_results_that_fail_halfway_are_freed(late: Exported, client: Any) -> Non
 def test_a_method_that_must_not_fail_leaves_an_exit_to_the_caller(
     late: Exported, client: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """PJRT_Buffer_Delete continues, and returns no error; earlier, an exit was printed and lost."""
+    """PJRT_Buffer_Delete returns no error. Earlier, SystemExit was printed and lost."""
     x = put(client)
     x.block_until_ready()
     late.backend.failures = {"delete": SystemExit(7)}
@@ -595,7 +595,7 @@ def test_a_method_that_must_not_fail_leaves_an_exit_to_the_caller(
 
 
 class Store:
-    """The store of a host, in a dictionary."""
+    """A host's key-value store, in a dictionary."""
 
     def __init__(self) -> None:
         self.values: dict[str, bytes] = {}
@@ -647,7 +647,7 @@ def test_a_factory_for_one_process_refuses_several() -> None:
 
 
 def test_a_store_without_a_number_of_processes_is_not_handed_on() -> None:
-    """JAX in one process passes invalid callbacks: calling them ends the process."""
+    """In a single process JAX passes invalid callbacks: calling them ends the process."""
     found: list[object] = []
 
     def make(kv_store: Any) -> Client:

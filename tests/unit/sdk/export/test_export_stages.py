@@ -1,4 +1,4 @@
-"""Stages and state of handlers in C on exported plugins, by way of XLA's own functions for them."""
+"""Stages and state of handlers in C on exported plugins, through XLA's functions for these."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pytestmark = needs_cc
 
 @pytest.fixture(params=["exported", "inside"])
 def client(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A backend in Python through the C API, and the same one without it."""
+    """A backend in Python, through the C API and directly."""
     inner = lambda: BackendClient(NumpyBackend(num_devices=2))  # noqa: E731
     made = Exported(inner).client() if request.param == "exported" else inner()
     yield made
@@ -116,7 +116,7 @@ def test_states_that_are_not_there_or_of_another_type(client: Any, handler: Stag
     loaded = load(client, handler.name, "factor = 1.0 : f32, other = 1")
     with pytest.raises(InvalidArgument, match=rf"has the type \d+ \('{handler.name}'\); .*{other}"):
         launch(client, loaded)
-    # Without 'instantiate': as the only stage, and as a function.
+    # Handlers without 'instantiate': with one stage, and as a function.
     for alone in (stages(handler, "execute"), handler.address("execute")):
         name = f"{handler.name}_{type(alone).__name__}"
         client.register_handler(name, alone)
@@ -161,14 +161,14 @@ def test_a_handler_with_stages_is_one_of_its_name(handler: StagedLibrary) -> Non
     register(first, handler)
     with pytest.raises(InvalidArgument, match="has another handler on 'NUMPY'"):
         first.register_handler(handler.name, stages(handler, "execute"))
-    later = exported.client()  # is given what was registered
+    later = exported.client()  # gets the registered stage
     np.testing.assert_array_equal(launch(later, load(later, handler.name)), 3 * ONE + 2)
     first.close()
     later.close()
 
 
 def test_stages_and_types_are_registered_before_there_is_a_client(handler: StagedLibrary) -> None:
-    """Like JAX with its users' registrations before its backends start."""
+    """Like JAX, whose users may register before the backends start."""
     exported = Exported(lambda: BackendClient(NumpyBackend()))
     library = library_in(exported.capsule, "exported")
     id_at, info_at = handler.address("state_id"), handler.address("state_info")

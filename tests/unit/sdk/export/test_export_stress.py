@@ -157,7 +157,7 @@ void on_ready(void* error, void* argument) {
 
 @needs_cc
 def test_callbacks_of_the_host_are_made_without_the_gil(tmp_path: Path) -> None:
-    """They may wait for a lock of the host, whose holder may wait for the GIL."""
+    """They may wait for a host's lock, and the thread that holds it may wait for the GIL."""
     library = ctypes.CDLL(str(compile_c(tmp_path, CALLBACK, "-ldl")))
     address = ctypes.cast(library.on_ready, ctypes.c_void_p).value
     exported = Exported(lambda: BackendClient(LateAdder()))
@@ -168,7 +168,7 @@ def test_callbacks_of_the_host_are_made_without_the_gil(tmp_path: Path) -> None:
     event = client.library.call("Buffer_ReadyEvent", buffer=buffer._live()).event
     callback = ffi.cast("PJRT_Event_OnReadyCallback", address)
     client.library.call("Event_OnReady", event=event, callback=callback)
-    buffer.ready_event().on_ready(lambda error: told.set())  # called after the other
+    buffer.ready_event().on_ready(lambda error: told.set())  # which is called second
     gate.set()
     assert told.wait(60)
     client.library.call("Event_Destroy", event=event)
@@ -287,7 +287,7 @@ print("the end")
 
 @needs_cc
 def test_python_ends_while_threads_of_the_host_are_at_work(tmp_path: Path) -> None:
-    """None is ended within a call; later calls are refused, and the host may free all."""
+    """No thread is ended within a call; later calls are refused, and the host can free all."""
     library = compile_c(tmp_path, HOST, f"-I{CORE}", "-pthread")
     for _ in range(EFFORT):
         assert _run(ENDING, str(library)) == "the end\n"
