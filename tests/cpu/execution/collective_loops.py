@@ -1,4 +1,4 @@
-"""Loops that launch without waiting, in a process of their own: XLA ends it when they hang."""
+"""Loops that launch without waiting, for child processes: XLA ends the process of a hang."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ for step in range(steps):
     v = programs[step % len(programs)](v)
 assert np.array_equal(np.asarray(v), np.ones((n, n)))
 """,
-    # Launches without an exchange use places in the same queues.
+    # Launches without a collective wait in the same queues.
     "between": """
 step, plain = spread(mean), spread(lambda t, w: xp.sin(t) * w)
 w, x = place(np.ones((n, 10_000), "f4")), place(np.full((n, 10_000), 1e-6, "f4"))
@@ -81,7 +81,7 @@ for _ in range(steps // 10):
         t = plain(t, w)
 assert np.isfinite(np.asarray(t)).all()
 """,
-    # So do launches on one device.
+    # Launches on one device wait there as well.
     "single": """
 step, alone = spread(mean), plugrt.jit(lambda t, a: xp.sin(t) * a)
 w, x = place(np.ones((n, 20_000), "f4")), place(np.full((n, 20_000), 1e-6, "f4"))
@@ -115,9 +115,9 @@ assert not errors, errors
 
 
 def run(devices: int, kinds: Sequence[str], steps: int, **more: str) -> None:
-    """Runs loops on ``count`` devices of the tests' platform, one after the other in one process.
+    """Runs loops on some devices of the tests' platform, one after the other in one child.
 
-    Fails with the output; the output names the loops that ended.
+    A failure shows stderr, and the names of the loops that ended.
     """
     env = {**os.environ, **platform_environment(), "TF_CPP_MIN_LOG_LEVEL": "3"}
     for name in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS", "JAX_PJRT_CLIENT_CREATE_OPTIONS"):
@@ -133,7 +133,7 @@ def run(devices: int, kinds: Sequence[str], steps: int, **more: str) -> None:
         env={**env, **more},
         capture_output=True,
         text=True,
-        timeout=500,  # a hang ends by itself: XLA ends the process after 40 s
+        timeout=500,  # XLA ends a process that hangs after 40 s
         check=False,
     )
     assert (done.returncode, done.stdout.split()) == (0, list(kinds)), done.stderr[-4000:]

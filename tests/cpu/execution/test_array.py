@@ -142,7 +142,7 @@ def test_dlpack_copies_what_numpy_refuses() -> None:
     x = device_put(np.arange(8).astype(ml_dtypes.bfloat16))
 
     class Given:
-        """The parts of an array that are a copy."""
+        """Exports a copy of an array by DLPack."""
 
         def __dlpack__(self, **_: Any) -> Any:
             return x.__dlpack__(copy=True, max_version=(1, 0))
@@ -200,7 +200,7 @@ def test_delete_is_final_and_says_so() -> None:
     for use in (np.asarray, Array.tolist, Array.block_until_ready, lambda a: add(a, 1)):
         with pytest.raises(DeletedBuffer, match=says):
             use(x)
-    assert "deleted" in repr(x)  # also in a debugger
+    assert "deleted" in repr(x)  # which debuggers call
     assert "deleted" in str(x)
 
 
@@ -215,7 +215,7 @@ def test_pickling(protocol: int) -> None:
 def test_picklers_with_reducers_of_their_own_take_arrays() -> None:
     stream = io.BytesIO()
     pickler = pickle.Pickler(stream)
-    pickler.dispatch_table = {}  # the pickler calls no other method
+    pickler.dispatch_table = {}  # without `copyreg`'s reducers
     pickler.dump(device_put(np.arange(3.0)))
     np.testing.assert_array_equal(np.asarray(pickle.loads(stream.getvalue())), np.arange(3.0))
 
@@ -273,7 +273,10 @@ def test_the_process_ends_quietly(keep: str) -> None:
 
 
 def test_the_buffer_is_a_read_only_view_that_outlives_the_array() -> None:
-    """Same as JAX: the buffer of an array. By ``memoryview`` with the core."""
+    """Only the core supports ``memoryview``.
+
+    Same as JAX: the buffer of an array.
+    """
     host = np.arange(6, dtype=np.float32).reshape(2, 3)
     x, half = device_put(host.copy()), device_put(np.zeros(2, ml_dtypes.bfloat16))
     get: Any = memoryview
@@ -310,7 +313,7 @@ def test_frombuffer_outlives_what_the_array_had(end: str) -> None:
 
 
 def test_contents_that_are_kept_keep_no_array() -> None:
-    """Unlike NumPy's views of a Python ``__buffer__`` from 3.12 on, which keep the object."""
+    """NumPy's view of a ``__buffer__`` in Python, from 3.12 on, would keep the array."""
     assert not any("__buffer__" in vars(cls) for cls in Array.__mro__ if cls is not ArrayBase)
     arrays = [device_put(np.full(4, i, np.float32)) for i in range(3)]
     kept = [np.asarray(x) for x in arrays]

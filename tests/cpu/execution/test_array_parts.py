@@ -1,4 +1,4 @@
-"""Arrays made of parts: by a callback, of arrays on devices, of a process's own data."""
+"""Arrays made by a callback for each part, of arrays on devices, and of a process's own data."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_shards() -> None:
 
 
 def test_of_the_data_of_one_of_two_processes() -> None:
-    """Each process has every other device: 0 and 2 of four."""
+    """Each process has every other device of four: this one 0 and 2."""
     client = FakeClient(count=4, processes=2)
     mesh = Mesh(np.array(client.devices()).reshape(2, 2), ("here", "process"))
     rows = NamedSharding(mesh, P("process"))

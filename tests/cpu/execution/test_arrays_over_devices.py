@@ -37,7 +37,7 @@ USES: list[Any] = [
 @pytest.mark.parametrize("use", range(len(USES)))
 @pytest.mark.parametrize("end", ["donated", "deleted"])
 def test_a_part_of_what_is_gone_is_named_with_the_reason(end: str, use: int) -> None:
-    """The part is an array of the same memory, and is deleted with the whole."""
+    """A part shares the whole array's memory, and is deleted with it."""
     x = plugrt.pmap(lambda a: a * 2)(A)
     part = x.addressable_shards[1].data
     if end == "donated":

@@ -38,7 +38,7 @@ USES = [
     "plugrt.array_api.sum(plugrt.array_api.asarray([1.0, 2.0])[1:])",
     "kept = f(X).__array__()",
 ]
-"""The last is what NumPy keeps before Python 3.12; later it keeps arrays that it reads itself."""
+"""The last calls ``__array__``: from Python 3.12 on, views that NumPy makes keep the array."""
 
 
 def test_the_client_is_freed() -> None:

@@ -1,4 +1,4 @@
-"""Pmap loops without waits run to their end, with any number of steps.
+"""Loops over pmap that never wait run to their end, with any number of steps.
 
 Differs from JAX: many launches with collectives on the cpu | hang | the oldest is awaited.
 """

@@ -40,7 +40,7 @@ def events() -> Iterator[list[str]]:
     heard: list[str] = []
 
     def listen(event: str, /, **kwargs: Any) -> None:
-        if event.startswith("/plugrt/"):  # JAX's names of the same: test_events.py
+        if event.startswith("/plugrt/"):  # test_events.py tests JAX's names
             heard.append(event)
 
     monitoring.register_event_listener(listen)
@@ -49,7 +49,7 @@ def events() -> Iterator[list[str]]:
 
 
 def _call(factor: float = 3.0) -> Any:
-    """Makes a new function, as in another run: no cache in this process has it."""
+    """Calls a new function, which no cache in this process has, as in another run."""
     return np.asarray(plugrt.jit(lambda x: x * factor + 1)(X))
 
 
@@ -90,7 +90,7 @@ def test_programs_that_compile_fast_are_not_kept(folder: Path) -> None:
     with config.override(persistent_cache_min_compile_time_secs=100.0):
         _call()
     assert _entries(folder) == []
-    # Loading costs 3 ms, compiling the smallest program some 20: it pays from 10 on.
+    # The smallest program is compiled in some 20 ms and loaded in 3: keeping pays from 10 ms on.
     assert type(config).persistent_cache_min_compile_time_secs.default == 0.01
 
 

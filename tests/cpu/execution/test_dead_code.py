@@ -1,4 +1,4 @@
-"""Dead code: arguments that no result needs are not parameters of the program, nor transferred."""
+"""Dead code: arguments that no result needs are neither parameters nor transferred."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ X = np.arange(4, dtype=np.float32)
 inner = jit(lambda x, y: (x + 1, y * 2))
 unused = jit(lambda x, y: x * 2)
 
-# Functions of (x, dead): no computation depends on the second.
+# Functions of (x, dead) whose result does not depend on the second.
 FORMS: dict[str, Callable[[Any, Any], Any]] = {
     "dead code": lambda x, dead: (x + 1, xp.sin(dead) @ dead)[0],
     "dead reduction": lambda x, dead: (x + 1, xp.sort(xp.cumulative_sum(dead)))[0],
@@ -94,7 +94,7 @@ def test_dead_arguments_are_not_transferred(form: str, puts: Traffic) -> None:
     function = jit(FORMS[form])
     there = devices()[2]
     x = device_put(X, there)
-    elsewhere = device_put(X, devices()[1])  # committed, and without an effect on the placement
+    elsewhere = device_put(X, devices()[1])  # committed, but does not affect the placement
     function(x, elsewhere)
     puts.clear()
     assert function(x, X).device is there
@@ -151,7 +151,7 @@ def test_effects_stay_and_what_they_depend_on() -> None:
 
 
 def act_nowhere(x: Any) -> Any:
-    """Has an effect that no backend knows, so that running it fails."""
+    """Calls a target with an effect that no backend has, so that running it fails."""
     return lax.custom_call("plugrt_known_nowhere", [x], X, has_side_effect=True)
 
 
@@ -210,7 +210,7 @@ def test_what_is_known_needs_no_compiler(form: str) -> None:
             want = xp.asarray(want)
             assert (one.shape, one.dtype) == (want.shape, want.dtype)
             np.testing.assert_array_equal(one, want)
-    for one in plugrt.tree.flatten(results[0])[0]:  # each is an array of its own
+    for one in plugrt.tree.flatten(results[0])[0]:  # no result shares its buffer
         one.delete()
     assert not any(a.is_deleted() for r in results[1:] for a in plugrt.tree.flatten(r)[0])
 

@@ -66,7 +66,7 @@ def test_launches_keep_their_order() -> None:
     for n in range(0, 40, 2):
         f(n, big)
         g(n + 1)
-    plugrt.io_callback(note, None, 40, ordered=True)  # by Python: after the launches, too
+    plugrt.io_callback(note, None, 40, ordered=True)  # outside of jit: it comes after the launches
     assert seen == [*range(41)]
 
 
@@ -95,7 +95,7 @@ def test_a_failed_effect_does_not_poison_the_next_call() -> None:
             raised += bool(
                 re.search(r"'note' of io_callback, called at .*: below zero", str(error))
             )
-    assert raised == 1  # by the first if the backend runs the program within the call
+    assert raised == 1  # by the first call if the backend runs the program within it
     plugrt.effects_barrier()
     assert seen == [1, 2]
     f(3)

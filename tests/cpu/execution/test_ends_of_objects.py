@@ -1,7 +1,7 @@
-"""Objects that a call makes and drops end without Python code, where exceptions are lost.
+"""Objects that a call makes and drops end without Python code.
 
-Python discards exceptions of a signal handler in ``__del__`` or in the callback of a weak reference
-("Exception ignored in"): a time-out there did not arrive.
+A signal handler may raise in ``__del__`` or in the callback of a weak reference, where Python
+discards exceptions ("Exception ignored in"): earlier, time-outs were lost there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def divided() -> Any:
 
 
 def call_new(x: Any) -> Any:
-    """Traces and compiles a new function, with a number of its own, and drops it."""
+    """Traces, compiles and drops a new function, with a constant that no other has."""
     number = float(next(numbers))
     return plugrt.jit(lambda v: v * number)(x)
 

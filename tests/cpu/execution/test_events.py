@@ -48,7 +48,7 @@ def recorded() -> Iterator[Recorded]:
 
 
 def of_jax(recorded: Recorded) -> list[tuple[str, str]]:
-    """Returns kind and name of events with JAX's names, with the short name of a cache event."""
+    """Returns the kind and the name of events with JAX's names, without the cache's prefix."""
     return [(k, e.removeprefix(CACHE)) for k, e, _, _ in recorded if e.startswith("/jax/")]
 
 
@@ -111,7 +111,7 @@ def test_the_persistent_cache_under_jaxs_names(tmp_path: Path, recorded: Recorde
     seconds = {e.removeprefix(CACHE): v[0] for kind, e, v, _ in recorded if kind == "duration"}
     took = seconds["cache_retrieval_time_sec"]
     assert took > 0
-    assert seconds["compile_time_saved_sec"] + took > 0  # the compile time
+    assert seconds["compile_time_saved_sec"] + took > 0  # the sum is the compile time
 
 
 @behaviour(
@@ -141,7 +141,7 @@ def test_a_listener_that_raises(caplog: pytest.LogCaptureFixture, recorded: Reco
 
 @behaviour(8, "a stage that fails ends for listeners as well, after the time that it took")
 def test_a_stage_that_fails_ends_for_listeners_too(recorded: Recorded) -> None:
-    """Earlier, only its begin was recorded: a listener that pairs both had an open stage."""
+    """Earlier, only its beginning was recorded, so that listeners counted it as running."""
 
     def f(x: Any) -> Any:
         raise ValueError("mine")
@@ -149,4 +149,4 @@ def test_a_stage_that_fails_ends_for_listeners_too(recorded: Recorded) -> None:
     with pytest.raises(ValueError, match="mine"):
         jit(f)(X)
     assert of_jax(recorded) == [(kind, STAGES[0]) for kind in ("scalar", "duration", "span")]
-    assert monitoring.TRACE not in [event for _, event, _, _ in recorded]  # it gives no trace
+    assert monitoring.TRACE not in [event for _, event, _, _ in recorded]  # nothing was traced

@@ -41,7 +41,7 @@ def message_of(call: F, x: Any, **settings: bool) -> str:
 
 
 def make_pmap(f: F, count: int = 1) -> Any:
-    """Returns a pmap that is not run again operation by operation: its module is searched."""
+    """Returns a pmap without a debug rerun, so that its module is searched for the origin."""
     call: Any = plugrt.pmap(f, "i", devices=plugrt.devices()[:count])
     call._make_rerun = lambda *_: None
     return call
@@ -64,7 +64,7 @@ def loaded(f: F, x: Any) -> F:
 def check_origin(
     f: F, x: Any, said: str, operation: str = "sqrt", makers: Sequence[Any] = (pmapped, loaded)
 ) -> None:
-    """Checks that each kind of call without Python reports ``said``, and the line if any."""
+    """Checks that calls without a debug rerun report ``said``, and the line where one is known."""
     for make in makers:
         message = message_of(make(f, x), x)
         assert re.search(said, message), (make.__name__, message)
@@ -79,7 +79,7 @@ def check_origin(
 
 
 def at_step(step: int, i: Any) -> Any:
-    """Returns NaN from a step on, counted from 0."""
+    """Returns NaN in a loop's later iterations, those with ``i >= step``."""
     return faulty(step - 0.5 - xp.astype(i, xp.float32))
 
 
@@ -136,7 +136,7 @@ MADE: dict[str, F] = {
 def test_regions_are_looked_into(case: str) -> None:
     said = r"\(nan\).* comes from stablehlo\.sqrt of \(float32\[2?\]\)"
     check_origin(MADE[case], X, said, makers=(pmapped, compiled_pmap, loaded))
-    message = message_of(jit(MADE[case]).lower(X).compile(), X)  # which Python runs again
+    message = message_of(jit(MADE[case]).lower(X).compile(), X)  # it has a debug rerun
     assert re.search(rf"in sqrt of \(float32\[2?\]\), called at .*{LINE}", message), message
 
 

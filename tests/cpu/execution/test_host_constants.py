@@ -18,7 +18,7 @@ BIG = np.arange(SIZE, dtype=np.float32)
 
 
 def times_put(puts: Traffic) -> Counter[int]:
-    """Returns the number of puts of an array of that size, by the device's id."""
+    """Returns the number of puts of an array of `SIZE`, by the device's id."""
     return Counter(device.id for array, device in puts.arrays if array.shape == (SIZE,))
 
 
@@ -92,7 +92,7 @@ def test_what_an_array_holds_at_each_trace_counts() -> None:
     inner = jit(lambda y: mul(y, values))
     np.testing.assert_array_equal(inner(x), np.zeros(SIZE))
     values[:] = 2
-    both = jit(lambda y: (inner(y), mul(y, values), inner(y)))  # the inner one is traced already
+    both = jit(lambda y: (inner(y), mul(y, values), inner(y)))  # `inner` is not traced again
     reverse = jit(lambda y: (mul(y, values), inner(y)))
     for found in (both(x)[0], both(x)[2], reverse(x)[1]):
         np.testing.assert_array_equal(found, np.zeros(SIZE))

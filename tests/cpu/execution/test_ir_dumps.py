@@ -20,7 +20,7 @@ ALL = ("stablehlo", "hlo", "optimized")
 
 
 def files_in(folder: Path) -> dict[str, str]:
-    """Returns the texts by name, without the process's number and the file's."""
+    """Returns the texts by file name, without the process's and the file's number."""
     found = {}
     numbers = []
     for path in sorted(folder.iterdir()):

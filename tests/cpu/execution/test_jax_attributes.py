@@ -24,7 +24,7 @@ def public(owner: object) -> set[str]:
 
 
 def hint(owner: object, name: str) -> str:
-    """Returns the part of the AttributeError after the statement that the attribute is missing."""
+    """Returns the cure in an AttributeError, the text after "has no attribute"."""
     with pytest.raises(AttributeError) as error:
         getattr(owner, name)
     assert error.value.name == name
@@ -77,7 +77,7 @@ FACTS: dict[str, interface.OptionValue] = {
 
 
 def test_a_fact_that_the_backend_states_is_an_attribute() -> None:
-    """Like attributes of TPUs and GPUs in JAX; the error for another lists them."""
+    """JAX has such attributes of TPUs and GPUs. The error for a missing one lists them."""
 
     class Stating(FakeDevice):
         attributes = FACTS

@@ -1,4 +1,4 @@
-"""Arrays put on devices that already have some of another's buffers: they outlive the other."""
+"""Arrays that share buffers with the array that they were made of: they outlive it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HERE: dict[str, Callable[[Array], Array]] = {
     "copy": lambda x: x.copy(),
     "identity": jit(lambda x: x),
 }
-"""Functions that make another array of an uncommitted one, on the same device."""
+"""Functions that make an array of an uncommitted one, on the same device."""
 
 
 def over(count: int, spec: P) -> NamedSharding:
@@ -148,7 +148,7 @@ def test_what_another_thread_ends_is_put_or_refused(way: str, how: str) -> None:
             while time.monotonic() < stop:
                 end(current[0], how)
                 current[0] = device_put(N, source)
-        except BaseException as error:  # the test fails by it
+        except BaseException as error:  # the main thread checks the list
             wrong.append(repr(error))
             raise
 

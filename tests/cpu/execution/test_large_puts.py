@@ -1,4 +1,4 @@
-"""Large host arrays, which NumPy copies for the backend; the backend owns the copy."""
+"""Large host arrays: NumPy copies them, and the backend owns the copy."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def host() -> npt.NDArray[np.float32]:
 
 @pytest.fixture
 def held() -> Iterator[Callable[[], int]]:
-    """Returns the bytes that NumPy and Python have allocated since."""
-    device_put(np.ones(1))  # jaxlib frees earlier dropped memory
+    """Returns a function that counts the bytes that NumPy and Python allocated since its start."""
+    device_put(np.ones(1))  # jaxlib frees memory that was dropped before
     gc.collect()
     tracemalloc.start(1)
     before = tracemalloc.get_traced_memory()[0]
@@ -79,7 +79,7 @@ def look(x: Array) -> None:
 def test_the_copy_is_given_back(
     host: npt.NDArray[np.float32], held: Callable[[], int], end: Callable[[Array], object]
 ) -> None:
-    """At once by deletion; if an array is only dropped jaxlib keeps it until its next put."""
+    """A deletion frees it at once; jaxlib keeps a dropped array's copy until its next put."""
     x = device_put(host)
     end(x)
     if end is not Array.delete:

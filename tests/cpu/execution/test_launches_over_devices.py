@@ -1,4 +1,4 @@
-"""Launches on several devices: one way for all, and host work that grows linearly."""
+"""Launches on several devices: all are made alike, and host work grows linearly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.behaviour import behaviour
 
 X = np.arange(8, dtype=np.float32)
 MOST = 2.5
-"""The largest allowed factor of host work for twice as much: 2 if linear, 4 if quadratic."""
+"""The largest allowed growth for twice as many devices or arguments: linear is 2, quadratic 4."""
 
 
 def rows_of(count: int) -> NamedSharding:
@@ -65,7 +65,7 @@ def test_one_trace() -> None:
 
 
 def count_calls(call: Callable[[], object]) -> int:
-    """Returns how many functions, Python's and others, a call calls on the host."""
+    """Returns the number of Python and C functions that a call calls on the host."""
     found = 0
 
     def count(frame: object, event: str, argument: object) -> None:

@@ -163,7 +163,7 @@ def test_every_way_to_an_array_in_a_layout(way: Callable[..., Any], where: str) 
         to = Format(layout, SHARDINGS[where]())
         made = way(X, to)
         check(made, X, to)
-        if made.sharding == to.sharding:  # a program on one device has that device's layout
+        if made.sharding == to.sharding:  # a program on one device returns that device's sharding
             assert made.aval is device_put(X, to).aval
         np.testing.assert_array_equal(made + 1, X + 1)
         check(made, X, to)
@@ -207,7 +207,7 @@ def jax_format(layout: Any, *spec: Any) -> Any:
 
 
 def describe(x: Any) -> Any:
-    """Returns the order and spec of arrays and formats of both libraries."""
+    """Returns the order of dimensions and the spec of arrays and formats of either library."""
     if isinstance(x, tuple):
         return tuple(map(describe, x))
     found = getattr(x, "format", x)
@@ -328,7 +328,7 @@ def can_choose_shardings() -> bool:
 
 @pytest.mark.parametrize("case", AS_JAX)
 def test_layouts_are_where_jax_has_them(case: str) -> None:
-    """Compares orders and specs.
+    """Compares the orders of dimensions, and the specs.
 
     Same as JAX: layouts over a mesh, in `device_put`, `jit`, structs, `with_sharding_constraint`
     and `make_array_from_callback`.
@@ -470,7 +470,7 @@ def test_what_jax_refuses_of_layouts(case: str) -> None:
 
 @pytest.mark.parametrize("spec", [("x", "y"), ("x",), (None, "y"), ()])
 def test_donations_that_are_as_in_jax(spec: tuple[Any, ...]) -> None:
-    """AUTO is on both sides, or the parts of the result are not known, or differ."""
+    """Both sides have AUTO, or the result's parts are unknown, or differ in shape."""
     for lib in (Ours, Theirs):
         where = lib.format(Layout.AUTO, *spec) if spec else lib.format(Layout.AUTO)
         f = lib.jit(lambda a: a + 1, donate_argnums=0, in_shardings=where, out_shardings=where)
@@ -624,7 +624,7 @@ def test_layouts_in_shard_map() -> None:
 
 
 def test_results_that_are_arguments_or_known() -> None:
-    """Calls programs that compute nothing of an array.
+    """Calls programs whose results are arguments or constants.
 
     Differs from JAX: the layout of a result that is an argument | the default one | the argument's,
     unless `out_shardings` names another; they share their memory.
@@ -751,7 +751,7 @@ def test_copies_and_reads() -> None:
 
 
 def test_parts_in_several_layouts_are_no_array() -> None:
-    """Makes an array of parts of two.
+    """Makes an array of parts in two layouts.
 
     Differs from JAX: parts in several layouts, in `make_array_from_single_device_arrays` |
     accepted, and programs compute wrong values of them | refused.

@@ -1,6 +1,6 @@
-"""Numbers of 2 and 4 bits on XLA's CPU compiler, which compiles some operations on them wrong.
+"""Numbers of 2 and 4 bits on CPUs, where XLA miscompiles some operations on them, or crashes.
 
-``tools/narrow_types.py`` tests which, and writes ``docs/data/narrow_types``. Some end the process.
+``tools/narrow_types.py`` finds these operations, and writes ``docs/data/narrow_types``.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def test_programs_from_elsewhere_are_computed_the_same_way(form: str) -> None:
 
 
 def test_float4_becomes_an_integer_by_its_value() -> None:
-    """XLA considers 6, the largest, out of range, and returns the largest int32."""
+    """XLA treats 6, the largest float4, as out of range, and returns the largest int32."""
     x = np.arange(16, dtype=np.uint8).view(ml_dtypes.float4_e2m1fn)
     for dtype in ("int4", "uint8", "int32"):
         kind = np.dtype(getattr(ml_dtypes, dtype, dtype))

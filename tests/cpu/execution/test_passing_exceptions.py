@@ -1,4 +1,4 @@
-"""Exceptions that are raised once, of a signal's handler or of a user's class, reach the caller."""
+"""Exceptions of signal handlers and of users' classes reach the caller, also if raised once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _to_list(x: plugrt.Array) -> Any:
 def test_an_exception_that_comes_once_ends_a_read(
     read: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For example a signal handler's: earlier, the core dropped it and let Python read."""
+    """Earlier, the core dropped it, for example a signal handler's, and let Python read."""
     client, kind = plugrt.get_backend(), TensorType((3,), np.dtype(np.int16))
     if not IN_C:
         pytest.skip("no core here")
@@ -44,8 +44,8 @@ def test_an_exception_that_comes_once_ends_a_read(
 
     slow = dataclasses.replace(form, is_ready=lambda held: False, wait=wait)
     monkeypatch.setattr(type(client), "held_form", lambda *_: slow)
-    host = np.arange(next(_sizes), dtype=np.int16)  # of a type that is new
-    plugrt.device_put(host).tolist()  # which Python reads the first time
+    host = np.arange(next(_sizes), dtype=np.int16)  # a new type
+    plugrt.device_put(host).tolist()  # Python reads the first array of a type
     x = plugrt.device_put(host)
     failures.append(TimeoutError("too slow"))
     with pytest.raises(TimeoutError, match="too slow"):
@@ -55,7 +55,7 @@ def test_an_exception_that_comes_once_ends_a_read(
 
 
 def test_an_exception_of_a_hash_that_comes_once() -> None:
-    """Earlier, the core dropped it and let Python make the call, which did not raise it again."""
+    """Earlier, the core dropped it and let Python make the call, which raised nothing."""
     failures: list[Exception] = []
 
     class Static:

@@ -40,7 +40,7 @@ def lowered(name: str, rule: Callable[..., Any]) -> Any:
 
 
 def factors(x: Any) -> list[Any]:
-    """Returns the results of all such operations, for all triangles and forms."""
+    """Returns the results of all such operations, in each of their forms."""
     return [
         *linalg.eigh(x),
         linalg.eigvalsh(x),
@@ -139,7 +139,7 @@ def test_lowerings_of_ones_own() -> None:
 
 
 def test_lowerings_that_come_back() -> None:
-    """The results of a lowering are lowered in turn, which must end."""
+    """The operations of a lowering are lowered in turn; one that contains itself is refused."""
     with lowered("eigh", lambda context, x: linalg.eigh(x)):
         with pytest.raises(ProgramError, match=r"contains plugrt\.linalg\.eigh again") as error:
             jit(linalg.eigh)(DEFINITE)
@@ -159,7 +159,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 
 def test_a_choice_of_platform_without_linalg() -> None:
-    """Plugins' lowerings are used in processes that have imported none of linalg."""
+    """A conditional by platform needs the plugins' lowerings, but does not import linalg."""
     script = (
         "import sys, plugrt\n"
         "choice = lambda x: plugrt.lax.platform_dependent(x, default=lambda x: x + 1)\n"

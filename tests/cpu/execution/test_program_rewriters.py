@@ -1,4 +1,4 @@
-"""Program rewriters, functions and packages', which get each program before it is compiled."""
+"""Program rewriters, of users and of packages, which get each program before it is compiled."""
 
 from __future__ import annotations
 

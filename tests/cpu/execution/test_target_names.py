@@ -1,4 +1,4 @@
-"""The custom call targets that a program names, in the forms of programs."""
+"""The custom call targets that a program names, in each of a program's formats."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def program(names: list[str], form: str) -> Program:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_each_name_is_found_and_no_part_of_one(form: str) -> None:
-    """Earlier, a handler that a library refuses ended programs that called a longer name."""
+    """Earlier, a program failed over a refused handler whose name was part of its own target's."""
     for name in NAMES:
         assert named_targets(program([name], form), NAMES) == [name]
     assert named_targets(program(NAMES, form), [*NAMES, "scale", "name"]) == NAMES

@@ -56,7 +56,7 @@ def negate(x: Any) -> Any:
 
 
 class Calls:
-    """The calls of a thread, each with its check; numbers are the thread's own."""
+    """The calls of one thread, each with a check, and its own random numbers."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -112,14 +112,14 @@ def steps_of(calls: Calls) -> list[Callable[[], None]]:
     client = plugrt.get_backend()
     steps = [calls.the_same_function, calls.its_own_function, calls.donation, calls.tracing,
              calls.operators, calls.exceptions, calls.clearing]  # fmt: skip
-    # XLA's library runs callbacks on its compute threads: they can wait for each other.
+    # XLA's library runs callbacks on its compute threads, where they can deadlock.
     if client.capabilities.host_callbacks and client.platform_version.startswith("jaxlib"):
         steps.append(calls.callbacks)
     return steps
 
 
 def run(seconds: float) -> Counter[str]:
-    """Runs all threads that long; returns the counts of calls. Raises a thread's exception."""
+    """Runs eight threads; returns the counts of calls, or raises a thread's exception."""
     done: list[Counter[str]] = []
     failed: list[BaseException] = []
     until = time.monotonic() + seconds
@@ -148,9 +148,9 @@ def run(seconds: float) -> Counter[str]:
 
 
 MOST_GROWTH = 150e3
-"""Bytes per second in the run of a minute.
+"""The allowed growth of memory in the run of a minute, in bytes per second.
 
-XLA's and Python's pools still grow by 70 kB, and a leak of 100 kB is found.
+The pools of XLA and Python grow by 70 kB; a leak of 100 kB more is found.
 """
 
 
@@ -159,7 +159,7 @@ def settle() -> int:
     plugrt.effects_barrier()
     plugrt.clear_caches()
     gc.collect()
-    # Freed memory returns to the system, if the C library can do that: it does not count as kept.
+    # Freed memory must not count: glibc can return it to the system.
     getattr(ctypes.CDLL(None), "malloc_trim", int)(0)
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
@@ -171,7 +171,7 @@ def settle() -> int:
 )
 def test_eight_threads_at_once() -> None:
     is_long = EFFORT >= 60
-    run(EFFORT / 2 if is_long else 0.2)  # objects that are made once
+    run(EFFORT / 2 if is_long else 0.2)  # makes the objects that are made once
     before, arrays = settle(), len(plugrt.live_arrays())
     started = time.monotonic()
     count = run(EFFORT / 2 if is_long else 1.0 * EFFORT)

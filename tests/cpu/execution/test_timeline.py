@@ -38,7 +38,7 @@ def test_the_steps_of_a_first_call_come_in_their_order(tmp_path: Path) -> None:
     def step_of_mine(x: Any) -> Any:
         return xp.sin(x) @ x
 
-    plugrt.devices()  # starts the backend, which is recorded as well
+    plugrt.devices()  # starts the backend, which would be recorded
 
     def work() -> None:
         x = plugrt.device_put(X)
@@ -76,7 +76,7 @@ def test_every_way_to_launch_is_recorded(tmp_path: Path) -> None:
         "control flow": lambda: lax.fori_loop(0, 2, _increase, x),
     }
     for name, call in ways.items():
-        call()  # before the block: the warm path must be recorded, too
+        call()  # the first call: only warm ones are recorded
         counts = Counter(e["cat"] for e in recorded(tmp_path / "a.json", lambda: (call(), call())))  # noqa: B023
         assert counts["launch"] == 2, (name, counts)
         assert counts["trace"] == counts["compile"] == 0, (name, counts)

@@ -31,7 +31,7 @@ def put(number: int) -> Array:
 
 
 def refused(call: Callable[[], Any], says: str) -> None:
-    """Asserts that a call is refused with these words, and this file's line."""
+    """Asserts that a call is refused; the error has these words and a line of this file."""
     with pytest.raises(InvalidArgument, match=says) as error:
         call()
     assert re.search(rf"called at {re.escape(__file__)}:\d+", str(error.value))
@@ -41,7 +41,7 @@ def refused(call: Callable[[], Any], says: str) -> None:
 def test_numbers_in_indices_and_arithmetic_are_no_implicit_transfers(level: str) -> None:
     """Differs from JAX: numbers under `transfer_guard("disallow")` | refused | counted as explicit.
 
-    With them refused the guard could not stay on in a program.
+    If they were refused, nobody could leave the guard on in a program.
     """
     f, a = jit(add), plugrt.device_put(np.arange(12, dtype=np.float32).reshape(3, 4))
     zero = plugrt.device_put(np.float32(0))
@@ -132,7 +132,10 @@ def test_explicit_transfers() -> None:
 
 @pytest.fixture
 def declare_read(declare: Callable[..., None]) -> Iterator[Callable[[bool], None]]:
-    """Declares whether the host can address the devices' memory, while no reader is known."""
+    """Returns a function that declares whether the host can address the devices' memory.
+
+    Meanwhile the type of X has no reader.
+    """
     aval: Any = put(0).aval
     aval.reader, before = None, aval.reader
     yield lambda whether: declare(zero_copy_get=whether)

@@ -1,4 +1,4 @@
-"""Programs of many parameters: one tuple if the backend requests it, with the same results."""
+"""Programs of many parameters get them as one tuple if the backend requests it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ X = np.arange(3, dtype=np.float32)
 def tupled(
     compiled_with: list[CompileOptions], declare: Callable[..., None]
 ) -> Callable[[], list[bool]]:
-    """Returns whether each compilation requested one tuple; the backend does above 100."""
+    """Lists whether compilations requested one tuple, which the backend needs above 100."""
     declare(tuple_arguments_above=100)
     return lambda: [options.parameter_is_tupled for options in compiled_with]
 
@@ -48,7 +48,7 @@ def test_calls_with_many_arguments(tupled: Callable[[], list[bool]]) -> None:
         np.testing.assert_allclose(jit(total)(*xs), expected)
         np.testing.assert_allclose(jit(total).lower(*xs).compile()(*xs), expected)
         np.testing.assert_allclose(pmap(total)(*[x[None] for x in xs])[0], expected)
-    # One compilation by jit and its compiled stage together, and one by pmap, for each number.
+    # For each count jit and its compiled stage share a compilation, and pmap makes another.
     assert sorted(tupled()) == [False] * (len(tupled()) - 2) + [True] * 2
 
 
@@ -67,7 +67,7 @@ def test_what_counts_and_donation(tupled: Callable[[], list[bool]]) -> None:
 
 @behaviour(5, "saved executables accept their tuple after loading", jax="same")
 def test_saved_executables_take_their_tuple(tupled: Callable[[], list[bool]]) -> None:
-    """XLA's bytes do not state it: without the option a library ends the process at the call."""
+    """XLA's bytes do not state the tuple: a library without the option crashes at the call."""
     xs = [plugrt.device_put(X + i) for i in range(150)]
     saved = serialize_executable.serialize(jit(total).lower(*xs).compile())
     assert tupled() == [True]
