@@ -1,7 +1,8 @@
-"""A child of test_from_jax_over_meshes.py: functions of JAX's over a mesh, here and by JAX.
+"""The child of test_from_jax_over_meshes.py: runs JAX's functions over a mesh on plugrt and JAX.
 
-plugrt gets them over a mesh without devices, JAX over its own. Prints one line a case, first
-whether plugrt's calls left JAX without a backend, and last whether shardings answer as JAX's.
+plugrt gets them over a mesh without devices, JAX over its own. The first line shows whether the
+calls of plugrt started a backend of JAX, the last whether shardings equal JAX's. Between them each
+case has a line.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ CASES: list[Callable[[Any], Any]] = [
 
 
 def specs(result: Any) -> list[tuple[Any, ...]]:
-    """Returns the division of each array, and the number of devices, in the words of both."""
+    """Returns each array's spec and number of devices, in a form that both libraries share."""
     found = []
     for x in jax.tree.leaves(result):
         spec = [*getattr(x.sharding, "spec", ())]
@@ -132,7 +133,7 @@ def main() -> None:
     """Compares values, and the division of results if the backend divides as XLA does."""
     ours = [plugrt.from_jax(make(AbstractMesh(SIZES, NAMES, TYPES)))(A, A.T) for make in CASES]
     print("backends", xla_bridge.backends_are_initialized())
-    jax.config.update("jax_platforms", "cpu")  # for any platform that plugrt is set to use
+    jax.config.update("jax_platforms", "cpu")  # the environment may name plugrt's platform
     jax.config.update("jax_num_cpu_devices", 8)
     mesh = Mesh(np.reshape(jax.devices(), SIZES), NAMES, axis_types=TYPES)
     chooses = plugrt.get_backend().platform != "numpy"

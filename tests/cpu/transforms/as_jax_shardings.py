@@ -22,7 +22,7 @@ Pair = tuple[Any, Any]
 
 
 def ask(question: Callable[..., Any], *values: Any) -> Any:
-    """Returns the answer in words that both have; ``refused`` for an error of any class."""
+    """Returns the answer in a form that both libraries share; ``refused`` if it is an error."""
     try:
         answer = question(*values)
     except (plugrt.errors.ShapeError, ValueError, IndexError):
@@ -33,7 +33,7 @@ def ask(question: Callable[..., Any], *values: Any) -> Any:
 
 
 def named(choice: random.Random, longest: int) -> Pair:
-    """Returns a `NamedSharding` over some devices in some order, with a spec of some length."""
+    """Returns a random `NamedSharding`, whose spec has up to ``longest`` entries."""
     sizes = choice.choice([(2, 4), (4, 2), (8, 1), (1, 1)])
     ids = choice.sample(range(8), int(np.prod(sizes))) if choice.random() < 0.2 else None
     ids = ids or [*range(int(np.prod(sizes)))]
@@ -51,7 +51,7 @@ def named(choice: random.Random, longest: int) -> Pair:
 
 
 def in_a_class(choice: random.Random, ndim: int) -> Pair:
-    """Returns a sharding of one of the classes, for arrays of ``ndim`` dimensions."""
+    """Returns a random sharding of a random class, for arrays of ``ndim`` dimensions."""
     ours, theirs = named(choice, ndim + 1)
     kind = choice.choice(["named", "named", "gspmd", "positional", "single"])
     if kind == "single":
@@ -83,7 +83,7 @@ def compare_shardings(seed: int = 0, count: int = 500) -> str:
                 return f"{name} of {a!r}, {shape}: {found}; JAX has {expected}"
         found = ask(a.is_equivalent_to, b, ndim)
         expected = ask(of_jax.is_equivalent_to, other, ndim)
-        # JAX's IndexError comes first: it checks the parts before the devices and equality.
+        # JAX may refuse first: it computes the parts before it compares devices.
         if found != expected and not (expected == "refused" and found == (a == b)):
             return f"is_equivalent_to of {a!r}, {b!r}, {ndim}: {found}; JAX has {expected}"
         answers[f"{expected}, of {'one class' if type(a) is type(b) else 'two'}"] += 1

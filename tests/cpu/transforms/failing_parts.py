@@ -1,6 +1,6 @@
-"""A program for a child: Python functions that fail in one of four parts, with the results of each.
+"""A child's program: Python functions that fail on one of four devices.
 
-It prints one line for each case, and an alarm ends it if one of them hangs.
+It prints the outcome of each case in a line, and an alarm ends it if one of them hangs.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def by_operation() -> Any:
 
 
 def loop() -> Any:
-    """Loops as long as the function returns zeros."""
+    """Runs a loop that calls the failing function before an exchange."""
 
     def part(v: Any) -> Any:
         def body(total: Any) -> Any:

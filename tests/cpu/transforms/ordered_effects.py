@@ -1,8 +1,8 @@
-"""A child of test_ordered_effects_as_jax.py: ordered `io_callback` over devices, here or in JAX.
+"""The child of test_ordered_effects_over_devices.py: ordered `io_callback` on plugrt or on JAX.
 
 ``python -m cpu.transforms.ordered_effects HOST``, HOST is ``jax`` or ``plugrt``. Prints a line of
-JSON for each way to call, sequence of meshes and number of calls: the calls of `note`, in order. If
-each device calls there is a list for each, since they call at the same time.
+JSON for each way to call, sequence of meshes and number of calls: the calls of `note` in order. If
+each device calls, it prints a list for each, since they call at the same time.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def place(ids: Sequence[int]) -> Any:
 
 @cache
 def program(way: str, ids: tuple[int, ...]) -> Callable[[Any], Any]:
-    """Returns a function that calls a way's program over some devices, with the call's number."""
+    """Returns a function of the call's number, which runs one way's program over some devices."""
     x, mesh = place(ids)
     if way in PARTS:
         mapped = host.shard_map(
@@ -164,7 +164,7 @@ def program(way: str, ids: tuple[int, ...]) -> Callable[[Any], Any]:
 
 
 def run(way: str, meshes: str, count: int) -> Any:
-    """Returns the calls, of all devices or of each, and the sums of the results."""
+    """Launches ``count`` times; returns the calls of all devices or of each, and results' sums."""
     _seen.clear()
     results = []
     for n, ids in zip(range(count), itertools.cycle(MESHES[meshes]), strict=False):

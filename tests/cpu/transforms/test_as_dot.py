@@ -69,7 +69,7 @@ def test_graphviz_takes_both_without_a_warning(name: str) -> None:
 
 
 def test_each_operation_of_the_module_is_a_node() -> None:
-    """With its types and line; parameters by name; regions and functions in frames."""
+    """Nodes show types and lines, parameters their names; frames are regions and functions."""
     stage = lowered("loop")
     graph = read_dot(stage.as_dot())
     line = step.__code__.co_firstlineno

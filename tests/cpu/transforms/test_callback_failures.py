@@ -1,4 +1,4 @@
-"""A function that fails on one of several devices which wait for each other in a collective."""
+"""A function that fails on one of several devices, which then meet in a collective."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_failure_on_one_device_is_raised(name: str) -> None:
         assert "in fail" in str(e.value)  # the traceback of the user's function
         assert isinstance(e.value.__cause__, KeyError)
     plugrt.effects_barrier()
-    assert later == []  # no function is called with results of the failed call
+    assert later == []  # the failure stops all later callbacks
     failing = False
     found = np.asarray(f(X))
     np.testing.assert_array_equal(found.reshape(-1)[:2], [120, 160])

@@ -40,7 +40,7 @@ THREE = plugrt.ShapeDtypeStruct((3,), "float32")
 
 @pytest.fixture(autouse=True)
 def callbacks() -> Any:
-    """Skips if programs cannot call Python; leaves nothing in flight."""
+    """Skips if programs cannot call Python; waits for all effects after the test."""
     client = plugrt.get_backend()
     if not client.capabilities.host_callbacks:
         pytest.skip(f"{client.platform} does not declare host_callbacks")
@@ -52,7 +52,7 @@ def callbacks() -> Any:
 
 
 def jitted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function that is compiled although it is called once."""
+    """Returns a jitted function, since a plain call runs a callback without a program."""
     return plugrt.jit(function)
 
 
@@ -83,7 +83,7 @@ def test_pytrees_go_in_and_out() -> None:
     np.testing.assert_array_equal(found["b"][0], [2, 4, 6])
     assert all(type(x) is np.ndarray and x.flags.writeable for x in got)
     plugrt.clear_caches()
-    np.testing.assert_array_equal(got[0], [1, 2, 3])  # it may keep them
+    np.testing.assert_array_equal(got[0], [1, 2, 3])  # the function may keep them
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_an_exception_tells_the_line_in_the_function_and_the_line_of_the_call() 
     jax="an error like others",
 )
 def test_exits_reach_the_caller() -> None:
-    """Earlier, they were `Internal`: `except RuntimeError` caught Ctrl-C as a program's fault."""
+    """Earlier, they became `Internal`, so that `except RuntimeError` caught Ctrl-C."""
     x, ones = np.ones(3, np.float32), np.ones(100_000, np.float32)
 
     class Leave(BaseException):
@@ -192,7 +192,7 @@ def test_exits_reach_the_caller() -> None:
             with pytest.raises(type(raised)) as caught:
                 call()
             assert caught.value is raised
-            # the line of the wait for the result, not this one
+            # The barrier may raise it again; the next call must not.
             with contextlib.suppress(type(raised)):
                 plugrt.effects_barrier()
     np.testing.assert_array_equal(jitted(lambda x: x + 1)(x), [2, 2, 2])
@@ -343,7 +343,7 @@ def test_a_callback_may_run_compiled_code() -> None:
 
 
 def test_callbacks_on_all_threads_may_wait_for_compiled_code() -> None:
-    """More callbacks at once than XLA has threads, each waiting for work on those threads."""
+    """There are more callbacks than XLA has threads, and each waits for work on those threads."""
     if type(plugrt.get_backend()).__module__.startswith("plugrt.capi"):
         pytest.skip(
             "the library runs callbacks on its few threads, where waiting for work can hang"
@@ -422,7 +422,7 @@ def test_a_value_that_the_text_does_not_suit_names_the_text() -> None:
 
     with pytest.raises(Internal, match=rf"'x = .*' of debug\.print, called at .*{says}") as caught:
         launch()
-    assert len(str(caught.value).splitlines()) == 1  # no line of the user's raised it
+    assert len(str(caught.value).splitlines()) == 1  # none of the user's lines raised it
     plugrt.effects_barrier()
 
 
@@ -435,7 +435,7 @@ def test_frames_of_a_callback() -> None:
         raise ValueError("within")
 
     def frames() -> tuple[list[str], set[str]]:
-        """Returns the owners of the frames in the message, in order, and of the tracebacks."""
+        """Returns the owners of the frames in the message, and the owners in the tracebacks."""
         with pytest.raises(Internal) as caught:
             np.asarray(jitted(lambda x: plugrt.pure_callback(outer, SCALAR, x))(0.0))
         message = caught.value.message

@@ -1,4 +1,4 @@
-"""One program with callbacks, under JAX and under plugrt, each in a process of its own."""
+"""One program with callbacks, run under JAX and under plugrt in a process each."""
 
 from __future__ import annotations
 

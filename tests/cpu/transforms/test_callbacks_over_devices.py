@@ -1,4 +1,4 @@
-"""Python functions that programs over several devices call: the calling devices, and arguments."""
+"""Python functions that programs over several devices call: the caller, and the arguments."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Seen:
         return values[-1]
 
     def taken(self) -> Counter[Any]:
-        """Returns the arguments, with counts, after all effects."""
+        """Waits for all effects; returns the recorded arguments with counts, and clears them."""
         plugrt.effects_barrier()
         found = counted(*self.calls)
         self.calls.clear()

@@ -1,4 +1,4 @@
-"""Calls like the last one, or nearly: each finds its own program, after any other call."""
+"""Calls of the last one's form, or nearly: each finds its own program, after any other call."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ plugrt.tree.register_dataclass(Named, ["a"], ["name"])
 
 
 def described(x: Any) -> str:
-    """Returns a description of a call's argument, for a function that is traced with it."""
+    """Returns a description of a call's argument, traced or not."""
     if isinstance(x, dict):
         return f"{type(x).__name__}({ {k: described(x[k]) for k in sorted(x, key=str)} })"
     if isinstance(x, (tuple, list)):
@@ -68,7 +68,7 @@ def described(x: Any) -> str:
 
 
 def value(x: Any) -> float:
-    """Returns a number that identifies the position of each array in an argument."""
+    """Returns a number that depends on each array of an argument and its position."""
     return sum(float(v[0]) * 10**i for i, v in enumerate(plugrt.tree.leaves(x)))
 
 
@@ -113,7 +113,7 @@ def test_each_form_has_its_own_program_after_any_other(
             args, kwargs = FORMS[i]
             program, total = call(*args, **kwargs)
             assert total == wanted[i][1], (first, then)
-            if "True" not in wanted[i][0] and "{1:" not in wanted[i][0]:  # which are equal
+            if "True" not in wanted[i][0] and "{1:" not in wanted[i][0]:  # True == 1
                 assert program == wanted[i][0], (first, then)
 
 
@@ -129,13 +129,13 @@ def test_nothing_of_a_call_is_kept() -> None:
     for i in range(100):
         double(d, r)
         if i % 10 == 0:
-            double(d, Record(1))  # which differs from its last argument on
+            double(d, Record(1))  # differs from the last call only in its last argument
     gc.collect()
     assert [sys.getrefcount(x) for x in (put, d, d["a"], r, Record)] == before
     gone = weakref.ref(put)
     d["a"].clear()
     del put, r
-    gc.collect()  # traced objects were in cycles
+    gc.collect()  # the trace left reference cycles
     assert gone() is None
 
 
@@ -239,7 +239,7 @@ def test_containers_may_change_in_other_threads() -> None:
     stop = threading.Event()
 
     def three() -> Any:
-        """Other threads run while an array is put: each state of the dict occurs."""
+        """Puts an array; other threads run meanwhile, and so see each state of the dict."""
         return plugrt.device_put(np.full(2, 3, np.float32))
 
     def change() -> None:
@@ -248,7 +248,7 @@ def test_containers_may_change_in_other_threads() -> None:
             d["a"] = three()
             d["c"] = Y
             three()
-            d["b"] = d.pop("b")  # which comes after "c" then
+            d["b"] = d.pop("b")  # moves it behind "c"
             three()
             del d["c"]
             three()
@@ -259,7 +259,7 @@ def test_containers_may_change_in_other_threads() -> None:
         while not stop.is_set():
             change()
 
-    for more in ({}, {"c": Y}):  # optree, which opens containers of new forms, may crash meanwhile
+    for more in ({}, {"c": Y}):  # warms up: optree, which reads new forms, may crash
         for b in (make(X) for make in makers):
             weigh({"z": Y, "a": X, "b": b, **more}), weigh({"z": Y, "a": X, **more, "b": b})
         weigh({"z": Y, "a": X, **more})
@@ -301,7 +301,7 @@ def test_the_hash_of_a_class_may_empty_a_container(container: Callable[[Any], An
             given = container(Hashed(X))
             try:
                 assert float(add(given)[0]) == 4
-            except IndexError:  # it was traced empty
+            except IndexError:  # the trace had the empty container
                 assert hashes >= emptied_at
             reused.clear()
 
@@ -340,7 +340,7 @@ def test_an_interruption_in_the_hash_of_a_class_ends_the_call() -> None:
 
 def test_a_container_that_changes_while_its_runner_is_looked_up() -> None:
     class Key:
-        """An object whose hash, a part of the call's key, makes its container another dict."""
+        """An object whose hash, which the call's key needs, changes the dict that contains it."""
 
         turned: Any = None
 

@@ -1,4 +1,4 @@
-"""Calls with objects of registered classes: opened like in optree, without flattening."""
+"""Calls with objects of registered classes, which the core reads without optree."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ plugrt.tree.register_dataclass(Step, ["rate", "state"], ["scale"])
 
 @dataclass
 class Opened:
-    """An object opened by its own function, which is counted."""
+    """An object with its own flatten function, whose calls are counted."""
 
     open: Callable[[], Any]
     calls: list[int] = field(default_factory=list)
@@ -55,7 +55,7 @@ def test_containers_of_the_standard_library_are_opened() -> None:
         return [leaf * (i + 1) for i, leaf in enumerate(leaves)]
 
     class Kept(OrderedDict[str, Any]):
-        """A subclass, which is a leaf, and no valid argument of a program."""
+        """A subclass of a container, which is a leaf, and so an invalid argument."""
 
     calls: list[Any] = [
         OrderedDict(b=x, a=y), OrderedDict(a=y, b=x), OrderedDict(a=x, b=y), {"b": x, "a": y},
@@ -70,7 +70,7 @@ def test_containers_of_the_standard_library_are_opened() -> None:
     ]  # fmt: skip
     assert wanted[4:6] == [repr([y, x * 2, y * 3])] * 2
     count = len(traced)
-    # in each pair the second is the first with other values or another order
+    # Two of the calls have an earlier one's form, with other values or another order.
     assert count == len(calls) - 2
     for _ in range(3):
         assert [repr(f(given, n=y)) for given in calls] == wanted
@@ -97,7 +97,7 @@ def test_metadata_are_compared_as_python_compares_them() -> None:
     assert f._cache_size() == 2
     for scale in (3, 3.0, 4, True, 3):
         assert f(Step(X, scale)).tolist() == [1 + scale] * 2
-    assert f._cache_size() == 5  # 3 == 3.0, as for the structures of pytrees
+    assert f._cache_size() == 5  # 3 and 3.0 are equal metadata
 
 
 def test_metadata_without_a_hash_are_compared_as_well() -> None:
@@ -179,7 +179,7 @@ def test_a_node_that_changes_what_it_is_in_while_it_is_opened() -> None:
 @pytest.mark.parametrize("container", [dict, OrderedDict, list, deque])
 @pytest.mark.parametrize("is_known", [False, True])
 def test_a_node_that_empties_what_it_is_in(container: Any, is_known: bool) -> None:
-    """A call uses the parts that its containers had when they were read."""
+    """A call uses the parts that its containers had when the call read them."""
     f = plugrt.jit(lambda parts: sum(plugrt.tree.leaves(parts), xp.zeros(2)))
 
     def call(empties: bool) -> Any:

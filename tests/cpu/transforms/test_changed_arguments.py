@@ -1,4 +1,4 @@
-"""First calls whose arguments change meanwhile: the trace is not kept for other calls."""
+"""First calls whose arguments change meanwhile: no other call uses their trace."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from support.native_core import IN_C
 
 X, Y = (plugrt.device_put(np.full(2, n, np.float32)) for n in (3, 5))
 Change = Callable[[dict[Any, Any]], None]
-MOST = 24  # a first call computes a hash up to 21 times; each test uses some of these moments
+MOST = 24  # a first call computes a hash up to 21 times: a test changes a dict at some of them
 
 
 class Changing:
-    """Changes a dict when its hash has been computed that often, and back the next time."""
+    """Changes a dict at the ``left``-th computation of its hash; may undo it at the next."""
 
     def __init__(
         self, given: dict[Any, Any], change: Change, left: int, back: bool = False
@@ -63,7 +63,7 @@ def replace(given: dict[Any, Any]) -> None:
 
 
 def swap(given: dict[Any, Any]) -> None:
-    """Exchanges the order of the keys, with the arrays of each other."""
+    """Reverses the order of two keys, and exchanges their arrays."""
     given["k"], given["l"] = given.pop("l"), given.pop("k")
 
 
@@ -75,7 +75,7 @@ def described(x: Any) -> Any:
 
 
 def copied(x: dict[Any, Any], other: Any) -> Any:
-    """Returns a copy of an argument, like a program's results."""
+    """Returns a copy of an argument, as the program's result."""
     return plugrt.tree.map(lambda leaf: leaf + 0, x)
 
 
@@ -141,7 +141,7 @@ def test_what_control_flow_keeps(change: Change) -> None:
 
 
 def test_what_is_donated_is_of_what_was_traced() -> None:
-    """With a part more or less before it, another argument would be donated."""
+    """With another number of leaves in the dict, the donated leaf would have another index."""
     for left in some_of(range(1, MOST), 8):
         given: dict[Any, Any] = {"b": Y}
         changing = Changing(given, add, left)
@@ -169,9 +169,9 @@ def grow(given: dict[Any, Any]) -> None:
 def test_a_container_changes_while_a_known_call_is_flattened(
     change: Change, is_nested: bool
 ) -> None:
-    """The collector changes it; Python up to 3.11 runs it at allocations."""
+    """A callback of the garbage collector changes it; Python up to 3.11 collects at allocations."""
     copy = plugrt.jit(lambda x: copied(x, None))
-    before = {**BEFORE, **{str(i): X for i in range(24)}}  # Python keeps some smaller tuples
+    before = {**BEFORE, **{str(i): X for i in range(24)}}  # Python caches some smaller tuples
     after = changed(before, change)
     outer: Callable[[Any], Any] = (lambda x: [x, X]) if is_nested else (lambda x: x)
     held: list[set[Any]] = []
@@ -190,9 +190,9 @@ def test_a_container_changes_while_a_known_call_is_flattened(
         for at in some_of(range(1, 3 * MOST), 24, f"{change.__name__} {is_nested}"):
             given = {**before}
             argument = outer(given)
-            for form in (before, after):  # after it no call is like the last one
+            for form in (before, after):  # so that the last call has another form
                 copy(outer(form))
-            held[:] = [set() for _ in range(at % 3)]  # so that the collector runs sooner
+            held[:] = [set() for _ in range(at % 3)]  # brings the collection forward
             gc.set_threshold(1)
             left = at // 3
             found = copy(argument)
@@ -205,7 +205,7 @@ def test_a_container_changes_while_a_known_call_is_flattened(
 
 
 class Opened:
-    """An object that its tests open by a function, with metadata."""
+    """An object with metadata, whose flatten function each test sets."""
 
     opens: Callable[[], object]
 
@@ -248,7 +248,7 @@ def test_a_first_call_keeps_no_argument_until_the_collector_runs(kind: Any) -> N
     gc.disable()
     try:
         copy(kind(array))
-        copy(kind(X))  # which is the last call now
+        copy(kind(X))  # replaces the last call
         del array
         assert end() is None
     finally:
@@ -293,7 +293,7 @@ print("done")
 
 @pytest.mark.parametrize("which", ["c", "python"])
 def test_a_dict_whose_keys_go_while_it_is_flattened_ends_no_process(which: str) -> None:
-    """optree 0.20 crashes up to Python 3.12 if a part's function changes it, or a thread."""
+    """optree 0.20 crashes, up to Python 3.12, if a flatten function or a thread changes it."""
     if which == "c" and not IN_C:
         pytest.skip("no compiled core here")
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Compiled functions over a mesh: accepted and refused arguments, and the layout of results."""
+"""Compiled functions over a mesh: accepted and refused arguments, and shardings of results."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_results_keep_the_shardings_of_the_user() -> None:
                 np.testing.assert_array_equal(result, expected)
     given = plugrt.jit(double, in_shardings=line).lower(A).compile()
     assert given.input_shardings[0][0] is line
-    # With one call's argument as the other's result: no copy, no other name.
+    # One call's result is the next one's argument, with an equal sharding.
     f = plugrt.jit(lambda v: v + 1, in_shardings=line, out_shardings=line)
     assert f(f(A)).sharding == line
 

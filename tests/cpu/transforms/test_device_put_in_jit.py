@@ -27,7 +27,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
 
 
 def meshes(package: Any) -> tuple[Any, Any]:
-    """Returns a sharding of vectors, and one of anything, over eight devices."""
+    """Returns shardings over eight devices: one that divides, and one that replicates."""
     of = package.sharding
     mesh = of.Mesh(np.array(package.devices()[:8], object), ("x",))
     return tuple(of.NamedSharding(mesh, of.PartitionSpec(*axes)) for axes in (("x",), ()))
@@ -49,7 +49,7 @@ def targets(package: Any) -> dict[str, Any]:
 
 
 def placed(x: Any) -> tuple[Any, ...]:
-    """Returns the placement of an array, without the parts: JAX's compiler chooses others."""
+    """Returns the placement of an array without its parts, which JAX's compiler chooses freely."""
     ids = sorted(device.id for device in x.sharding.device_set)
     return ids, x.sharding.memory_kind or plugrt.devices()[0].default_memory().kind, x.weak_type
 
@@ -75,7 +75,7 @@ def test_it_places_the_program_as_in_jax(value: str, target: str) -> None:
 
         def used(a: Any, package: Any = package, put: Any = put, where: Any = where) -> Any:
             [leaf] = package.tree.leaves(package.device_put(put, where))
-            # JAX refuses to add arrays of two memories
+            # JAX refuses to add arrays in two memories.
             return a if target == "a memory" else leaf + a
 
         [first] = package.tree.leaves(package.jit(alone)())

@@ -1,4 +1,4 @@
-"""Arrays that one launch donates while another launch, or the host, uses them."""
+"""Arrays that are donated to a launch while another launch, or the host, uses them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SLOW = 200
 @of_cpu_launches
 @pytest.mark.parametrize("shared", [False, True])
 def test_a_late_result_of_host_values_is_taken_without_a_copy(shared: bool) -> None:
-    """The core's record of the launch, which shows when the values were read, is no use of it."""
+    """The core's record of the launch, kept until its host values are read, is no use of x."""
     host = np.full((100, 100), 0.01, np.float32)
     square = device_put(host)
     run = jit(lambda x, y: plugrt.lax.fori_loop(0, SLOW, lambda i, z: z @ x, x) + y)
@@ -35,7 +35,7 @@ def test_a_late_result_of_host_values_is_taken_without_a_copy(shared: bool) -> N
     for i in range(20):
         x = run(square, host + i)
         late += not x.is_ready()
-        if shared:  # which Python reads
+        if shared:  # Python handles these
             x, other = device_put(x, x.device), x
             other.delete()
         with python_calls() as seen:

@@ -102,7 +102,7 @@ RULES: list[tuple[Callable[..., Any], list[tuple[Any, tuple[Any, ...]]], tuple[A
 
 @plugrt.jit
 def call_all(given: list[list[Any]]) -> list[Any]:
-    """Calls each function of `RULES`, in one program; within a mesh, checks the results' types."""
+    """Calls all functions of `RULES` in one program; under a mesh, checks the results' types."""
     results = []
     for case, ((call, _, expected), arrays) in enumerate(zip(RULES, given, strict=True)):
         results.append(call(*arrays))
@@ -146,7 +146,7 @@ OPEN: list[tuple[Callable[..., Any], list[tuple[Any, tuple[Any, ...]]]]] = [
 
 @pytest.mark.parametrize("case", range(len(OPEN)))
 def test_a_result_whose_type_is_open_is_refused(case: int) -> None:
-    """Where operands do not say how a result is divided.
+    """The operands do not determine how the result is divided.
 
     Same as JAX: over axes of `AxisType.Explicit` such a call raises; `out_sharding=` or
     `reshard` says how.

@@ -1,4 +1,4 @@
-"""Types with ``unreduced`` and ``reduced`` axes: devices that hold terms of a sum."""
+"""Types with ``unreduced`` and ``reduced`` axes: each device has a term of a sum."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ A = np.arange(32, dtype=np.float32).reshape(4, 8)
 
 @pytest.fixture(scope="module")
 def refusal() -> str:
-    """Returns the error if the compiler makes no terms of a value; empty elsewhere."""
+    """Returns the error of a compiler that cannot split a value into terms, or an empty text."""
     with use_mesh(MESH):
         try:
             plugrt.jit(lambda v: reshard(v, P(unreduced={"x"})))(A)
@@ -45,7 +45,7 @@ def _in_mesh(request: pytest.FixtureRequest, refusal: str) -> Iterator[None]:
 
 
 def test_a_compiler_that_makes_no_terms_is_refused(refusal: str) -> None:
-    """Earlier, it computed a multiple of the value: xla-cpu-pjrt 0.0.1, with an older Shardy."""
+    """Earlier, xla-cpu-pjrt 0.0.1, with an older Shardy, computed a multiple of the value."""
     if not refusal:
         pytest.skip("no compiler without them here")
     assert "computes multiples of them" in refusal
@@ -89,7 +89,7 @@ OPERATIONS: dict[str, tuple[int, Callable[..., Any]]] = {
 
 
 def _draw(rng: np.random.Generator) -> tuple[list[str | None], set[str], set[str]]:
-    """Returns a spec of two dimensions: each axis divides one, is unreduced, or is absent."""
+    """Draws a spec: each axis divides a dimension, is unreduced or reduced, or is absent."""
     entries: list[str | None] = [None, None]
     unreduced, reduced = set(), set()
     for axis in "xy":
@@ -235,7 +235,7 @@ PLAIN = {
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_what_is_made_as_terms_has_the_value_as_their_sum(name: str) -> None:
-    """Unlike JAX, where `jnp.ones(4, out_sharding=P(unreduced={"x"}))` sums up to twos."""
+    """In JAX, the terms of `jnp.ones(4, out_sharding=P(unreduced={"x"}))` add up to twos."""
     made = MAKERS[name]()
     assert made.aval.sharding.spec.unreduced == ({"x"} if name != "repeat" else set())
     np.testing.assert_array_equal(reshard(made, P()), PLAIN[name])
@@ -294,7 +294,7 @@ def test_padding_of_terms_is_zero() -> None:
 
 
 def test_constants_beside_terms_are_zero() -> None:
-    """Each device would hold another one, and the sum would be that many times the number."""
+    """Otherwise each device would add the constant to the sum once."""
     mask = np.arange(8) % 2 == 0
     terms = reshard(xp.asarray(A[0]), P(unreduced={"x"}))
 

@@ -76,7 +76,7 @@ _names = (f"plugrt_test_{i}" for i in itertools.count())
 
 @pytest.fixture(autouse=True)
 def custom_calls() -> str:
-    """Skips if no handlers can be registered."""
+    """Skips if the backend registers no handlers; returns its platform."""
     client = plugrt.get_backend()
     if not client.capabilities.custom_calls:
         pytest.skip(f"{client.platform} does not declare custom_calls")
@@ -85,7 +85,7 @@ def custom_calls() -> str:
 
 @pytest.fixture(scope="module")
 def scale(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A C function of the type XLA_FFI_Handler."""
+    """Compiles a C function of the type XLA_FFI_Handler."""
     return compile_scale(tmp_path_factory.mktemp("ffi"))
 
 
@@ -186,13 +186,13 @@ def test_layouts_and_aliases_are_stated() -> None:
 
 
 def test_a_handler_of_another_version_is_refused_by_a_library(tmp_path: Path) -> None:
-    """XLA reports nothing then, and later that no handler has the name."""
+    """XLA reports nothing at the registration, and later that no handler has the name."""
     if plugrt.get_backend().platform_version.startswith("jaxlib"):
         pytest.skip("the backend is no PJRT library")
     name = register(ffi.pycapsule(compile_scale(tmp_path, "-DMINOR=99")))
     with pytest.raises(Unimplemented, match=r"compiled for version 0\.99 of XLA's FFI, and .* has"):
         ffi.ffi_call(name, THREE)(np.ones(3, np.float32))
-    longer = name + "_longer"  # programs that do not call it are not affected
+    longer = name + "_longer"  # a program with another target still runs
     fill = lambda arguments, results, attributes: results[0].fill(4)  # noqa: E731
     ffi.register_target(longer, fill, platform=plugrt.get_backend().platform)
     np.testing.assert_array_equal(ffi.ffi_call(longer, THREE)(np.ones(3, np.float32)), 4)
@@ -229,7 +229,7 @@ def test_wrong_use(scale: Any) -> None:
 
 
 def call_python(handler: Any) -> Any:
-    """Returns the result of a handler in Python, for an array of three ones."""
+    """Calls a handler in Python with an array of three ones, and returns the result."""
     name = next(_names)
     ffi.register_target(name, handler, platform=plugrt.get_backend().platform)
     return np.asarray(ffi.ffi_call(name, THREE)(np.ones(3, np.float32)))
@@ -241,13 +241,13 @@ def call_python(handler: Any) -> Any:
     jax="has no handlers in Python",
 )
 def test_a_handler_that_returns() -> None:
-    """Earlier, the device memory's previous contents were the result, without an error."""
+    """Earlier, the result was the previous contents of device memory, without an error."""
     with pytest.raises(InvalidArgument, match=r"returned array\(.*fills the results in"):
         call_python(lambda arguments, results, attributes: arguments[0] * 2)
 
 
 def test_a_handler_that_fails_in_a_call_that_donates() -> None:
-    """Earlier, its INVALID_ARGUMENT counted as a refusal of the argument, which was donated."""
+    """Earlier, its INVALID_ARGUMENT was reported as a refusal of the donated argument."""
 
     def fail(arguments: Any, results: Any, attributes: Any) -> None:
         raise InvalidArgument("mine")

@@ -24,7 +24,7 @@ X = np.float32([1, 2, 3])
 
 @pytest.fixture(autouse=True)
 def platform() -> str:
-    """Returns the platform under test; skips if no handlers can be registered."""
+    """Returns the platform under test; skips if its backend registers no handlers."""
     client = plugrt.get_backend()
     if not client.capabilities.custom_calls:
         pytest.skip(f"{client.platform} does not declare custom_calls")
@@ -52,11 +52,11 @@ def test_a_state_is_made_once_and_deleted_with_the_executable(
     f = plugrt.jit(lambda x: call(x, factor=np.float32(3)) + 1)
     assert handler.counts == [0, 0, 0, 0, 0]
     results = [np.asarray(f(X)) for _ in range(3)]
-    between = 3 if handler.counts[1] else 0  # XLA's CPU has no such stages
+    between = 3 if handler.counts[1] else 0  # XLA's CPU client runs no such stages
     assert handler.counts == [1, between, between, 3, 2 * between]
     for result in results:
         np.testing.assert_array_equal(result, 3 * X + 1 + (2 if between else 0))
-    # Another call in a program, and another program, have states of their own.
+    # Each call in a program, and each program, has its own state.
     g = plugrt.jit(lambda x: call(x, factor=np.float32(2)) - call(x, factor=np.float32(5)))
     np.testing.assert_array_equal(g(X), -3 * X)
     assert handler.counts[0] == 3

@@ -1,4 +1,4 @@
-"""`jit`: when it traces and compiles, when it does not, and the objects it keeps alive."""
+"""`jit`: when it traces and compiles, and which objects it keeps alive."""
 
 from __future__ import annotations
 

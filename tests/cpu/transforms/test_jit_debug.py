@@ -75,7 +75,7 @@ BAD = np.float32([[-1, 1]])
 
 
 def first_log(x: Any) -> Any:
-    return x, array_api.multiply(jit(array_api.log)(x), 2)  # the line in messages
+    return x, array_api.multiply(jit(array_api.log)(x), 2)  # messages name this line
 
 
 LINE = rf"{Path(__file__).name}:{first_log.__code__.co_firstlineno + 1}"
@@ -167,7 +167,7 @@ HELD = [
 
 @pytest.mark.parametrize("call", HELD)
 def test_a_program_without_floating_values_is_not_looked_into(call: Any) -> None:
-    """Earlier, MLIR's bindings ended the process over a concatenation of nothing."""
+    """Earlier, MLIR's bindings ended the process over an empty concatenation."""
     with config.override(debug_nans=True), pytest.raises(FloatingPointFault):
         call()
 

@@ -74,7 +74,7 @@ def test_donation_that_cannot_be_used_warns_at_the_call() -> None:
 
 
 def test_one_array_donated_and_passed_again_names_both_arguments() -> None:
-    """Also if they are two arrays that share their memory, as made by `device_put`."""
+    """So it does for two arrays that share their memory, as `device_put` makes them."""
     f = jit(lambda x, y: add(x, y), donate_argnums=0)
     both = jit(lambda x, y: (add(x, y), add(x, 1)), donate_argnums=(0, 1))
     deep = jit(lambda d, y: add(d["q"], y), donate_argnums=0)
@@ -95,7 +95,7 @@ def test_one_array_donated_and_passed_again_names_both_arguments() -> None:
 
 
 def test_what_is_donated_and_passed_again_is_not_taken_before_it_is_refused() -> None:
-    """Otherwise other threads would find it deleted meanwhile."""
+    """Otherwise other threads could find it deleted for a moment."""
     f, x = jit(lambda x, y: add(x, y), donate_argnums=0), device_put(N)
     with (
         python_calls() as seen,
@@ -121,7 +121,7 @@ def test_what_is_donated_and_passed_again_is_not_taken_before_it_is_refused() ->
 def test_one_array_donated_and_passed_again_does_not_stop_later_pmaps(
     function: Any, donated: Any
 ) -> None:
-    """XLA's CPU library refuses such a launch on one device, and hangs the next one."""
+    """XLA's CPU library refuses such a launch on one device, and then the next launch hangs."""
     devices = plugrt.local_devices()[:2]
     a = plugrt.pmap(lambda x: x + 1, devices=devices)(np.ones((2, 3), np.float32))
     f = plugrt.pmap(function, donate_argnums=donated, devices=devices)
@@ -157,9 +157,9 @@ def test_donating_what_the_function_closes_over_names_both() -> None:
 
 
 def test_a_deleted_argument_that_is_returned_stops_the_call_before_its_launch() -> None:
-    """The donated arguments are not deleted then."""
+    """So the donated arguments are not deleted."""
     keep_first = jit(lambda x, y: (x, add(y, y)), donate_argnums=1)
-    for _ in range(3):  # traced, called, and called by the core
+    for _ in range(3):  # the first traces, the last is made by the core
         x, y = device_put(np.ones(3)), device_put(np.ones(3))
         x.delete()
         with pytest.raises(DeletedBuffer, match=r"argument x of '<lambda>'.* was deleted"):
@@ -172,7 +172,7 @@ def test_a_deleted_argument_that_is_returned_stops_the_call_before_its_launch() 
 
 @pytest.mark.parametrize("taking", ["donated", "deleted"])
 def test_what_a_thread_returns_as_it_is_survives_that_another_takes_it(taking: str) -> None:
-    """Otherwise the call is refused: one of the threads detects the other's use."""
+    """Either the returned array is right, or the call is refused, since the other came first."""
     double, keep = jit(lambda x: add(x, x), donate_argnums=0), jit(lambda x, y: (x, add(y, y)))
     other = device_put(np.ones(3))
     start = threading.Barrier(2)
@@ -259,7 +259,7 @@ def test_one_part_that_is_donated_and_passed_again_is_refused_before_a_launch(
 
 
 def test_a_read_of_what_a_launch_is_taking_has_nobody_wait_for_it() -> None:
-    """The launch ends after its Python function, which deletes another array."""
+    """The launch's Python function, which deletes another array, must not wait for the read."""
     one = NamedSharding(Mesh(np.array(devices()[:1]), ("i",)), PartitionSpec("i"))
     same = lambda x: plugrt.make_array_from_single_device_arrays(x.shape, one, [x])  # noqa: E731
     called, reads = threading.Event(), threading.Event()

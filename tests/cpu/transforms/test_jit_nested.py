@@ -1,4 +1,4 @@
-"""`jit` in `jit`: one function of the module for each signature, captures, and failures.
+"""`jit` in `jit`: one function in the module for each signature, captures, and failures.
 
 Same as JAX: nested `jit` calls are traced once.
 """
@@ -23,7 +23,7 @@ def functions(jitted: Any, *args: Any) -> int:
 
 
 def test_a_captured_name_that_is_bound_anew_between_calls() -> None:
-    """The module's function for the first call closes over another array than the second."""
+    """The two calls capture different arrays, so the module needs a function for each."""
 
     @jit
     def outer(a: Any, b: Any) -> Any:

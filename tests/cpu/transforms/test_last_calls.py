@@ -1,4 +1,4 @@
-"""A function's last call is compared with the next one without running Python code."""
+"""The core compares a call with the function's last one without running Python code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs over a mesh and memory: donated arguments, and other memories than the default one."""
+"""Programs over a mesh: memory of donated arguments, and other memories than the default one."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_results_in_another_memory(host_memory: None, way: str) -> None:
 
 
 def test_text_for_devices_without_that_memory() -> None:
-    """It is JAX's: the attribute, and the custom call that makes XLA move a result."""
+    """As in JAX, it has the attribute, and the custom call that makes XLA move a result."""
     f = plugrt.jit(lambda v: (plugrt.device_put(v * 2, Space.Host), v + 1))
     try:
         [device, *_] = devices("numpy")

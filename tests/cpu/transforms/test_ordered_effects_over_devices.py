@@ -27,7 +27,7 @@ A = np.arange(8, dtype=np.float32)
 WHOLE = plugrt.ShapeDtypeStruct((8,), "float32")
 INDEX = plugrt.ShapeDtypeStruct((), "int32")
 WAIT = 100.0
-"""Seconds after which threads count as waiting for each other."""
+"""Seconds after which the test counts threads as deadlocked."""
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def nothing_under_way() -> Iterator[None]:
 
 
 def over(*ids: int) -> Any:
-    """Returns the array divided over some devices."""
+    """Returns `A` divided over some devices."""
     return plugrt.device_put(A, NamedSharding(mesh_of(*ids), P("x")))
 
 
@@ -46,7 +46,7 @@ def mesh_of(*ids: int) -> Mesh:
 
 
 def run_threads(work: Callable[[int], None], count: int) -> None:
-    """Runs a function on some threads; raises what one of them raises."""
+    """Runs a function on some threads; raises the first exception of any."""
     failed: list[BaseException] = []
 
     def call(thread: int) -> None:
@@ -66,7 +66,7 @@ def run_threads(work: Callable[[int], None], count: int) -> None:
 
 
 def run_in(host: str) -> dict[str, Any]:
-    """Returns the calls in `cpu.transforms.ordered_effects` in a library, by case."""
+    """Runs `cpu.transforms.ordered_effects` with a library; returns the calls by case."""
     ended = subprocess.run(
         [sys.executable, "-m", "cpu.transforms.ordered_effects", host],
         capture_output=True, text=True, timeout=270, check=False,
@@ -168,7 +168,7 @@ def _parts(seen: list[float]) -> Callable[[Any], Any]:
            jax="waits for ever, or refuses all that is ordered from then on")  # fmt: skip
 @pytest.mark.parametrize("make", [_whole, _parts])
 def test_a_failure_ends_the_launch_and_no_other(make: Callable[[Any], Any]) -> None:
-    """Where all devices wait for the call, and where each calls before an exchange.
+    """All devices wait for the call (``_whole``), or each calls before an exchange (``_parts``).
 
     Differs from JAX: an ordered `io_callback` over several devices fails | the others wait, and XLA
     ends the process; else all ordered calls of the thread fail from then on | the launch has the
@@ -181,7 +181,7 @@ def test_a_failure_ends_the_launch_and_no_other(make: Callable[[Any], Any]) -> N
             f(x - 100).block_until_ready()
         assert seen == []
         f(x).block_until_ready()
-        assert seen.count(-1) in (1, 4)  # the calls after it were made, too
+        assert seen.count(-1) in (1, 4)  # the later call of the program was made as well
         seen.clear()
         f(over(0, 1, 2, 3)).block_until_ready()
         seen.clear()

@@ -1,4 +1,4 @@
-"""Results of `pmap` are divided arrays: `jit`, operators and indexing leave them on their devices.
+"""Results of `pmap` are divided arrays, which `jit`, operators and indexing do not move.
 
 Same as JAX: results of `pmap` are divided over a mesh of the mapped axis, also in `jit`, operators,
 indexing, `device_put` and another `pmap`.
@@ -23,7 +23,7 @@ X = np.arange(128.0, dtype=np.float32).reshape(8, 8, 2)
 
 
 class Side:
-    """One library: results of its pmaps, and other arrays over its devices."""
+    """The functions of one library that make results of pmap, and other arrays."""
 
     def __init__(self, library: Any, devices: Any) -> None:
         self.m, self.devices, self.names = library, devices, library.sharding
@@ -43,7 +43,7 @@ class Side:
         return self.names.NamedSharding(mesh, self.names.PartitionSpec(*spec))
 
     def others(self) -> list[Any]:
-        """Returns arrays of the same shape to combine with such a result."""
+        """Returns host and device arrays to combine with a result."""
         one = self.names.SingleDeviceSharding(self.devices[3])
         where = [one, self.over(ALL, "x"), self.over(ALL, None, "x"), self.over(ALL),
                  self.over(REVERSED, "x"), self.over(FIRST, "x")]  # fmt: skip
@@ -111,12 +111,12 @@ def outcome(call: Callable[[], Any]) -> Any:
 @pytest.mark.parametrize("part", range(3 if WHOLE else 2))
 @pytest.mark.parametrize("case", RESULTS)
 def test_uses_of_results_are_as_in_jax(case: str, part: int) -> None:
-    """Each use with half of the results, and each result with half of the uses."""
+    """Each use is compared for half of the results; the whole run compares all."""
     ours, theirs = sides()
     mine, other = ours.mapped(*RESULTS[case]), theirs.mapped(*RESULTS[case])
 
     def call(side: Side, result: Any, name: str) -> Any:
-        if name == "donated":  # each time another
+        if name == "donated":  # the call deletes it
             result = side.mapped(*RESULTS[case])
         return outcome(lambda: USES[name](side, result))
 

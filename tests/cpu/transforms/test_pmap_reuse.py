@@ -74,7 +74,7 @@ def test_one_program_for_every_origin_of_the_data() -> None:
     spread = device_put(X, PmapSharding(devices()[:4]))
     calls = [X, spread, device_put(X), device_put(X, devices()[6]), X.astype(np.int32), X[:3], X]
     for elsewhere in calls[2:4]:
-        device_put(elsewhere, spread.sharding)  # the program that splits them is compiled here
+        device_put(elsewhere, spread.sharding)  # compiles the program that splits it
     assert compilations(f, *[(x,) for x in calls]) == [1, 0, 0, 0, 1, 1, 0]
 
 
@@ -86,7 +86,7 @@ def test_what_else_is_part_of_the_key() -> None:
     assert compilations(f, (X, 1), (X, 2), (X, 1), (X, 1.0)) == [1, 1, 0, 1]
     chosen = [pmap(body, static_broadcasted_argnums=1, devices=d) for d in (devices()[4:],) * 2]
     assert compilations(chosen[0], (X, 1)) == [1]
-    assert compilations(chosen[1], (X, 1)) == [0]  # the cache is the function's
+    assert compilations(chosen[1], (X, 1)) == [0]  # both share the cache of `body`
     with config.override(enable_x64=True):
         assert compilations(f, (X, 1)) == [1]
     assert compilations(pmap(body, in_axes=(1, None), static_broadcasted_argnums=1), (X, 1)) == [1]

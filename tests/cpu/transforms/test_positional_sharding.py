@@ -56,7 +56,7 @@ def test_programs_over_it() -> None:
     total = xp.sum(y, axis=0)
     assert isinstance(z.sharding, PositionalSharding)
     assert isinstance(total.sharding, PositionalSharding)
-    assert total.sharding.ndim in (1, 2)  # whole if the compiler divides no results
+    assert total.sharding.ndim in (1, 2)  # replicated if the compiler divides no results
     if get_backend().platform != "numpy":
         assert z.sharding.is_equivalent_to(rows, 2)
     np.testing.assert_allclose(total, np.tanh(A).sum(0), rtol=1e-5)

@@ -20,11 +20,11 @@ from support.behaviour import behaviour
 MESH = plugrt.make_mesh((2, 2), ("x", "y"), devices=plugrt.devices()[:4])
 GOOD = np.ones((4, 4), np.float32)
 BAD = GOOD.copy()
-BAD[3, 2] = -1  # the part of one device
+BAD[3, 2] = -1  # in one device's part
 
 
 def log(v: Any) -> Any:
-    return xp.log(v)  # the line in messages
+    return xp.log(v)  # messages name this line
 
 
 def summed(v: Any) -> Any:

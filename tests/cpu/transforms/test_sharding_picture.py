@@ -27,7 +27,7 @@ def over(*spec: Any) -> NamedSharding:
 
 
 def read_parts(picture: Any) -> list[tuple[str, tuple[float, ...], list[str]]]:
-    """Returns for each part its tooltip, its rectangle (x, y, width, height) and its text."""
+    """Returns the tooltip, the rectangle (x, y, width, height) and the text of each part."""
     found = []
     for group in ElementTree.fromstring(picture.svg).iter(f"{SVG}g"):
         box = group.find(f"{SVG}rect")

@@ -1,4 +1,4 @@
-"""Tracebacks of jitted functions: the user's frames, and all of them on request."""
+"""Tracebacks of jitted functions have only the user's frames, or all of them on request."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_all_frames(name: str) -> None:
 
 
 def test_an_instruction_without_a_line() -> None:
-    """A signal's handler may be called there; the line of such a frame is None."""
+    """Python may call a signal handler at such an instruction; its frame's line is None."""
 
     def fail(x: Any) -> Any:
         raise Mine

@@ -1,4 +1,4 @@
-"""Warm calls: how few Python functions they run, and that each finds its own program."""
+"""Warm calls run few Python functions or none, and each finds its own program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.collector import uncollected
 from support.native_core import runs_in_c, warm_calls
 
 READINGS = {"_call_in_python", "_call_read", "read", "_open_all", "flatten"}
-"""The Python functions that read a call; others may make constant or forwarded results."""
+"""The Python functions that read a call's arguments; others may make results."""
 
 
 @runs_in_c
@@ -26,14 +26,14 @@ def test_a_warm_call_is_no_python_call() -> None:
 
 @runs_in_c
 def test_two_host_arguments_of_one_hash_are_both_known() -> None:
-    """Among 256 shapes, one has the hash of a number, and shared its place in the core earlier."""
+    """One of 256 shapes has the hash of a number. Earlier, the core kept only one of the two."""
     first = plugrt.jit(lambda a, b: a)
     for n in range(1, 258):
         assert "token" not in warm_calls(lambda: first(np.ones(n, np.float32), 2.0))  # noqa: B023
 
 
 class Counted:
-    """A container that counts how often it is opened."""
+    """A container that counts how often it is flattened."""
 
     def __init__(self, part: Any) -> None:
         self.part, self.opened = part, 0
@@ -48,7 +48,7 @@ plugrt.tree.register_node(Counted, _open_counted, lambda _, parts: Counted(*part
 
 
 def test_a_call_reads_its_settings_and_arguments_once() -> None:
-    """In C these are no Python calls; a container with a function is opened once in both."""
+    """The C core calls no Python for it; both cores flatten a registered class once."""
     x, host = plugrt.device_put(np.ones(2, np.float32)), np.ones(2, np.float32)
 
     def function(*args: Any, n: int = 1, **kwargs: Any) -> Any:
@@ -123,7 +123,7 @@ def _random_tree(random: np.random.Generator, depth: int) -> Any:
 
 
 def _weigh(tree: Any) -> Any:
-    """Returns a number, different for each pytree and each position of its leaves."""
+    """Returns a number that depends on the pytree's structure and its leaves' positions."""
     if isinstance(tree, dict):
         return sum(_weigh(x) * (3 + ord(key)) for key, x in tree.items()) + 0.5
     if isinstance(tree, list | tuple):
@@ -138,7 +138,7 @@ class Point(NamedTuple):
 
 
 class Vector(NamedTuple):
-    """A vector whose iteration differs from its pytree."""
+    """A named tuple whose iterator does not yield its fields."""
 
     x: Any
     y: Any
@@ -162,7 +162,7 @@ def test_a_tuple_of_another_class_is_no_container() -> None:
 
 
 def _count(tree: Any) -> Any:
-    """Returns a number, different for each of the pytrees above and each position of None."""
+    """Returns a number that depends on the pytree's structure and the positions of None."""
     if tree is None:
         return 0.5
     if isinstance(tree, dict):

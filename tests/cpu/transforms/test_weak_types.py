@@ -21,7 +21,7 @@ from support.jax_oracle import jax
 jnp: Any = jax.numpy
 F32, F16, I16, I8 = (np.ones(3, d) for d in ("float32", "float16", "int16", "int8"))
 
-# The table M1 of the differential audit: a function, its arguments, and the expected dtype.
+# The x64 mode, a function, its arguments, and the expected dtype.
 ROWS: list[tuple[bool | None, Callable[..., Any], tuple[Any, ...], str]] = [
     (True, lambda x, lr: x * lr**2, (F32, 0.1), "float32"),
     (True, lambda x, b: x / (1 - b), (F32, 0.9), "float32"),
@@ -117,7 +117,7 @@ MODES = (True, False, None)
 IN_MODES = [(name, x64) for name in CALLS for x64 in MODES]
 IN_SOME = [(name, MODES[i % 2]) for i, name in enumerate(CALLS)]
 IN_SOME += [(name, None) for name in some_of([*CALLS], 8)]
-"""Each call in an x64 mode that JAX has too, and some in the mode that only plugrt has."""
+"""Each call in one of JAX's two x64 modes, and some in plugrt's third mode."""
 
 
 @pytest.mark.parametrize(("name", "x64"), IN_MODES if WHOLE else IN_SOME)
@@ -165,7 +165,7 @@ def test_astype_of_a_literal_is_that_of_jax_eager_and_jitted(x64: bool) -> None:
         return [ns.astype(x, dtype) for dtype in TARGETS for x in literals]
 
     with warnings.catch_warnings(), config.override(enable_x64=x64), jax.enable_x64(x64):
-        # warnings of lost imaginary parts, of overflows, of narrowing
+        # Conversions warn about lost imaginary parts, overflows and narrowing.
         warnings.simplefilter("ignore")
         closed_over = jax.jit(lambda: convert(jnp, literals))()
         passed = jax.jit(lambda x: convert(jnp, x))(literals)
@@ -221,7 +221,7 @@ def test_eager_is_jit_is_jax(seed: int, x64: bool | None) -> None:
             inner = jit(lambda *a: f(xp, lax, a))  # noqa: B023
             nested = _dtype(jit(lambda *a: inner(*a)).eval_shape, args)  # noqa: B023
         assert traced == nested
-        if eager is not None:  # xp's functions refuse a Python scalar outside of a trace
+        if eager is not None:  # outside of a trace xp refuses Python scalars
             assert eager == traced
         if x64 is not None:
             with jax.enable_x64(x64):

@@ -1,6 +1,6 @@
 """`xla_computation`: the program of a function as HLO, as jax 0.4.20 documented it.
 
-The assertions have JAX's results: it has had no such function since 0.4.31.
+The expected results are JAX's, which has no such function since 0.4.31.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from plugrt.interface import Program
 from plugrt.wire.hlo_proto import read_module
 from support.behaviour import behaviour
 
-Pair = namedtuple("Pair", "a b")  # a user's form
+Pair = namedtuple("Pair", "a b")  # a user's container
 MATRIX = np.ones((4, 4), np.float32)
 
 
