@@ -16,7 +16,7 @@ from support.numpy_oracle import ALL, dtype_of, identical, sample, traced
 
 
 def aligned(count: int) -> Any:
-    """A float32 array at a multiple of 64 bytes, the alignment of devices."""
+    """Returns a float32 array at a multiple of 64 bytes, the alignment of devices."""
     raw = np.zeros(4 * count + 64, np.uint8)
     start = -raw.ctypes.data % 64
     return raw[start : start + 4 * count].view(np.float32)
@@ -122,7 +122,7 @@ class TestDlpack:
     @pytest.mark.parametrize("kind", ["flag", "broadcast", "memory map", "read"])
     @pytest.mark.parametrize("dtype", ["float64", "int8", "bfloat16"])
     def test_a_read_only_numpy_array_is_copied(self, kind: str, dtype: str, tmp_path: Path) -> None:
-        """NumPy has no unversioned capsule for it, and plugrt requests no other."""
+        """NumPy exports it only as a versioned capsule, which plugrt does not request."""
         whole = np.arange(12).reshape(3, 4).astype(getattr(ml_dtypes, dtype, dtype))
         if kind == "memory map":
             np.save(tmp_path / "x.npy", whole.view(f"u{whole.itemsize}"))
@@ -184,7 +184,7 @@ class TestDlpack:
     def test_its_own_library_copies_it_to_the_host_for_a_device(
         self, place: tuple[int, int], version: tuple[int, int] | None, copy: bool | None
     ) -> None:
-        """The array API standard: the consumer passes ``dl_device``."""
+        """By the array API standard the consumer passes ``dl_device``, and the producer copies."""
 
         class There:
             def __dlpack__(self, *, dl_device: Any, copy: Any, max_version: Any = version) -> Any:

@@ -48,7 +48,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
 def expected(function: Callable[..., Any], *arrays: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """NumPy's result; for dtypes that NumPy computes badly, in float32, then rounded."""
+    """Returns NumPy's result; other dtypes than float32 and wider are computed in float32."""
     dtype = arrays[0].dtype
     if dtype.kind == "f" and dtype.itemsize > 2:
         return np.asarray(function(*arrays))
@@ -57,7 +57,7 @@ def expected(function: Callable[..., Any], *arrays: npt.NDArray[Any]) -> npt.NDA
 
 
 def of_each(function: Callable[..., Any], arrays: list[Any]) -> list[Any]:
-    """Returns the results for several arrays from one launch, which is compiled once."""
+    """Returns the results for several arrays, computed by one program."""
     result: list[Any] = traced(lambda *xs: [function(x) for x in xs])(*arrays)
     return result
 

@@ -53,7 +53,7 @@ def pairs(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 
 def of_each(function: Callable[..., Any], arrays: list[tuple[Any, Any]]) -> list[Any]:
-    """Returns the results for several pairs from one launch, which is compiled once."""
+    """Returns the results for several pairs, computed by one program."""
     flat = [x for pair in arrays for x in pair]
     body = lambda *xs: [function(*xs[i : i + 2]) for i in range(0, len(xs), 2)]  # noqa: E731
     result: list[Any] = traced(body)(*flat)

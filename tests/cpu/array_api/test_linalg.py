@@ -129,7 +129,7 @@ def test_cholesky(square: Matrix, upper: bool) -> None:
 
 
 def test_columns_of_several_panels() -> None:
-    a = random_matrices((2, 260, 260), "float32", 0)  # a panel has 128
+    a = random_matrices((2, 260, 260), "float32", 0)  # a panel has 128 columns
     condition = float(np.linalg.cond(a).max())
     near(linalg.slogdet(a).logabsdet, np.linalg.slogdet(a).logabsdet, condition)
     near(linalg.solve(a, a), np.broadcast_to(np.eye(260, dtype="f"), a.shape), condition)

@@ -21,7 +21,7 @@ def pair(first: tuple[int, ...], second: tuple[int, ...], dtype: str = "float32"
 
 
 def exact(a: Any) -> Any:
-    """Returns a host array in a dtype whose products lose nothing."""
+    """Returns a host array in a dtype whose products are exact."""
     return a.astype(np.float64) if a.dtype.kind not in "iuc" else a
 
 

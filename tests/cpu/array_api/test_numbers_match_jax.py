@@ -160,7 +160,7 @@ def test_what_becomes_an_infinity_is_warned_of_at_the_users_line(both: Any) -> N
     assert both["places"] == ["<string>"]
     _, warned = both["plugrt"]
     _, theirs = both["jax"]
-    # kept: the warning is given once
+    # The fixture keeps the warnings of both, since Python shows each once.
     for name in ("f + 1e40", "jit f + -2e40", "numpy 1e40, float16"):
         assert warned[name] == theirs[name]
     for name, said in warned.items():

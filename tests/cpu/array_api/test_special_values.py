@@ -65,7 +65,7 @@ def agree(a: Values, b: Values) -> Values:
 def left_open(name: str, given: Values) -> Values:
     """Returns the positions without a defined result."""
     if name in ("atan", "atanh") and given.dtype.kind == "c":
-        return np.isnan(given)  # XLA's right angle beside NaN has either sign
+        return np.isnan(given)  # XLA gives the angle beside NaN either sign
     if name == "exp" and given.dtype.kind == "c":
         return np.isinf(given.imag) & (given.real == -np.inf)  # C does not define the sign of 0
     return np.zeros(given.shape, bool)
@@ -87,7 +87,7 @@ def test_each_matches_jax_or_c() -> None:
 
 
 def test_the_sign_of_zero_is_zero() -> None:
-    """As in the standard and NumPy; XLA's, and so JAX's, is -0 for -0."""
+    """As in the standard and NumPy; XLA and JAX return -0 for -0."""
     for dtype in (np.float16, np.float32, np.complex64):
         found = np.asarray(xp.sign(xp.asarray(np.array([-0.0, 0.0], dtype))))
         assert not np.signbit(found.real).any()

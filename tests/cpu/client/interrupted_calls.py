@@ -115,7 +115,7 @@ USES: dict[str, Use] = {
 
 WARM = plugrt.jit(lambda v: v + 1)
 _LOSES = "_get_module_lock.<locals>.cb"
-"""Called by Python at the end of an import lock: it discards exceptions there."""
+"""Python calls this function when an import lock ends, and discards its exceptions."""
 EXPECTED: dict[str, Use] = {
     "put": lambda: ONES + 1,
     "jit": lambda: 2 * ONES,
@@ -127,7 +127,7 @@ _LOCKS = tuple({type(threading.Lock()), type(threading.RLock()), type(new_lock()
 
 
 class State:
-    """The state of the thread and of its locks; a call must not change it."""
+    """The state of the thread and of plugrt's locks, which a call must not change."""
 
     def __init__(self) -> None:
         modules = [module for name, module in [*sys.modules.items()] if name.startswith("plugrt")]
@@ -135,7 +135,7 @@ class State:
             f"{module.__name__}.{name}": value
             for module in modules
             for name, value in [*vars(module).items()]
-            if isinstance(value, threading.local) and name != "this_thread"  # of the last launch
+            if isinstance(value, threading.local) and name != "this_thread"  # the last launch
         }
         self._locks = {
             id(lock): (lock, holder)
@@ -174,11 +174,11 @@ def _equal(result: object, expected: object) -> bool:
 
 
 _kept: list[BaseException] = []
-"""The last exception, whose traceback keeps frames, like ``sys.last_value`` in a notebook."""
+"""The last exception: its traceback keeps frames alive, like ``sys.last_value`` in a notebook."""
 
 
 def interrupt(use: Use, place: int) -> tuple[str | None, str]:
-    """Calls ``use`` with an interrupt at a place; returns the place (or None) and the exception."""
+    """Interrupts ``use`` at a place; returns the place's name (None: none) and the exception."""
     _kept.clear()
     interruption, came = EntryInterruption(place), "nothing"
     sys.setprofile(interruption)
@@ -207,7 +207,7 @@ def look_after(use: Use, expected: object, state: State | None, where: str, came
 
 
 def sweep(name: str, step: int) -> bool:
-    """Whether no fault follows an interrupt of the use at any ``step``-th place."""
+    """Interrupts the use at every ``step``-th place; returns whether no fault followed."""
     use = USES[name]
     plugrt.config.update("disable_jit", use is by_operation)
     expected = use(), np.asarray(WARM(ONES))

@@ -17,7 +17,7 @@ from support.cpu_programs import DTYPE_NAMES
 
 
 def aligned(count: int, offset: int = 0, dtype: str = "float32") -> np.ndarray[Any, Any]:
-    """A vector that begins at a multiple of 64 bytes, plus an offset."""
+    """Returns a vector that begins at a multiple of 64 bytes, plus an offset."""
     size = count * np.dtype(dtype).itemsize
     memory = np.zeros(size + 128, np.uint8)
     start = -memory.ctypes.data % 64 + offset
@@ -26,7 +26,7 @@ def aligned(count: int, offset: int = 0, dtype: str = "float32") -> np.ndarray[A
 
 @pytest.mark.parametrize("how", ["deleted", "dropped"])
 def test_memory_that_an_array_lies_in_is_given_back_when_it_ends(client: Client, how: str) -> None:
-    """jaxlib keeps it until its next call, which a host of an exported plugin may wait for."""
+    """jaxlib keeps it until its next call, which a host of an exported plugin may never make."""
     source = aligned(3)
     owner = type("Owner", (), {"__array_interface__": source.__array_interface__})()
     array, ends = np.asarray(owner), weakref.ref(owner)

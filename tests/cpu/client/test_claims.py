@@ -51,7 +51,7 @@ def call(address: str) -> socket.socket:
 
 
 def is_closed(connection: socket.socket) -> bool:
-    """Waits until the coordinator closes a connection, without an answer."""
+    """Waits for the coordinator; returns whether it closes the connection without an answer."""
     with contextlib.suppress(ConnectionError):
         return connection.recv(1) == b""
     return True
@@ -75,7 +75,7 @@ def test_an_index_is_free_again_when_its_process_ends_before_all_have_come(addre
 
 
 def until_granted(membership: Membership) -> socket.socket:
-    """Claims until the coordinator has seen that the previous connection is gone."""
+    """Claims again until the coordinator notices the end of the previous connection."""
     while True:
         with contextlib.suppress(DistributedError):
             return claim(membership)[0]
@@ -88,7 +88,7 @@ def test_another_number_of_processes_is_refused(address: str) -> None:
         claim(member(address, 2, 3))
 
 
-# Garbage may be collected where a line is nested too deep: pytest's own hook needs more frames.
+# The collector may run while a deeply nested line is parsed: pytest's hook lacks frames then.
 @pytest.mark.usefixtures("unraisable")
 def test_strangers_do_not_end_the_coordinator(address: str) -> None:
     hello = write(Hello("x"))
@@ -125,7 +125,7 @@ _VALUES: list[Any] = [
 
 
 def make_line(rng: random.Random) -> bytes:
-    """Returns a line with some fields of messages, with valid or other values."""
+    """Returns a line with some fields of messages, with valid or invalid values."""
     names = rng.choice(
         [["nonce"], ["about", "proof"], ["index", "count", "name", "proof"], [*_FIELDS]]
     )

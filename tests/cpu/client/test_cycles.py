@@ -102,6 +102,6 @@ print(len(found))
 
 
 def test_the_thread_of_a_compilation_that_is_still_ending_changes_nothing() -> None:
-    """Earlier, it counted as another thread, and jaxlib's recording stayed on: a crash."""
+    """Earlier, it counted as another thread, and jaxlib's recording of tracebacks crashed."""
     done = run_python(LINGERING, **platform_environment())
     assert done.stdout == "180\n", done.stderr[-2000:]

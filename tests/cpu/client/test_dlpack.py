@@ -19,7 +19,7 @@ WHOLE = sorted((d for d in DTYPES - SUB_BYTE_DTYPES), key=str)
 
 
 def aligned(count: int, dtype: str = "float32") -> np.ndarray[Any, Any]:
-    """A vector at a multiple of 64 bytes."""
+    """Returns a vector at a multiple of 64 bytes."""
     size = count * np.dtype(dtype).itemsize
     memory = np.zeros(size + 64, np.uint8)
     start = -memory.ctypes.data % 64
@@ -55,7 +55,7 @@ def test_numpy_takes_it(client: Client, dtype: np.dtype[Any]) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_delete_while_a_capsule_lives(client: Client, dtype: str) -> None:
-    """jaxlib aborts the process here if it has made the capsule."""
+    """jaxlib aborts the process here if the capsule is its own."""
     source = np.arange(6).astype(np.dtype(next(d for d in WHOLE if d.name == dtype)))
     for use in (False, True):
         buffer = client.buffer_from_host(source, client.devices()[0])

@@ -41,7 +41,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), float(x))
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_a_forked_child_deletes_arrays_and_exits_as_it_says() -> None:
-    """Also if a thread of the parent's held the lock that deletions need."""
+    """Also if a thread of the parent process held the lock that deletions need."""
     env = {**os.environ, "JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "2"}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", CODE],

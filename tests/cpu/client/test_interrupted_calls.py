@@ -38,7 +38,7 @@ def test_an_interrupt_at_any_place_leaves_nothing_behind(use: str) -> None:
 
 @runs_apart("lifetimes")
 def test_an_interrupt_at_any_place_of_the_first_put() -> None:
-    """The modules that it imports are complete at the next one, and one thread imports them."""
+    """The next put finds its modules complete, and a single thread imports them."""
     arguments = (f"first:put:{9973 // min(EFFORT, 10)}",)
     done = run_python(CODE, arguments=arguments, timeout=600 * EFFORT, **VARIABLES)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout[-5000:] + done.stderr

@@ -67,7 +67,7 @@ def test_the_process_ends_as_the_program_says(
             time.sleep(0.1)  # for the compilation to begin, and for the exception to be raised
             child.send_signal(getattr(signal, f"SIG{name}"))
         out, err = child.communicate(timeout=300)
-    # One more Ctrl-C, during the wait for the compilation at exit, ends it by the signal.
+    # A further Ctrl-C, while the exit waits for the compilation, ends the process by the signal.
     assert "FATAL" not in err
     accepted = {status, -2} if len(signals) > 1 else {status}
     assert child.returncode in accepted, err[-2000:]
@@ -170,9 +170,9 @@ print(seen.pop("Late") > 10, seen)
     ],
 )  # fmt: skip
 def test_what_a_signal_handler_raises_arrives(call: str, kind: str) -> None:
-    """Of any class: plugrt translates classes that Python and jaxlib raise.
+    """Of any class, also one that plugrt translates where Python or jaxlib raises it.
 
-    `Thread.start` turned a fifth of the time-outs of compilations into a KeyError.
+    Earlier, a fifth of the time-outs of compilations became a KeyError in `Thread.start`.
     """
     variables = {**platform_environment(), "JAX_NUM_CPU_DEVICES": "2"}
     done = run_python(LATE.replace("CALL", call).replace("KIND", kind), **variables)
@@ -181,7 +181,7 @@ def test_what_a_signal_handler_raises_arrives(call: str, kind: str) -> None:
 
 
 def test_a_program_without_an_excepthook_compiles() -> None:
-    """`threading.Thread` cannot be created without one."""
+    """Without one no `threading.Thread` can be created."""
     code = "import threading, plugrt; threading.excepthook = None; print(plugrt.jit(abs)(-1.0))"
     assert run_python(code, **platform_environment()).stdout == "1.0\n"
 
@@ -244,7 +244,7 @@ print("free")
 @pytest.mark.parametrize("core", ["c", "python"])
 @pytest.mark.parametrize("use", ["lambda x: x.delete()", "np.asarray"])
 def test_an_interrupt_leaves_no_lock_behind(core: str, use: str) -> None:
-    """Between the call that acquires a lock and the `try` after it Python checks for signals."""
+    """Python checks for signals between the call that acquires a lock and the `try` after it."""
     done = run_python(INTERRUPTED.replace("USE", use), PLUGRT_CORE=core)
     assert done.stdout == "free\n", done.stderr[-2000:]
 
@@ -329,9 +329,9 @@ print(wrong or "right", [x for x in launches.calling if x.is_under_way()])
     ],
 )
 def test_what_a_signal_handler_raises_in_a_callback_arrives(raised: str, core: str) -> None:
-    """Earlier, plugrt's functions around the user's made it `Internal`, or wrong results.
+    """Earlier, plugrt's functions around the user's raised `Internal`, or results were wrong.
 
-    The next launches waited for ever for one that was interrupted while it was made.
+    Later launches waited for ever for a launch that was interrupted as it began.
     """
     code = CALLBACKS.replace("RAISED", raised)
     done = run_python(code, timeout=200, **platform_environment(), PLUGRT_CORE=core)

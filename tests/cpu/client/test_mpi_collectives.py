@@ -21,7 +21,7 @@ pytestmark = of_cpu_processes
 
 
 class Unused(Connection):
-    """A connection to others that must not be used."""
+    """A connection to other processes; its use fails the test."""
 
     def __init__(self) -> None:
         pass
@@ -103,7 +103,7 @@ def test_a_library_that_is_none(tmp_path: Path, call: str) -> None:
 
 
 def test_one_process_needs_none_of_it() -> None:
-    """The setting is for several processes: a single one starts without it, as in JAX."""
+    """The setting is for several processes: a single process ignores it, as in JAX."""
     code = (
         "import numpy as np, plugrt;"
         "print(plugrt.device_count(), np.asarray(plugrt.jit(lambda x: x + 1)(np.ones(2))))"

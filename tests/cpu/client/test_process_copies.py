@@ -10,7 +10,7 @@ import pytest
 from plugrt.errors import InvalidArgument
 from plugrt_cpu.distributed.process_copies import SETTING, ProcessCopies
 
-# Errors come before the connection is used.
+# The errors are raised before the connection is used.
 NO_CONNECTION: Any = None
 
 

@@ -112,7 +112,7 @@ def test_data_or_deleted_and_never_a_crash(kind: str, how: str) -> None:
     ],
 )
 def test_memory_is_not_looked_at_while_another_thread_deletes(use: Callable[[Any], Any]) -> None:
-    # The crash itself needs minutes: XLA's window is a few instructions wide.
+    # The crash itself needs minutes: the race in XLA is a few instructions wide.
     x = plugrt.device_put(np.arange(6, dtype=np.float32)).block_until_ready()
     done = threading.Event()
 

@@ -1,4 +1,4 @@
-"""NumPy arguments of launches: copied to memory that is reused, without mixing their values."""
+"""NumPy arguments of launches are copied to reused memory, and keep their own values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launches and reads that the compiled core makes by jaxlib's functions, and their leftovers."""
+"""Launches and reads by the compiled core with jaxlib's functions, and the references they keep."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ add = plugrt.jit(lambda a, b: a + b)
 
 
 def test_launches_leave_no_references_to_the_functions_that_call_them() -> None:
-    """jaxlib keeps some for each launch until it is asked to release them."""
+    """jaxlib keeps some for each launch until plugrt asks it to release them."""
     x = plugrt.device_put(HOST)
     compiled = add.lower(x, x).compile()
 
@@ -22,7 +22,7 @@ def test_launches_leave_no_references_to_the_functions_that_call_them() -> None:
         add(x, x)
         compiled(x, x)
 
-    for _ in range(2):  # earlier references are released
+    for _ in range(2):  # releases references of earlier launches
         adapter.collect_garbage()
         call()
     before = sys.getrefcount(call.__code__)

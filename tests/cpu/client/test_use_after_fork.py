@@ -58,7 +58,7 @@ print(wrong, float(f(x).sum()))
 @pytest.mark.filterwarnings("ignore:os.fork")
 @pytest.mark.parametrize("core", ["c", "python"])
 def test_each_use_is_refused(core: str) -> None:
-    """Earlier, compiling hung, on cpu and on libraries, as did launches that need threads."""
+    """Earlier, compilations and launches that need threads hung, on cpu and on libraries."""
     environment = {**platform_environment(), "PLUGRT_CORE": core, "JAX_NUM_CPU_DEVICES": "2"}
     environment["PYTHONWARNINGS"] = "ignore"
     assert run_python(PROGRAM, **environment).stdout == "[] 32.0\n"
@@ -102,9 +102,9 @@ print(answers)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.parametrize("core", ["c", "python"])
 def test_what_was_ready_is_read_and_what_was_not_is_refused(core: str) -> None:
-    """On cpu a ready array is memory of the process; one that is not ready hung the child.
+    """On cpu a ready array is memory of the process; earlier, a late one hung the child.
 
-    A read from a library calls it, which is refused.
+    A library is called for each read, so that such a read is refused.
     """
     environment = {**platform_environment(), "PLUGRT_CORE": core, "JAX_NUM_CPU_DEVICES": "2"}
     done = run_python(READS, **environment, PYTHONWARNINGS="ignore")

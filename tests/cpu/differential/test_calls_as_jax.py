@@ -25,7 +25,7 @@ LISTED = tomllib.loads((Path(__file__).parents[3] / "docs/data/jax_deviations.to
 ]
 TESTS = Path(__file__).parents[2]
 ALONE = ("callback-without-x64", "callbacks-of-jax")
-"""Entries on callbacks, which behave differently after many others in the process."""
+"""Entries on callbacks, whose examples differ after many other callbacks in one process."""
 SHOWS = """
 import sys
 from support.differential.deviations import entries, entry_of
@@ -35,7 +35,7 @@ found = {entry_of(entry.example, d) for d in differences_of(entry.example)}
 sys.exit(0 if found == {entry} else f"found {found}")
 """
 EACH = 10
-"""Cases of a test: a second or less."""
+"""The number of cases in a test: they need a second or less."""
 
 pytestmark = needs_jax
 
@@ -55,7 +55,7 @@ def test_random_calls_are_as_in_jax(form: str, chunk: int) -> None:
 
 @pytest.mark.parametrize("name", [entry["id"] for entry in LISTED])
 def test_each_known_difference_has_an_example_that_still_differs(name: str) -> None:
-    """An entry that fails is stale, or an earlier entry covers its example."""
+    """If this fails, the entry is outdated, or an earlier one covers its example."""
     from support.differential.deviations import entries, entry_of
     from support.differential.report import differences_of
 

@@ -1,7 +1,6 @@
-"""Faults planted in plugrt, each in calls with a listed difference, are failures.
+"""Wrong results of plugrt are found, also in calls with a listed difference.
 
-An entry of `docs/data/jax_deviations.toml` covers its own class only: other faults in the same call
-show.
+An entry of `docs/data/jax_deviations.toml` covers its own class of differences only.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def of_another_class(leaf: Any) -> dict[str, Any]:
 
 
 def uncommitted(leaf: Any) -> dict[str, Any]:
-    """Inverts the commitment."""
+    """Turns a committed array into an uncommitted one, or back."""
     return {"committed": not leaf.committed}
 
 

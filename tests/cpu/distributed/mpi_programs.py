@@ -15,7 +15,7 @@ from support.processes import outcome
 
 
 def start_without_mpi() -> str:
-    """Joins, and returns the error of listing devices."""
+    """Joins the other processes, and returns the error of listing devices."""
     plugrt.distributed.initialize(initialization_timeout=60)
     told = outcome(plugrt.devices)
     assert plugrt.distributed.is_initialized()

@@ -34,7 +34,7 @@ def join(**arguments: Any) -> None:
 
 
 def membership() -> dict[str, Any]:
-    """Joins, and returns the process's index and the devices."""
+    """Joins, clears the backends, shuts down and joins late; returns the result of each step."""
     found: dict[str, Any] = {"before": plugrt.distributed.is_initialized()}
     join()
     found["again"] = outcome(join)
@@ -59,8 +59,8 @@ def membership() -> dict[str, Any]:
 def take_an_index() -> str:
     """Returns the error of joining, in five processes; the last three have wrong parameters.
 
-    They start when the others have joined, and those wait until the three were refused, which files
-    beside MET's file show. Then the others compute, undisturbed, and leave.
+    The three join when the first two have joined, and those wait until the three were refused, by
+    files beside that named by MET. Then the two compute undisturbed, and leave.
     """
     met = Path(os.environ["MET"])
     who = os.environ["WHO"]
@@ -81,14 +81,14 @@ def take_an_index() -> str:
 
 
 def join_in_vain() -> str:
-    """Returns the error of joining if the others do not start."""
+    """Returns the error of joining while the other processes do not start."""
     return outcome(lambda: join(initialization_timeout=int(os.environ["WAITS"])))
 
 
 def exchange_and_end() -> str:
-    """Computes with the other processes until one ends as ENDS states, and again after that.
+    """Computes with the other processes until one ends as ENDS states, and continues.
 
-    Heartbeats are not needed to learn that a process raised, or left.
+    Only a killed process is noticed by heartbeats: one that raises, or leaves, reports it.
     """
     index, how, *waits = os.environ["ENDS"].split(":")
     join(
@@ -117,7 +117,7 @@ def exchange_and_end() -> str:
 
 
 def end_at_once() -> str:
-    """Joins, and exits in process 1, then in process 0, which waits meanwhile."""
+    """Joins; process 1 exits at once, process 0 some seconds later."""
     join()
     if plugrt.process_index() == 0:
         time.sleep(3.0)  # longer than the interval of checks for ended processes
@@ -125,7 +125,7 @@ def end_at_once() -> str:
 
 
 def join_with_a_secret() -> str:
-    """Returns the error of joining; processes with the secret wait until others were refused."""
+    """Returns the error of joining; the two with the secret wait until others were refused."""
     who, met = os.environ["WHO"], Path(os.environ["MET"])
     if who == "first" or who == "second":
         join()
@@ -155,7 +155,7 @@ def lose_the_coordinator() -> None:
         plugrt.device_put(np.ones(2), _whole_mesh())
     coordinator = _coordinator()
     os.kill(coordinator, getattr(signal, os.environ["HOW"]))
-    if os.environ["HOW"] == "SIGSTOP":  # otherwise it would stay
+    if os.environ["HOW"] == "SIGSTOP":  # otherwise the stopped process would stay
         until = ["sh", "-c", f"sleep {2 * HEARTBEAT}; kill -9 {coordinator}"]
         subprocess.Popen(until, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while True:
@@ -165,7 +165,7 @@ def lose_the_coordinator() -> None:
 def _coordinator() -> int:
     """Returns the pid of the coordinator's process, this process's child."""
     for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended meanwhile
+        with contextlib.suppress(OSError):  # the process has ended
             parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
             command = (entry / "cmdline").read_bytes()
             if (
@@ -253,7 +253,7 @@ def share_a_mesh() -> dict[str, Any]:
     for _ in range(100):  # without waiting: jaxlib hangs if too many are in flight
         b = many(b)
     found["in flight"] = bool(np.isinf(b.addressable_shards[0].data).all())
-    # both processes that raise get errors as well: otherwise each would wait for the other
+    # The two that compile one program raise as well: otherwise they would wait for the third.
     if count > 2:
         other = lambda v: v * (3 if me == 2 else 2)  # noqa: E731
         told = outcome(lambda: plugrt.jit(other, out_shardings=rows)(a))
@@ -315,7 +315,7 @@ def _lay_out(host: Any, own: Any, tiles: Any, rows: Any) -> dict[str, Any]:
 def _call_python(x: Any) -> dict[str, Any]:
     """Runs programs over devices of all processes that call Python.
 
-    Process 0 traces others before, so that its functions have other numbers.
+    Process 0 traces another program first, so that its functions have other numbers.
     """
     if plugrt.process_index() == 0:
         one = plugrt.ShapeDtypeStruct((), np.dtype(np.float32))
@@ -397,9 +397,10 @@ def call_in_order() -> dict[str, Any]:
 
 
 def fail_in_one() -> list[str]:
-    """Runs a program whose function fails in the process FAILS, and again; returns the errors.
+    """Runs programs whose function fails in the process FAILS, twice each; returns the errors.
 
-    It is called once for all (``jit``), or by each device before an exchange (``shard_map``).
+    The function is called once for all devices (``jit``), or by each before an exchange
+    (``shard_map``).
     """
     join()
     me, fails = plugrt.process_index(), int(os.environ["FAILS"])
@@ -471,7 +472,7 @@ def copy_between_processes() -> dict[str, Any]:
     keep("empty", plugrt.device_put(make(over(own[0]), np.ones((0, 2))), over(own[-1])))
     half, other = over([d[0] for d in own]), over([d[-1] for d in own][::-1])
     keep("crossing", plugrt.device_put(make(half, np.arange(count)), other))
-    # each process to the next: processes that do not take part stay in step
+    # From each process to the next one: the others make the same calls, without data.
     for step in range(1, count):
         x = plugrt.device_put(x, own[step][0])
     keep("relay", x)
@@ -485,7 +486,7 @@ def copy_between_processes() -> dict[str, Any]:
 
 
 def copy_where_only_one_is_set_up() -> str:
-    """Returns the error of a copy if not all processes have the setting."""
+    """Returns the error of a copy if only one process has the setting."""
     join()
     message = outcome(lambda: plugrt.device_put(_first_has(), plugrt.local_devices(1)[0]))
     plugrt.distributed.shutdown()
@@ -644,9 +645,9 @@ def do_what_is_refused() -> dict[str, str]:
 
 
 def _in_threads(sharding: Any) -> dict[str, str]:
-    """Makes arrays from parts of two sizes in two threads, in another order in each process.
+    """Makes arrays of two sizes in two threads, whose order differs between the processes.
 
-    Other threads, with a time limit of 3 seconds, make one with a part of another size per process.
+    Further threads, with a time limit of 3 seconds, make an array whose parts differ in size.
     """
     me, run = plugrt.process_index(), current_run()
     assert run is not None
@@ -681,7 +682,7 @@ def _in_threads(sharding: Any) -> dict[str, str]:
 
 
 def _first_has() -> Any:
-    """Returns an array on the first device of all, which belongs to process 0."""
+    """Returns an array on the run's first device, which belongs to process 0."""
     there = plugrt.sharding.SingleDeviceSharding(plugrt.devices()[0])
     return plugrt.make_array_from_callback(
         (2,), there, lambda _: np.ones(2, np.float32), dtype=np.float32
@@ -694,7 +695,7 @@ def _under_default(device: Any) -> Any:
 
 
 def _under_debug_nans(sharding: Any) -> Any:
-    """Computes roots, of negative numbers in process 1, operation by operation and by jit."""
+    """Computes roots, of negative numbers in process 1, by jit under `debug_nans`."""
     here = np.full((plugrt.local_device_count(), 2), 1 - 2.0 * plugrt.process_index(), np.float32)
     with plugrt.config.override(debug_nans=True):
         x = plugrt.make_array_from_process_local_data(sharding, here) + 0

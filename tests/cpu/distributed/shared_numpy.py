@@ -30,7 +30,7 @@ from support.processes import outcome
 WAIT_MS = 60_000
 DEVICES = 2
 calls: Counter[str] = Counter()
-"""The numbers of uses of the store in this process, by method."""
+"""The number of this process's calls of each method of the store."""
 node: dict[str, int] = {}
 """The create options with this process's index."""
 
@@ -116,7 +116,7 @@ def offer(name: str, factory: Any) -> None:
 
 
 def count_store_calls() -> Counter[str]:
-    """Returns counts of the calls of this process's connection, the store of its libraries."""
+    """Returns the counts of calls of this process's connection, the store of its libraries."""
     from plugrt.distributed.initialization import current_run
 
     run = current_run()

@@ -55,10 +55,10 @@ def test_the_example_ends_with_the_name_of_a_process_that_was_killed(tmp_path: P
     try:
         assert started.stdout is not None
         pids = {}
-        while len(pids) < 2:  # both have joined
+        while len(pids) < 2:  # until both have joined
             line = started.stdout.readline()
             assert line, started.communicate(timeout=60)[1]
-            # Both write at once, so that one line may have the output of both.
+            # Both write at the same time, so that a line may contain the output of both.
             for index, pid in re.findall(r"process (\d) of 2 begins, with pid (\d+)", line):
                 pids[int(index)] = int(pid)
         os.kill(pids[1], signal.SIGKILL)

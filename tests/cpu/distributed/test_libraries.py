@@ -28,7 +28,7 @@ def test_an_exported_backend_finds_the_other_process(tmp_path: Path) -> None:
         assert one["local"] == [2 * me, 2 * me + 1]
         assert one["indices"] == [me, 2]
         assert one["node"] == {"node_id": me, "num_nodes": 2}
-        # The backend's calls of the callbacks reached the connection, and no others did.
+        # The connection got the backend's calls of the callbacks, and no others.
         assert one["started"] == [{"put": 1, "get": 2, "try_get": 1}] * 2
         assert one["total"] == [1 + 4 + 121 + 144] * 2
         assert one["sums"] == [[0 + 5 + 1 + 6]] * 2
@@ -36,7 +36,7 @@ def test_an_exported_backend_finds_the_other_process(tmp_path: Path) -> None:
         assert one["alone"] == [1, 2]
         backend, connection = one["ended"]
         assert backend == connection
-        # A launch over both processes puts this process's part and reads two: earlier three.
+        # Each launch over both processes puts this process's part, and reads both parts.
         assert backend == {"put": 1 + 3, "get": 2 + 2 * 3, "try_get": 1}
 
 

@@ -1,4 +1,4 @@
-"""Collectives over MPI: an error without its library, and a run if MPITRAMPOLINE_LIB names one."""
+"""Collectives over MPI: the error without a library, and a run if MPITRAMPOLINE_LIB names one."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_arrays_go_from_device_to_device_between_processes(tmp_path: Path, count
         absent = "none" if index == count - 1 else f"no part in this process: process {count - 1} "
         assert absent in found["read"]
         assert found["format"] is (index < count - 1)
-        if 0 < index < count - 1:  # it has none of the devices, and no part of the arrays
+        if 0 < index < count - 1:  # a process without devices of these arrays
             assert found["one"] == found["and back"] == found["empty"] == found["relay"] == []
 
 

@@ -14,7 +14,7 @@ from plugrt import array_api, lax, random
 
 NAMES = {"np": np, "xp": array_api, "lax": lax, "random": random, "plugrt": plugrt}
 LEAST = {"plugrt": 16, "array_api": 40, "lax": 25, "random": 8}
-"""The minimum numbers of examples, so that an empty search is a failure."""
+"""The minimum numbers of examples: a search that finds none fails."""
 
 
 def examples(namespace: ModuleType) -> Iterator[doctest.DocTest]:

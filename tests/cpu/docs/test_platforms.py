@@ -1,4 +1,4 @@
-"""docs/platforms.md: the cpu plugin without /proc, as on macOS."""
+"""docs/platforms.md: the cpu plugin runs without /proc, as on macOS."""
 
 from __future__ import annotations
 

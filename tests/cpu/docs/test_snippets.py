@@ -1,4 +1,4 @@
-"""Every snippet of README and docs runs as it stands."""
+"""Every snippet of README and docs runs unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.markdown import ROOT, blocks, expected_output, pages
 pytestmark = runs_apart("site")
 
 ENVIRONMENT = {**os.environ, "JAX_NUM_CPU_DEVICES": "4"}
-ENVIRONMENT.pop("JAX_PLATFORMS", None)  # as a new user has it
+ENVIRONMENT.pop("JAX_PLATFORMS", None)  # a new user has not set it
 ENVIRONMENT["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{ENVIRONMENT['PATH']}"
 
 

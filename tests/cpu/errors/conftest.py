@@ -12,10 +12,9 @@ from plugrt.errors import Cancelled
 
 @pytest.fixture
 def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes compilation refuse every program: valid calls end there.
+    """Has compilation refuse every program, so that valid calls end there.
 
-    Their results do not matter for errors, and compiling hundreds of programs would cost most of
-    the time.
+    The tests need no results, and compiling hundreds of programs would need most of the time.
     """
 
     def refuse(*_: Any) -> Any:

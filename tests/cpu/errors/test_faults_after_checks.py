@@ -1,8 +1,4 @@
-"""An internal error after the checks of arguments is not blamed on the caller, at each mark.
-
-In each case a function that is called within a marked one raises Python's error for a wrong
-argument. Without its mark the error would be an `ArgumentError`.
-"""
+"""An error that is raised after the checks of arguments is not blamed on the caller."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ from plugrt import lax
 @pytest.mark.usefixtures("unraisable")  # pytest's own hook needs more frames than are left
 @pytest.mark.parametrize("spare", range(60, 180, 7))
 def test_functions_that_are_nested_too_deep_are_no_wrong_argument(spare: int) -> None:
-    """`RecursionError` arrives unchanged from any depth: earlier as `ArgumentTypeError`."""
+    """`RecursionError` arrives unchanged from any depth. Earlier, it was an `ArgumentTypeError`."""
 
     def nested(x: Any) -> Any:
         return lax.cond(x[0] > 0, nested, nested, x)

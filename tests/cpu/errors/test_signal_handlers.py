@@ -19,7 +19,7 @@ KINDS = (RuntimeError, TypeError, ValueError, KeyError, MemoryError, AttributeEr
 
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)
 def late(request: pytest.FixtureRequest) -> Iterator[type[Exception]]:
-    """The class that a signal handler raises."""
+    """Installs a signal handler that raises; returns the class of its exception."""
     cls: type[Exception] = type("Late", (request.param,), {})
 
     def handle(*_: object) -> None:
@@ -31,7 +31,7 @@ def late(request: pytest.FixtureRequest) -> Iterator[type[Exception]]:
 
 
 def raise_signal(*_: object, **__: object) -> Any:
-    """Raises the signal in place of one of jaxlib's functions."""
+    """Replaces a function of jaxlib, and sends the signal."""
     signal.raise_signal(signal.SIGUSR1)
 
 

@@ -1,7 +1,7 @@
-"""Every public function with invalid arguments: the error is in plugrt's tree.
+"""Every public function with invalid arguments raises one of plugrt's errors.
 
-Never the AttributeError, KeyError or bare TypeError of a function that did not check its arguments,
-and a subclass of the class that JAX raises for the same call.
+It is never the AttributeError, KeyError or bare TypeError of a function without checks, and it is a
+subclass of the class that JAX raises for the same call.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from support.wrong_calls import WRONG, parameters_of, raised, wrong_calls
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 HOT = {"asarray", "block_until_ready", "device_get", "device_put"}
-"""Functions without a wrapper, which would slow down calls: Python itself counts arguments."""
+"""Functions without a wrapper, which would slow them down: Python itself counts arguments."""
 ARITY = ("without ", "too many", "an unknown keyword")
 
 
 AS_JAXS = (ValueError, TypeError, NameError, NotImplementedError, MemoryError, RuntimeError)
-"""The classes by which code for JAX catches wrong calls: a bare `TracingError` is none of these."""
+"""The classes by which code for JAX catches wrong calls; a bare `TracingError` has none as base."""
 
 
 class Done(Exception):
@@ -75,7 +75,7 @@ FLOATS, KEY = np.ones((2, 3), np.float32), np.array([0, 1], np.uint32)
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_traced_functions_raise_what_is_plugrts(module: ModuleType, array: Any) -> None:
-    """All in one trace, so that nothing is compiled."""
+    """One trace contains all calls, so that nothing is compiled."""
     total, found = 0, []
 
     def body(x: Any) -> None:
@@ -86,7 +86,7 @@ def test_traced_functions_raise_what_is_plugrts(module: ModuleType, array: Any) 
             found.extend(strange)
         raise Done
 
-    # Operations emitted before an error remain in the module, which is dropped.
+    # `Done` drops the module, since operations emitted before an error remain in it.
     with pytest.raises(Done):
         plugrt.jit(body).trace(array)
     assert total > 1000
@@ -277,7 +277,7 @@ print(json.dumps(found))
 """
 
 PYTHONS_OWN = {"xp.asarray(x) + 'a'", "api.jit(lambda v: v)(None, 1)"}
-"""Python's own errors, for an operator that no side has and for the user's own function."""
+"""Python's own errors: for an operator that neither operand has, and from the user's function."""
 BUILT_IN = (
     TypeError,
     ValueError,
@@ -299,7 +299,7 @@ def jax_raises() -> dict[str, list[str] | None]:
         [sys.executable, "-c", ASK_JAX], input=json.dumps(AS_JAX), capture_output=True, text=True,
         timeout=250, check=True,
     )  # fmt: skip
-    answers = done.stdout.splitlines()[-1]  # JAX 0.12 prints a line of its own before
+    answers = done.stdout.splitlines()[-1]  # JAX 0.12 prints a line before it
     return dict(zip(AS_JAX, json.loads(answers), strict=True))
 
 

@@ -1,6 +1,6 @@
 """Clients and their objects raise plugrt's errors for any arguments of their methods.
 
-In a child process, whose end the test would survive: values are passed to native code.
+They run in a child process, since native code that gets a wrong value may end the process.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def test_semantics_are_those_of_the_interface(semantics: Any) -> None:
     "wrong", [None, 3, "text", object(), [None]], ids=["None", "int", "str", "object", "list"]
 )
 def test_value_types_check_their_fields(wrong: Any) -> None:
-    """Before a library reads them: it may read an integer as an address."""
+    """The check comes before a library, which may read an integer as an address."""
     for make in (
         lambda: Program(wrong),
         lambda: Program(b"", wrong) if wrong != "text" else Program("text"),  # type: ignore[arg-type]
@@ -87,7 +87,7 @@ def test_what_no_32_bits_hold_is_refused() -> None:
 
 @pytest.mark.parametrize(("replicas", "partitions"), [(0, 1), (1, -1), (2**40, -(2**63)), (-1, -1)])
 def test_counts_of_a_device_assignment_are_positive(replicas: int, partitions: int) -> None:
-    """Earlier, a negative product of two of them was small, and the rows were made first."""
+    """Earlier, the rows were made before the check, and a negative product passed as small."""
     with pytest.raises(InvalidArgument, match="one replica and one partition at least"):
         CLIENT.default_device_assignment(replicas, partitions)
 
@@ -124,12 +124,12 @@ def test_a_module_that_is_not_valid_raises_what_is_plugrts() -> None:
 
 
 def _parse_twice_named(*values: Any, **_: Any) -> Any:
-    """Replaces a builder: MLIR refuses this text with a note."""
+    """Stands in for an operation's builder; MLIR's refusal of the text has a note."""
     return ir.Module.parse("func.func @f() { return }\nfunc.func @f() { return }")
 
 
 def _define_twice(x: Any) -> Any:
-    """Adds two functions with one name, which is found only in the complete module."""
+    """Adds two functions of one name, which MLIR refuses only in the complete module."""
     body = ir.InsertionPoint(emit.active_trace().module.body)
     for _ in range(2):
         body.insert(ir.Operation.parse("func.func private @f()", source_name="mine.py"))
@@ -172,7 +172,7 @@ FAULTS = [
 
 
 def fail(error: Exception) -> Any:
-    """Returns a function in C, so that a fault deep in a dependency has no user's frame."""
+    """Returns a callable that raises the error, without a frame of this file's code."""
     return Mock(side_effect=error)
 
 
@@ -180,7 +180,7 @@ def fail(error: Exception) -> Any:
 def test_a_fault_after_the_checks_does_not_blame_the_caller(
     error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Earlier, the message showed the code of the program as argument 0, and blamed the caller."""
+    """Earlier, the message blamed argument 0, the program, and showed its code."""
     client = BackendClient(NumpyBackend())
     program = Program(TEXT)
     monkeypatch.setattr(plugrt_sdk_compiling, "parse_program", fail(error))
@@ -203,7 +203,7 @@ def test_a_program_is_shown_without_its_code() -> None:
 def test_whose_error_it_is_follows_from_the_decorated_package(
     checked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No list of packages decides: a plugin's helper is the plugin's, a user's the user's."""
+    """An error in a helper belongs to the decorated function that calls it, else to the user."""
     name = f"some_package_{checked}"
     folder = tmp_path / name
     folder.mkdir()

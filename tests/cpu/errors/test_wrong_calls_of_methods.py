@@ -1,7 +1,7 @@
 """Every method and smaller module with invalid arguments, as in `test_wrong_calls`.
 
-Python itself checks the number of arguments without a wrapper; a function itself raises only
-exceptions of plugrt's tree.
+Python itself checks the number of arguments of functions without a wrapper. All other errors are
+plugrt's.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ LEFT_OUT = {
     # Methods that plugrt itself calls, with objects of its own.
     "fix", "hold", "release", "lookup", "tracer_class", "rerun", "swap_surroundings",
 }  # fmt: skip
-_PYTHONS = (Exception, Enum)  # whose calls are Python's own
+_PYTHONS = (Exception, Enum)  # Python checks calls of such classes
 
 
 def callables(owner: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -84,7 +84,7 @@ def callables(owner: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 def leaks(name: str, function: Callable[..., Any]) -> tuple[int, list[str]]:
-    """Returns the number of wrong calls, and the errors from within that are not plugrt's."""
+    """Returns the number of wrong calls, and the errors raised inside that are not plugrt's."""
     count, found = 0, []
     for title, args, kwargs in wrong_calls(name, parameters_of(function), GRID):
         count += 1
@@ -95,7 +95,7 @@ def leaks(name: str, function: Callable[..., Any]) -> tuple[int, list[str]]:
         except Exception as error:  # noqa: BLE001 - whatever it is, it is judged
             step = error.__traceback__
             counted = isinstance(error, TypeError) and step is not None and step.tb_next is None
-            # Without the core contextlib calls these.
+            # Without the core contextlib calls these functions, and adds frames.
             helped = " argument" in str(error) and name in ("override", "surround")
             users = "increment()" in str(error)  # Python's error for the user's own function
             if not (counted or helped or users):
@@ -113,7 +113,7 @@ def test_what_comes_from_inside_is_plugrts(
     for name, function in callables(OBJECTS[title]):
         try:
             inspect.signature(function)
-        except ValueError:  # optree's, in C++
+        except ValueError:  # a function of optree in C++
             continue
         count, strange = leaks(name, function)
         total += count
@@ -123,7 +123,7 @@ def test_what_comes_from_inside_is_plugrts(
 
 
 def test_a_method_is_named_with_its_class_and_without_the_object() -> None:
-    """The object of an ``__init__`` that fails has no attributes for its repr yet."""
+    """When ``__init__`` fails, the object lacks the attributes that its repr needs."""
     for call, says in (
         (lambda: sharding.PmapSharding(devices=None), "^PmapSharding .* devices=None: "),
         (
@@ -156,7 +156,7 @@ PROGRAM = Program(LOWERED.as_text().encode())
 
 @pytest.mark.parametrize("wrong", [object, 3.5, [1], (3,)], ids=repr)
 def test_compile_options_check_their_fields(wrong: Any) -> None:
-    """Before they are converted to a backend's, whose error would name types of its own."""
+    """The check comes before a backend converts them: its error would name its own types."""
     for call in (
         lambda: plugrt.compile(PROGRAM, env_overrides={"a": [wrong]}),
         lambda: plugrt.compile(PROGRAM, env_overrides={3: 1}),
@@ -172,7 +172,7 @@ def test_compile_options_check_their_fields(wrong: Any) -> None:
 
 
 def public_methods(owner: Any) -> list[tuple[str, Callable[..., Any]]]:
-    """Returns the methods of plugrt's own objects without parameters."""
+    """Returns the public methods of an object that have no parameters."""
     return [(n, f) for n, f in callables_of(owner) if not parameters_of(f)]
 
 
@@ -184,7 +184,7 @@ def callables_of(owner: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
 
 @pytest.mark.parametrize("title", ["array", "lowered", "compiled", "pmap lowered", "program"])
 def test_what_takes_no_argument_says_so_in_plugrts_error(title: str) -> None:
-    """Named after the class of the object, not after the base that defines the method."""
+    """The error names the class of the object, not the base class that defines the method."""
     owner = OBJECTS[title]
     methods = public_methods(owner)
     assert methods

@@ -15,7 +15,7 @@ from typing import Any, get_origin
 FILE = Path(__file__).with_suffix(".json")
 RECORD: dict[str, Any] = json.loads(FILE.read_text())
 VERSION: str = RECORD["version"]
-"""The JAX whose names and parameters, in their order, plugrt has."""
+"""The version of JAX whose names and parameters, in their order, plugrt has."""
 
 
 def names_of(module: ModuleType) -> dict[str, list[str] | None]:

@@ -45,7 +45,7 @@ def test_programs_state_what_jaxs_state(name: str) -> None:
         model = jax.jit(lambda x: theirs(x, accuracy=ask(jax.lax, case))).lower(X).as_text()  # noqa: B023
         stated = STATED.findall(text)
         assert len(stated) == 1
-        assert name == "logistic" or stated == STATED.findall(model)  # JAX's logistic is a formula
+        assert name == "logistic" or stated == STATED.findall(model)  # JAX lowers it to a formula
     for accuracy in (None, lax.AccuracyMode.DEFAULT):
         text = plugrt.jit(lambda x: ours(x, accuracy)).lower(X).as_text()  # noqa: B023
         assert not STATED.search(text)

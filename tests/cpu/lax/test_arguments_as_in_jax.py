@@ -1,4 +1,4 @@
-"""Arguments that jax.lax accepts, or refuses, and an earlier plugrt.lax did not.
+"""Arguments that plugrt.lax accepts or refuses as jax.lax does, and earlier did not.
 
 Same as JAX: `lax` takes and refuses what `jax.lax` does.
 """

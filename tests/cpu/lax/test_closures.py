@@ -1,4 +1,4 @@
-"""Functions of functions outside of `jit`: whether they read captured values again."""
+"""Control flow outside of `jit`: whether functions read captured values again."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ BOTH = ("x", "y")
 DTYPES = (np.bool_, np.int8, np.uint32, np.int32, np.float16, ml_dtypes.bfloat16, np.float32,
           np.complex64)  # fmt: skip
 NUMBERS = np.random.default_rng(0).integers(0, 4, (8, 8, 2))
-"""A part for each of 8 devices; small, so that sums are exact in each dtype."""
+"""A part for each of 8 devices, of small numbers, whose sums are exact in each dtype."""
 ORDERED = ("pmax", "pmin")
 
 
@@ -56,7 +56,7 @@ def each(value: Host, values: Host) -> Host:
     return np.stack([value] * len(values))
 
 
-# A function of an array and an axis, and one of the parts of all devices along it.
+# A collective of an array and an axis, and its result computed from all parts along the axis.
 Case = tuple[Callable[[Any, Any], Any], Callable[[Host], Host]]
 CASES: dict[str, Case] = {
     "psum": (lax.psum, lambda v: each(total(v), v)),
@@ -131,7 +131,7 @@ def sharded(axis: Any, names: Sequence[str]) -> Callable[[Any], Any]:
 
 
 def along(axis: Any) -> list[list[int]]:
-    """Returns the devices that an axis of 2 x 4 joins."""
+    """Returns the groups of devices along an axis of the 2 x 4 mesh."""
     grid = np.arange(8).reshape(2, 4)
     if axis == "x":
         return [[*map(int, column)] for column in grid.T]
@@ -186,7 +186,7 @@ def test_ragged_all_to_all() -> None:
     expected = [[1, 3, 0, 0], [2, 2, 4, 0]]
     np.testing.assert_array_equal(pmap(call, "y")(operand, output, *vectors), expected)
     random = np.random.default_rng(1)
-    sizes = random.integers(0, 3, (4, 4))  # the part that each sends to each
+    sizes = random.integers(0, 3, (4, 4))  # the size that each device sends to each
     data = random.normal(size=(4, 12, 2)).astype(np.float32)
     starts = random.integers(0, 9, (4, 4))
     places = np.concatenate([np.zeros((1, 4), int), np.cumsum(sizes, 0)[:-1]])

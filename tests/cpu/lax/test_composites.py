@@ -1,4 +1,4 @@
-"""`lax.composite`: operations of one's own, with attributes and a definition."""
+"""`lax.composite`: user-defined operations, with attributes and a definition."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ X = np.float32([[1, 2, 3], [4, 5, 6]])
 
 def composites(text: str) -> list[tuple[str, ...]]:
     """Returns name, version, attributes, operands and results of the composites of a module."""
-    module = parse(text)  # its operations live as long
+    module = parse(text)  # keeps its operations alive
     found = [op for op in operations_within(module.operation) if op.name == "stablehlo.composite"]
     return [
         (

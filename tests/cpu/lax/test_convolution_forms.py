@@ -30,7 +30,7 @@ def whole(rng: np.random.Generator, *shape: int) -> np.ndarray[Any, Any]:
 
 
 def draw(rng: np.random.Generator, spatial: int, layout: Any) -> tuple[Any, Any, dict[str, int]]:
-    """Returns lhs, rhs and the sizes by the letters of their dimensions."""
+    """Returns lhs, rhs, and the sizes of their dimensions by letter."""
     default = (("NC", "IO", "NC"), ("NHC", "HIO", "NHC"), ("NHWC", "HWIO", "NHWC"))[spatial]
     left, right, _ = layout or default
     sizes = {"N": 2, "C": 3, "I": 3, "O": int(rng.integers(1, 4))}

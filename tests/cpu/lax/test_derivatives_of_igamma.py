@@ -1,4 +1,4 @@
-"""`igamma_grad_a` and `random_gamma_grad`, by JAX's in float64, which are exact to float32."""
+"""`igamma_grad_a` and `random_gamma_grad`, compared with JAX's in float64."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EDGES = np.array([0.0, 0.5, 1.0, 3.0, 1e3, np.inf, -1.0, -np.inf, np.nan], np.fl
 
 
 def draw(seed: int, n: int, largest: float) -> tuple[Any, Any]:
-    """Returns float32 for a up to ``largest``, and for x near and far."""
+    """Returns a from 0.001 up to ``largest``, and x within some standard deviations, as float32."""
     rng = np.random.default_rng(seed)
     a = 10 ** rng.uniform(-3, np.log10(largest), n)
     x = np.abs(a + rng.uniform(-4, 4, n) * np.sqrt(a)) + 1e-3 * a
@@ -64,7 +64,7 @@ def test_huge_arguments_go_on_where_the_expansion_begins(sigmas: float) -> None:
 
 @pytest.mark.parametrize("quotient", [0.8, 0.9999, 1.0001, 1.2])
 def test_huge_arguments_have_the_first_order_of_the_expansion(quotient: float) -> None:
-    """With r = x / a, the sample's derivative is r log(r) / (r - 1), and terms in 1 / a."""
+    """For r = x / a, the derivative of a sample is r log(r) / (r - 1) + O(1 / a)."""
     a = np.array([2e6, 5e7])
     expected = quotient * np.log(quotient) / (quotient - 1)
     np.testing.assert_allclose(lax.random_gamma_grad(a, a * quotient), expected, 1e-6)
@@ -80,7 +80,7 @@ def test_edges_are_jaxs(name: str) -> None:
 
 
 def test_small_samples_of_a_large_shape() -> None:
-    """By the series' first two terms, with digamma(1001) = log(1000) + 1 / 2000 to 8 digits."""
+    """The expected value is from the series, with digamma(1001) ≈ log(1000) + 1 / 2000."""
     difference = np.log(3.0) - (np.log(1000.0) + 1 / 2000)
     expected = -3 / 1000 * ((1 + 3 / 1001 + 9 / (1001 * 1002)) * difference - 3 / 1001**2)
     assert lax.random_gamma_grad(np.float32(1000), 3.0).item() == pytest.approx(expected, 1e-5)

@@ -68,7 +68,7 @@ ALSO = {
     (n, "c") for n in ("exp2", "expm1", "log1p", "sqrt", "rsqrt", "logistic", "cos", "tan", "sinh",
     "cosh", "tanh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "square", "reciprocal")
 } | {("conj", "f")}  # fmt: skip
-"""Accepted kinds that are not compared here."""
+"""Kinds of dtypes that are accepted as well, and not compared here."""
 
 BINARY = {
     "add": "iufc", "sub": "iufc", "mul": "iufc", "div": "fc", "rem": "f", "max": "biuf",

@@ -27,7 +27,7 @@ def kind_of(name: str) -> np.dtype[Any]:
 
 
 def draw(seed: int, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Returns whole numbers, whose products and sums are exact in bfloat16 and float32."""
+    """Returns small integers, whose products and sums are exact in bfloat16 and float32."""
     return np.random.default_rng(seed).integers(0, 3, shape).astype(np.float32).astype(dtype)
 
 

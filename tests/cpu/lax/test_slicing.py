@@ -116,7 +116,7 @@ def test_scatters_match_jax(name: str, mode: Any) -> None:
     places = np.array([[0], [2], [2], [5], [-1]], np.int32)
     places = places[[0, 1, 3, 4]] if name == "scatter" else places
     if (name, mode) == ("scatter", "clip"):
-        places = places[:3]  # clipped positions coincide, and then the order is undefined
+        places = places[:3]  # others are clipped to one position, whose value is undefined
     updates = (np.arange(len(places) * 6, dtype=np.float32).reshape(-1, 6) % 5) + 2
     ours = lax.ScatterDimensionNumbers((1,), (0,), (0,))
     theirs = jax.lax.ScatterDimensionNumbers((1,), (0,), (0,))

@@ -1,7 +1,6 @@
-"""`betainc`, `igamma`, `igammac`, `bessel_i0e`, `mulhi`, by SciPy and exact integers.
+"""`betainc`, `igamma`, `igammac`, `bessel_i0e` against SciPy, `mulhi` against Python's integers.
 
-float32 functions are compared with SciPy's of the same numbers as float64, so that SciPy's rounding
-does not count.
+SciPy computes the results for float32 in float64, so that its rounding does not count.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ FUNCTIONS: dict[str, SciPy] = {
 
 
 def draw_gamma(rng: np.random.Generator, n: int) -> Arrays:
-    """Returns a and x of every size, with some values where P rises from 0 to 1."""
+    """Returns a and x of all magnitudes, some of them near x = a, where P rises from 0 to 1."""
     a = 10 ** rng.uniform(-8, 4, n)
     x = a * 10 ** rng.uniform(-1, 1, n)
     steep = np.abs(a + rng.uniform(-3, 3, n) * np.sqrt(a))
@@ -57,8 +56,8 @@ MEDIAN = 2.5
 def allowed(name: str, expected: Any) -> np.ndarray[Any, Any]:
     """Returns the allowed error in ulps.
 
-    exp(y) loses the digits of y before the point, and one minus a number near one the cancelled
-    ones; the continued fraction of `betainc` rounds in each of its steps.
+    exp(y) loses as many digits as y has before the point; 1 - y loses the digits that cancel; the
+    continued fraction of `betainc` rounds in each step.
     """
     expected = np.maximum(expected, 1e-300)
     cancelled = 1 / expected if name == "betainc" else 0
@@ -67,7 +66,7 @@ def allowed(name: str, expected: Any) -> np.ndarray[Any, Any]:
 
 
 def ulps(found: Any, expected: Any, dtype: Any) -> np.ndarray[Any, Any]:
-    """Returns errors in units of the last place, 0 for results below the normal numbers."""
+    """Returns errors in units of the last place; 0 for subnormal results and slightly above."""
     info: Any = ml_dtypes.finfo(dtype)
     normal = expected > 1e3 * float(info.tiny)
     errors = np.abs(np.asarray(found).astype(np.float64) - expected)
@@ -94,7 +93,7 @@ def test_special_functions_are_as_exact_as_their_digits(name: str) -> None:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_float64(name: str) -> None:
     operands = [x.astype(np.float64) for x in DRAW[name](np.random.default_rng(1), 500)]
-    operands[0] = np.minimum(operands[0], 100)  # in the tails of larger ones SciPy loses digits
+    operands[0] = np.minimum(operands[0], 100)  # SciPy loses digits in the tails of larger a
     expected = FUNCTIONS[name](*operands)
     errors = ulps(getattr(lax, name)(*operands), expected, np.float64)
     assert (errors < 15 * allowed(name, expected)).all()
@@ -112,7 +111,7 @@ def test_half_precision_is_computed_in_float32(name: str, dtype: Any) -> None:
 
 
 def exact_igamma(a: float, x: float) -> float:
-    """Returns P(a, x) by its series, with all digits of the logarithm of its first term."""
+    """Returns P(a, x) by its series in long double; log1p keeps the digits of the first term."""
     n = np.arange(200_000, dtype=np.longdouble)
     terms = np.cumsum(np.log(np.longdouble(x)) - np.log(np.longdouble(a) + 1 + n))
     total = 1 + np.exp(terms).sum()
@@ -124,7 +123,7 @@ def exact_igamma(a: float, x: float) -> float:
 @pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="the machine has no longer floats")
 @pytest.mark.parametrize(("a", "sigmas"), [(9e5, -3), (2e6, -4), (1e8, -5.9), (1e8, 1)])
 def test_huge_arguments(a: float, sigmas: float) -> None:
-    """SciPy's value is wrong by a third at a = 1e8, 5.9 standard deviations below it."""
+    """SciPy's value is wrong by a third for a = 1e8 and x 5.9 standard deviations below a."""
     x = a + sigmas * a**0.5
     expected = exact_igamma(a, x)
     assert lax.igamma(np.float64(a), np.float64(x)).item() == pytest.approx(expected, rel=1e-9)
@@ -140,7 +139,7 @@ def cross(*axes: Sequence[float] | np.ndarray[Any, Any]) -> Arrays:
 
 @pytest.mark.parametrize("name", ["igamma", "igammac", "betainc", "bessel_i0e"])
 def test_edges_are_jaxs_or_right(name: str) -> None:
-    """If JAX gives NaN, SciPy's value counts."""
+    """Where JAX gives NaN, the result is compared with SciPy's."""
     rest = {"betainc": (EDGES, [0, 0.25, 1, -0.1, 1.1, np.nan]), "bessel_i0e": ()}
     operands = cross(EDGES, *rest.get(name, (EDGES,)))
     found = np.asarray(getattr(lax, name)(*operands))
@@ -189,7 +188,7 @@ def test_mulhi() -> None:
 
 
 def test_parts_below_the_range_of_float32() -> None:
-    """exp(-89) has no normal float32; the result, multiplied by x**a, has one."""
+    """exp(-89) is subnormal in float32; the result, exp(-89) times x**a, is normal."""
     a, x = np.float32(9.94), np.float32(89)
     expected = special.gammaincc(float(a), float(x))
     assert expected < 1e-25

@@ -73,7 +73,7 @@ def test_a_token_costs_no_parameter_and_no_compilation() -> None:
     for _ in range(3):
         f(lax.create_token(), X)
     assert len(seen) == 1
-    assert f.lower(lax.create_token(), X).as_text().count("%arg") == 2  # stated, and used
+    assert f.lower(lax.create_token(), X).as_text().count("%arg") == 2  # declared and used
 
 
 @behaviour(108, "`lax.psend` and `precv` are one exchange, in pmap, in shard_map and operation by "

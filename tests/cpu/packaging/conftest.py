@@ -11,5 +11,5 @@ from support.installed import build_wheels
 
 @pytest.fixture(scope="session")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The wheels of all distributions, in one folder."""
+    """Builds the wheels of all distributions into one folder."""
     return build_wheels(tmp_path_factory.mktemp("ours"))

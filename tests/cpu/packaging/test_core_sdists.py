@@ -1,4 +1,4 @@
-"""pip alone builds distributions with parts in C: from the tree, and from their sdists."""
+"""pip alone builds the distributions with C extensions, from the tree and from their sdists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts in C of the runtime and of the SDK compile like under pip without a warning."""
+"""The C extensions of the runtime and of the SDK compile, as under pip, without a warning."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[3]
 @needs_cc
 @pytest.mark.parametrize("project", ["runtime", "plugin_sdk"])
 def test_the_build_has_no_warning(project: str, tmp_path: Path) -> None:
-    """With link-time optimisation: only then the compiler sees where a block is allocated."""
+    """Link-time optimisation shows the compiler where each block is allocated."""
     source = tmp_path / project
     shutil.copytree(ROOT / project, source, ignore=shutil.ignore_patterns("*.so", "build"))
     done = subprocess.run(

@@ -1,9 +1,9 @@
 """The packages of `plugrt new`: built, installed beside plugrt's wheels, found by hosts, and run.
 
-This needs a minute and packages that other tests do not need, so `make test` skips it, and reports
-that: `nox -s packages` runs it, which CI does for each change, with some chapters of the
-conformance kit (``nox -s long``: all). tests/nothing/sdk/test_new_package.py has the tests without
-installation, test_ten_minutes.py tests the guide.
+They need a minute, and packages that no other test needs, so `make test` skips them with a message.
+CI runs them for each change by `nox -s packages`, with some chapters of the conformance kit
+(``nox -s long``: all). tests/nothing/sdk/test_new_package.py tests without an installation,
+test_ten_minutes.py tests the guide.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ print(json.dumps(said))
 
 
 class Shell:
-    """A folder with an environment of its own, like a user's: commands run in it."""
+    """Runs commands in a folder with its own virtual environment, like a user's."""
 
     def __init__(self, folder: Path, wheels: Path) -> None:
         self.folder = folder
-        # The packages have the same imports, mostly numpy's and jax's.
+        # One cache serves all packages: they have the same imports, mostly numpy and jax.
         cache = str(folder.parent / "mypy")
         own = {"COLUMNS": "160", "MYPY_CACHE_DIR": cache, **({} if WHOLE else SAMPLED_KIT)}
         self._environment = {**uv_as_pip(folder, wheels), **own}
@@ -93,7 +93,7 @@ class Checkout(Shell):
     """A new environment for a package of `shell`, without the files that git ignores, as in CI."""
 
     def __init__(self, shell: Shell, wheels: Path, name: str, *, whole: bool = False) -> None:
-        """``whole`` also copies ignored files: the package in its author's state."""
+        """Clones the package; with ``whole`` copies it with ignored files, as its author has it."""
         super().__init__(shell.folder.parent / f"{name}-{'whole' if whole else 'ci'}", wheels)
         source, self.package = shell.folder / name, self.folder / name
         if whole:
@@ -104,9 +104,9 @@ class Checkout(Shell):
             self.run(f"git clone -q {source} {name}")
 
     def run_workflow(self, **variables: str) -> str:
-        """Runs the steps of the package's workflow, in order, like GitHub.
+        """Runs the steps of the package's workflow in order, as GitHub does; returns their output.
 
-        Returns their output. ``variables`` are the repository's.
+        ``variables`` are the repository's.
         """
         text = (self.package / ".github/workflows/test.yml").read_text()
         [job] = yaml.safe_load(text)["jobs"].values()
@@ -131,7 +131,7 @@ class Checkout(Shell):
     def run_readme(self, *, expect: str = "") -> str:
         """Runs the commands of the package's README in one shell; returns their output.
 
-        ``expect`` is the one that must fail.
+        The command ``expect`` must fail.
         """
         [block] = blocks(self.package / "README.md", "sh")
         script = block.text
@@ -142,13 +142,13 @@ class Checkout(Shell):
 
 
 def _fill(text: str, known: Mapping[str, str]) -> str:
-    """Returns a text of a workflow with the values of its expressions."""
+    """Returns a text of a workflow with its expressions replaced by their values."""
     return re.sub(r"\$\{\{ ([\w.]+) \}\}", lambda found: known[found[1]], text)
 
 
 @pytest.fixture(scope="session")
 def shell(wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Shell:
-    """An environment with plugrt-sdk, JAX, and the requirements of the packages' own tests."""
+    """Makes an environment with plugrt-sdk, JAX, and the requirements of the packages' tests."""
     made = Shell(tmp_path_factory.mktemp("shells") / "shell", wheels[0].parent)
     made.run("pip install --quiet plugrt-sdk jax mypy ruff pytest")
     return made
@@ -161,7 +161,7 @@ def python_package(shell: Shell) -> None:
 
 @pytest.mark.usefixtures("python_package")
 class TestPython:
-    """``plugrt new NAME``: four methods over NumPy."""
+    """``plugrt new NAME``: a backend of four methods on NumPy."""
 
     pytestmark = slow
 
@@ -204,7 +204,7 @@ class TestPython:
         assert "Not measured yet" not in text
 
     def test_its_probe_is_asked_by_both_hosts(self, shell: Shell) -> None:
-        """Unavailable under plugrt, while JAX's cpu works; both report the reason."""
+        """It is unavailable under both, with the reason; JAX's cpu still works."""
         shell.run(
             'plugrt new gone && sed -i \'s/return None/return "no gone0 here", "plug it in"/\' '
             "gone/src/gone/probe.py && sed -i 's/^PRIORITY = .*/PRIORITY = 400/' "
@@ -222,7 +222,7 @@ class TestPython:
 
 @pytest.fixture(scope="session")
 def alone(wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Shell:
-    """An environment with the frozen package and its requirements."""
+    """Makes an environment with the frozen package and its requirements."""
     made = Shell(tmp_path_factory.mktemp("shells") / "frozen", wheels[0].parent)
     made.run(f"tar -xf {ROOT}/tests/frozen/frozen-new.tar.gz && pip install -q ./frozen-new")
     return made
@@ -258,7 +258,7 @@ WAIVERS = ROOT / "tools/conformance/xla_cpu.toml"
 @needs_library
 @pytest.mark.usefixtures("library_package")
 class TestLibrary:
-    """``plugrt new NAME --kind library``: an existing PJRT library."""
+    """``plugrt new NAME --kind library``: a package of an existing PJRT library."""
 
     pytestmark = slow
 
@@ -288,7 +288,7 @@ class TestLibrary:
         assert printed.endswith("42\n")
 
     def test_its_workflow_is_green(self, shell: Shell, wheels: list[Path]) -> None:
-        """It downloads the library, which is too large for git."""
+        """The workflow downloads the library, which is too large for git."""
         options = 'plugin = "lib-chip"\n    options = {"cpu_device_count": 2}'
         suite = shell.folder / "lib-chip/tests/test_conformance.py"
         suite.write_text(suite.read_text().replace('plugin = "lib-chip"', options))
@@ -317,7 +317,7 @@ class TestCpp:
     def test_its_workflow_is_green_and_jax_computes_on_it(
         self, shell: Shell, wheels: list[Path]
     ) -> None:
-        """Its own tests count the copies of a network: none between two launches."""
+        """The package's tests also check that a network's launches copy nothing in between."""
         shell.run("plugrt new run-chip --kind cpp")
         place = Checkout(shell, wheels[0].parent, "run-chip")
         printed = place.run_workflow()
@@ -358,7 +358,7 @@ class TestCppStubs:
         assert "UNIMPLEMENTED: PJRT_Client_Create is not written yet" in printed
 
     def test_its_workflow_is_green(self, shell: Shell, wheels: list[Path]) -> None:
-        """From the start, when every function is a stub; it finds a header itself."""
+        """Also at the start, when every function is a stub; the build finds a header."""
         printed = Checkout(shell, wheels[0].parent, "cpp-chip").run_workflow()
         assert "Success: no issues found" in printed
         assert re.search(r"\b\d+ passed, \d+ skipped, (\d+ deselected, )?\d+ xfailed in", printed)
@@ -381,7 +381,7 @@ class TestCppStubs:
         found = json.loads(shell.run(f"python -c {shlex.quote(CALL_ALL)}"))
         assert len(names) > 100
         expected = {n: f"{n} is not written yet" for n in names if n not in written}
-        expected["PJRT_Event_Await"] = expected["PJRT_Event_IsReady"]  # the host calls that
+        expected["PJRT_Event_Await"] = expected["PJRT_Event_IsReady"]  # it is called first
         assert found == expected
 
     @pytest.mark.parametrize(
@@ -394,7 +394,7 @@ class TestCppStubs:
         assert header in printed
 
     def test_the_errors_of_a_newer_header(self, shell: Shell) -> None:
-        """From API 0.107 on hosts may query an error directly, by the table at its start."""
+        """From API 0.107 on an error begins with a table of functions, which hosts may call."""
         shell.run(f"cp {HEADERS}/newer.h {HEADERS}/host.cc .")
         printed = shell.run(
             "cmake -G Ninja -S cpp-chip -B newer -DPJRT_HEADER=$PWD/newer.h >log 2>&1 && "

@@ -1,4 +1,4 @@
-"""examples/plugin-reference: copied, installed as on its page, and tested by its own tests."""
+"""examples/plugin-reference is copied, installed as on its page, and runs its own tests."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """docs/ten-minutes.md, followed exactly from an empty folder, in one shell.
 
-A separate file, so that it runs in parallel with test_new_packages.py, the longest one.
+It is a file by itself so that it runs beside test_new_packages.py, the longest one.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def test_the_ten_minutes(wheels: list[Path], tmp_path: Path) -> None:
 
 
 def as_script(block: Block) -> str:
-    """Returns a block of a page as lines of a shell; a mark ends the output of each command."""
+    """Returns shell code that writes a titled block to its file, or runs it and prints a mark."""
     if block.title:
         return f"cat > \"$start/{block.title}\" <<'END OF FILE'\n{block.text}END OF FILE"
     assert block.language in ("sh", "text"), f"line {block.line}: a block that nothing tests"

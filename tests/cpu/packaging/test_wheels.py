@@ -39,7 +39,7 @@ def test_every_distribution_is_a_typed_wheel_that_states_whether_it_has_c(
 
 
 def test_installed_wheels_run_the_demo(wheels: list[Path], tmp_path: Path) -> None:
-    """A user's installation, not the working tree: dependencies from the lock, and our wheels."""
+    """The environment has these wheels and locked dependencies, and not the working tree."""
     pytest.importorskip("sklearn", reason="the demo's data come with scikit-learn")
     place = tmp_path / "venv"
     python = environment("installed", place, *wheels)

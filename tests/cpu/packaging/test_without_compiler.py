@@ -1,4 +1,4 @@
-"""Wheels that are built without a compiler: pure, and named so."""
+"""Wheels that are built without a compiler are pure Python, and their names say so."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RELEASE = load_script("tools/release.py")
 def test_a_wheel_without_parts_in_c_is_for_every_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Earlier, pip treated it as a platform's, also after a compiler was installed."""
+    """Earlier, pip kept it as this platform's wheel, also after a compiler was installed."""
     monkeypatch.setenv("CC", "/bin/false")
     for project in ("runtime", "plugin_sdk"):
         RELEASE.build(project, tmp_path / "sources", tmp_path / "wheels", "--wheel")

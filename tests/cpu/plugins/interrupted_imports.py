@@ -1,7 +1,7 @@
 """The first imports of plugrt, interrupted at each module that they begin or end.
 
-A child is forked at the place: it imports everything again, and the parent continues undisturbed.
-The argument is a number n: one in n places is tested. The exit code is 0 if there is no failure.
+At each place a child is forked, which gets the interrupt and imports everything again; the parent
+continues. The argument n tests one in n places. The exit code is 0 if no child failed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import plugrt
 from support.interruption import EntryInterruption
 
 ADDS = 8
-"""One in so many children also starts a backend, and adds."""
+"""One of this many children also starts a backend, and adds."""
 
 
 def use_all() -> None:
@@ -27,16 +27,16 @@ def use_all() -> None:
 
 
 class Interruptions:
-    """Raises `KeyboardInterrupt` in a forked child; set it by ``sys.setprofile``.
+    """A profile function that forks a child and raises `KeyboardInterrupt` in it.
 
-    At the first place after each change of the imported modules, or of those being imported.
+    It does so whenever the modules that are imported, or are being imported, have changed.
     """
 
     def __init__(self, step: int) -> None:
         self._step = step
         self._states = set[tuple[object, ...]]()
         self.place = ""
-        """The place where it was raised, in a child."""
+        """In a child, the place of the interrupt."""
         self.tried = 0
         self.wrong = 0
 
@@ -68,7 +68,7 @@ class Interruptions:
 
 
 def check(adds: bool) -> None:
-    """Imports everything, as without an interruption."""
+    """Checks that all imports succeed, and if asked that a backend computes."""
     use_all()
     from plugrt.native import native_core
 

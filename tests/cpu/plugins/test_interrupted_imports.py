@@ -1,4 +1,4 @@
-"""Ctrl-C amid the first import of an extension module: the next call works."""
+"""Ctrl-C during the first import of an extension module: the next call works."""
 
 from __future__ import annotations
 
@@ -103,6 +103,6 @@ LOADED = """
 
 
 def test_the_main_thread_loads_no_extension_module() -> None:
-    """Earlier, an interrupt there was an ImportError, or the compiled core was refused later."""
+    """Earlier, an interrupt of such an import raised ImportError, or the core was refused later."""
     ran = run_python(LOADED, JAX_PLATFORMS="cpu")
     assert (ran.stdout, ran.stderr) == ("2.0 [] True\n", "")

@@ -139,7 +139,7 @@ def test_lowerings_of_a_plugin(tmp_path: Path) -> None:
     done = run_warm(USE, tmp_path / "one", **env)
     assert done.stdout.splitlines() == ["[1000.0, 2000.0]", "[0.54, -0.42]"], done.stderr
     assert done.stderr == ""
-    # Another package has a lowering of the same operation; further ones are wrong.
+    # A second package lowers the same operation; the others have invalid lowerings.
     other = {"plugrt.lowerings": {"mychip": "other_lowerings"}}
     rest = "".join(line for line in LOWERINGS.splitlines(True) if "register_target" not in line)
     install(tmp_path / "two", "other-dist", other, {"other_lowerings": rest}, version="2.5")

@@ -1,6 +1,6 @@
 """Saved functions and executables with changed headers and valid checksums.
 
-Each is loaded and, if accepted, run: `DataLoss`, or a result.
+Loading one raises `DataLoss`, or it runs and gives a result.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from support.effort import EFFORT
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 TABLE = np.arange(2000, dtype=np.float32)
 MOST = 2**20
-"""The maximum bytes of arguments that the test makes."""
+"""The maximum size of arguments in bytes; programs of larger ones are not run."""
 
 
 @pytest.fixture(autouse=True)
 def saves_executables() -> None:
-    """Skips where executables cannot be saved."""
+    """Skips if the backend cannot save executables."""
     client = plugrt.get_backend()
     if not client.capabilities.executable_serialization:
         pytest.skip(f"{client.platform} does not declare executable_serialization")
@@ -77,7 +77,7 @@ def run(saved: bytes) -> None:
 
 
 def outcomes(files: Any, load: Any) -> Counter[str]:
-    """Returns how many files were accepted and refused; raises any other error."""
+    """Returns how many files were accepted and refused; another error fails the test."""
     found: Counter[str] = Counter()
     for saved in files:
         try:
@@ -132,7 +132,7 @@ ORIGIN = {
     "jaxlib", "machine", "platform", "version", "platform_version", "pjrt_api", "attributes", "abi",
     "devices", "device_assignment",
 }  # fmt: skip
-"""The fields with an executable's origin: others are refused as another backend's."""
+"""The fields with an executable's origin: a changed one is refused as another backend's."""
 
 
 @pytest.mark.parametrize("backend", [None, "numpy"])

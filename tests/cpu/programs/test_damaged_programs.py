@@ -27,7 +27,7 @@ OPERATIONS = (
     "%{} = builtin.unrealized_conversion_cast to i32 {{{}}}",
     '"foo.bar{}"() {{{}}} : () -> ()',
 )
-"""The last has an unknown dialect."""
+"""Operations that may have the attributes; the last is of an unknown dialect."""
 
 
 @pytest.mark.parametrize("name", ["sym_name", "sym_name = [1]", "sym_name = 7 : i32"])

@@ -1,4 +1,4 @@
-"""Programs in HLO: `xla_computation`'s results, their text and bytes, and XLA's dumps, are run."""
+"""Programs in HLO are run: results of `xla_computation`, as text and bytes, and XLA's dumps."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def serialized(name: str) -> bytes:
 
 
 def altered(code: bytes, count: int, seed: int) -> Iterator[bytes]:
-    """Yields copies with one to three other bytes."""
+    """Yields copies with one to three random bytes."""
     chance = random.Random(seed)
     for _ in range(count):
         changed = bytearray(code)
@@ -155,7 +155,7 @@ def altered(code: bytes, count: int, seed: int) -> Iterator[bytes]:
 
 DUMPED = {"module": bytes, "dump": lambda code: message(1, code) + message(3, b"\x08\x01")}
 NAMED = 50
-"""A module that is truncated here still has its name, so that it is recognised."""
+"""A truncated module of this length has its name, so that it is recognised."""
 
 
 @pytest.mark.parametrize("form", DUMPED)
@@ -171,7 +171,7 @@ def test_a_module_that_is_cut_is_refused_with_its_damage(name: str, form: str) -
             damaged = "a serialised HLO module that is damaged: " in str(error)
             if end >= NAMED and not damaged:
                 pytest.fail(f"cut at {end}: {error}")
-        else:  # only optional fields of a module are lost
+        else:  # the cut removed only optional fields
             assert whole is not None
             assert program.code == whole[: len(program.code)], end
             assert len(program.code) > 0.95 * len(whole)
@@ -179,7 +179,7 @@ def test_a_module_that_is_cut_is_refused_with_its_damage(name: str, form: str) -
 
 @pytest.mark.parametrize("name", ["results", "loop", "calls"])
 def test_altered_bytes_are_refused_or_read(name: str) -> None:
-    """By a program's reader, and by the readers of a library's optimised program."""
+    """By the reader of programs, and by the readers of a library's optimised program."""
     code, refused = serialized(name), 0
     for content in altered(code, 400, seed=7):
         for read in (
@@ -228,13 +228,13 @@ print(refused)
 
 
 def test_altered_programs_do_not_end_the_process(tmp_path: Path) -> None:
-    """Earlier, XLA ended it if a tuple's operands, or the signature, did not fit the program."""
+    """Earlier, XLA ended it over a tuple's operands, or a signature, that were inconsistent."""
     code = serialized("results")
     module = find_module(code)
     assert module is not None
     changes = [
-        (b"\xa2\x02\x0f", b"\xe2\x02\x0f"),  # the operands of the tuple are in another field
-        (b"\x22\x10\x10\x0b", b"\x20\x10\x10\x0b"),  # the results of the signature
+        (b"\xa2\x02\x0f", b"\xe2\x02\x0f"),  # moves the tuple's operands to another field
+        (b"\x22\x10\x10\x0b", b"\x20\x10\x10\x0b"),  # so it does with the signature's results
     ]
     damaged = [content for old, new in changes for content in replaced(code, old, new)]
     assert len(damaged) >= len(changes)
@@ -246,7 +246,7 @@ def test_altered_programs_do_not_end_the_process(tmp_path: Path) -> None:
 
 
 def replaced(code: bytes, old: bytes, new: bytes) -> Iterator[bytes]:
-    """Yields a copy for each occurrence of some bytes, with others there."""
+    """Yields a copy for each occurrence of ``old``, with ``new`` in its place."""
     for found in re.finditer(re.escape(old), code):
         yield code[: found.start()] + new + code[found.end() :]
 

@@ -1,4 +1,4 @@
-"""Programs that call LAPACK by jaxlib's handlers, like those that JAX lowers for CPUs."""
+"""Programs that call LAPACK through jaxlib's handlers, as JAX lowers them for CPUs."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_library_without_lapack_says_who_has_it(program: bytes) -> None:
 
 
 def test_jax_is_not_needed_for_it(program: bytes, tmp_path: Path) -> None:
-    """In a process where JAX has not registered LAPACK; also for a saved executable."""
+    """The process has no JAX that registers LAPACK; a saved executable is loaded as well."""
     (tmp_path / "program.mlir").write_bytes(program)
     np.save(tmp_path / "x.npy", X)
     for _ in range(2):

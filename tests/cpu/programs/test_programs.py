@@ -1,4 +1,4 @@
-"""Given programs in every form, and every kind of invalid ones."""
+"""Programs in every format are loaded, and each kind of invalid one is refused."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_a_device_or_a_backend_not_both() -> None:
 
 
 def test_only_a_file_is_a_program(tmp_path: Path) -> None:
-    """A FIFO would be waited for, whether or not somebody means to write."""
+    """Opening a FIFO would wait for a writer, which may never come."""
     (tmp_path / "large").touch()
     os.truncate(tmp_path / "large", 2**31 + 1)
     os.mkfifo(tmp_path / "fifo")

@@ -1,4 +1,4 @@
-"""Programs that would end the process inside a compiler are refused by a check."""
+"""Checks refuse programs that would end the process inside a compiler."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def chain(depth: int) -> str:
 
 
 def test_calls_that_nest_too_deep_are_refused() -> None:
-    """Earlier, they ended the process in jaxlib, at 187 functions."""
+    """Earlier, jaxlib ended the process at a depth of 187 functions."""
     x = np.float32([1, 2])
     np.testing.assert_array_equal(np.asarray(plugrt.compile(chain(DEEPEST_CALLS))(x)), x)
     for depth in (DEEPEST_CALLS + 1, 5000):
@@ -106,7 +106,7 @@ def test_many_ways_to_one_function_are_looked_at_once() -> None:
     start = time.perf_counter()
     with pytest.raises(ProgramError, match="calls itself"):
         plugrt.compile(text)
-    assert time.perf_counter() - start < 100  # 2 to the power of 60 ways
+    assert time.perf_counter() - start < 100  # there are 2**60 paths
 
 
 @pytest.mark.parametrize("deep", [501, 50_000])

@@ -1,4 +1,4 @@
-"""Arrays of random keys: what JAX's typed keys do, beside these.
+"""Arrays of random keys, compared with JAX's typed keys.
 
 Same as JAX: arrays of random keys: what moves, chooses and compares them, in shapes and shardings
 of the keys' rank; arithmetic on them is refused.
@@ -28,7 +28,7 @@ RANKS: list[tuple[int, ...]] = [(), (1,), (4,), (2, 3), (2, 1, 3), (0, 2)]
 
 
 def make(shape: tuple[int, ...], impl: str = "threefry2x32", seed: int = 0) -> tuple[Any, Any]:
-    """Returns keys of plugrt and the same of JAX."""
+    """Returns the same random keys as an array of plugrt's and of JAX's."""
     words = np.random.default_rng(seed).integers(
         0, 2**32, (*shape, 2 if impl == "threefry2x32" else 4), np.uint32
     )
@@ -36,7 +36,7 @@ def make(shape: tuple[int, ...], impl: str = "threefry2x32", seed: int = 0) -> t
 
 
 def same_keys(found: Any, expected: Any) -> None:
-    """Asserts the same keys, or the same numbers, in each leaf of two pytrees."""
+    """Asserts that the leaves of two pytrees have the same keys, or the same numbers."""
     ours, theirs = plugrt.tree.leaves(found), jax.tree.leaves(expected)
     assert len(ours) == len(theirs)
     for one, other in zip(ours, theirs, strict=True):
@@ -149,7 +149,7 @@ def test_choosing_among_keys_matches_jax() -> None:
     ours, theirs = make((6,))
     grid, of_jax = ours.reshape(3, 2), theirs.reshape(3, 2)
     same_keys(random.permutation(ours[0], grid), jax.random.permutation(theirs[0], of_jax))
-    order = jax.random.permutation(theirs[0], 6)  # JAX fails to shuffle one dimension of keys
+    order = jax.random.permutation(theirs[0], 6)  # JAX fails to shuffle a vector of keys
     same_keys(random.permutation(ours[0], ours), theirs[order])
     same_keys(random.choice(ours[0], ours, (4,)), jax.random.choice(theirs[0], theirs, (4,)))
 
@@ -310,7 +310,7 @@ def test_programs_on_several_devices_divide_keys(grid: Any) -> None:
     )
     split = plugrt.pmap(lambda k: random.split(k[0], 2), in_axes=1)
     same_keys(
-        plugrt.jit(split)(keys.reshape(1, 4)),  # the mapped function is a part of one program
+        plugrt.jit(split)(keys.reshape(1, 4)),  # pmap within jit becomes a part of its program
         jax.numpy.stack([jax.random.split(k, 2) for k in theirs]),
     )
     whole = plugrt.pmap(lambda k, x: random.normal(k) + x, in_axes=(None, 0))

@@ -1,4 +1,4 @@
-"""A client of the server that a test file serves."""
+"""A client of the server that a test file starts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plugrt_remote.client import RemoteClient
 
 @pytest.fixture
 def client(address: str) -> Iterator[RemoteClient]:
-    """A client of the server at ``address``, a fixture of the file."""
+    """Connects a client to the server at ``address``, which is a fixture of each test file."""
     found = RemoteClient(address)
     yield found
     found.close()

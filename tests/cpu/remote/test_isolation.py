@@ -1,4 +1,4 @@
-"""PLUGRT_ISOLATE: a plugin in a child process, whose crash or hang is an error."""
+"""PLUGRT_ISOLATE: a plugin runs in a child process; its crash or hang becomes an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists comparisons of the conformance kit's checks that a plugin never reached, though it passed.
+"""Lists comparisons in the conformance kit's checks that a plugin passed without reaching them.
 
 ``python -m cpu.sdk.compared_lines KIND NAME OPTIONS SKIPPED`` runs the checks on a `Target` in this
 process and prints a JSON object: for each function in ``plugrt_sdk/conformance/checks`` that a
@@ -42,7 +42,7 @@ class Trace:
         sys.settrace(self._enter)
 
     def end(self) -> Lines:
-        """Returns the lines by file."""
+        """Stops; returns the recorded lines by file."""
         sys.settrace(None)
         threading.settrace(None)  # type: ignore[arg-type]
         return self.lines
@@ -57,7 +57,7 @@ class Trace:
 
 
 def passed_lines(target: Target, skipped: Collection[str]) -> Lines:
-    """Returns the lines that the checks which pass have run."""
+    """Runs the checks; returns the lines that ran in those that passed."""
     subject, trace, found = PluginSubject(target), Trace(), Lines()
     for name, check in registry.checks().items():
         if name.startswith(ONE_BODY_FOR_MANY) or name in skipped or check.needs is Needs.PROCESS:
@@ -107,7 +107,7 @@ def unreached(lines: Lines) -> dict[str, list[str]]:
 
 
 def main(kind: str, name: str, options: str, skipped: str) -> None:
-    """Prints the result of `unreached`; plugins may leave threads that would keep the process."""
+    """Prints the result of `unreached`, and exits although a plugin may have left threads."""
     found = unreached(passed_lines(Target(kind, name, json.loads(options)), json.loads(skipped)))
     print(json.dumps(found))
     sys.stdout.flush()

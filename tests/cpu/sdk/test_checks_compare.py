@@ -1,8 +1,8 @@
 """On each real backend the passing checks have run their comparisons.
 
-A check may pass because the branch with its comparison is never reached, like ``several`` in
+A check may pass because it never reaches the branch with its comparison, like ``several`` in
 ``checks/puts.py`` on every client whose puts return no lists. So all lines with a comparison must
-run, except those for other kinds of backends. `nox -s sdk` tests one backend, ``nox -s long`` all.
+run, except lines for other kinds of backends. `nox -s sdk` tests one backend, ``nox -s long`` all.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TARGETS = {
     EXPORTED: ("object", "support.conformance_mutants:through_capsule", {"num_devices": 4}),
 }
 FOR_OTHERS = {
-    # backends that declare more, or less, than these
+    # for backends that declare more, or less
     "accepts.dtypes": {NUMPY},
     "accepts.strided_put": {NUMPY, XLA_CPU, EXPORTED},
     "accepts.zero_copy_put": {NUMPY, CPU, XLA_CPU, EXPORTED},
@@ -44,17 +44,17 @@ FOR_OTHERS = {
     "host.plugin_has_its_name": {EXPORTED},
     "ownership.donation": {NUMPY, CPU, XLA_CPU, EXPORTED},
     "table_buffers._put_as": {XLA_CPU, EXPORTED},
-    # backends that fail later, or earlier
+    # for backends that fail later, or earlier
     "failures.donation_failed": {NUMPY, CPU, XLA_CPU, EXPORTED},
     "failures.others": {NUMPY, CPU, XLA_CPU, EXPORTED},
     "ownership.donation_twice": {NUMPY, CPU, XLA_CPU, EXPORTED},
     "table_programs.launch_takes_older_options": {XLA_CPU},
 }
-"""Functions with a comparison that these backends never reach, and pass."""
+"""Functions with a comparison, and the backends that pass without reaching it."""
 
 
 def ending_checks() -> list[str]:
-    """Returns the checks that end the process of the library in the wheel."""
+    """Returns the checks that end the process on xla-cpu-pjrt."""
     return [row["id"] for row in tomllib.loads(WAIVERS.read_text("utf-8"))["waiver"]]
 
 

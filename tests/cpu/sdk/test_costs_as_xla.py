@@ -32,8 +32,7 @@ WORK = ("flops", "transcendentals")
 REWRITTEN = {"select", "clamp", "convert", "moves", "reduce", "control_flow", "cholesky"}
 """Programs that XLA's importer changes.
 
-Scalars and constants become broadcasts, which move bytes, and operations without an effect are
-dropped.
+Scalars and constants become broadcasts, which move bytes; operations without an effect are dropped.
 """
 
 

@@ -75,7 +75,7 @@ def run(*arguments: str, given: bytes = b"", **environment: str) -> tuple[bytes,
 def test_large_matrices_are_factored_by_lapack() -> None:
     saved, said = run("lapack")
     assert "left out" not in said
-    for form in ("load", "compile"):  # by a process that has lowered no such program
+    for form in ("load", "compile"):  # in a process that has lowered no such program
         run("lapack", form, given=saved)
     run("definitions", PLUGRT_PLUGINS_BLOCK="plugrt-cpu")
 
@@ -100,7 +100,7 @@ def test_a_package_that_answers_wrongly_is_left_out(tmp_path: Path, answer: str)
 def test_a_stack_that_is_divided_over_devices() -> None:
     client = plugrt.get_backend()
     if isinstance(client, CpuClient):
-        assert plugrt_linear_algebra(client) is None  # its plugin has its own
+        assert plugrt_linear_algebra(client) is None  # the cpu plugin has its own lowerings
     x = np.random.default_rng(1).standard_normal((4, 64, 64)).astype(np.float32)
     rows = NamedSharding(plugrt.make_mesh((4,), ("i",)), PartitionSpec("i"))
     function = plugrt.jit(plugrt.array_api.linalg.svdvals, out_shardings=rows)
@@ -111,7 +111,7 @@ def test_a_stack_that_is_divided_over_devices() -> None:
 
 
 class Limited:
-    """A client that calls no Python functions."""
+    """A client without one of the capabilities that calls of LAPACK need."""
 
     def __init__(self, **capabilities: bool) -> None:
         known = {"custom_calls": True, "host_callbacks": True, "zero_copy_get": True}

@@ -1,4 +1,4 @@
-"""The NumPy backend computes XLA's results, for programs of every operation (`stablehlo_cases`).
+"""The NumPy backend computes XLA's results for every operation, by `stablehlo_cases`.
 
 ``nox -s long`` runs every case, `nox -s sdk` some.
 """

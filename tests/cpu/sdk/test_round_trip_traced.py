@@ -1,4 +1,4 @@
-"""The round trip's own suite under ``plugrt trace --check``: no rule of the C API is broken."""
+"""The suite test_round_trip.py under ``plugrt trace --check`` breaks no rule of the C API."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = [runs_apart("sdk"), pytest.mark.long]
 
 
 def test_a_clean_run_of_the_suite_reports_no_leak(tmp_path: Path) -> None:
-    """NumPy's backend and the cpu plugin, as capsules and as libraries, in one process."""
+    """The NumPy backend and the cpu plugin run in one process, as capsules and as libraries."""
     target = tmp_path / "trace.json"
     suite = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:cacheprovider"]
     ended = subprocess.run(

@@ -66,7 +66,7 @@ def test_shardings_of_a_program_are_those_that_jax_stated(shape: tuple[int, ...]
 
 
 def written(axes: Sequence[str]) -> str:
-    """Returns axes a and b, the halves of x, and c, in Shardy's notation."""
+    """Returns axes in Shardy's notation: a and b are the halves of x, and c is y."""
     halves = {"a": '"x":(1)2', "b": '"x":(2)2', "c": '"y"'}
     return ", ".join(halves[n] for n in axes).replace('"x":(1)2, "x":(2)2', '"x"')
 
@@ -90,7 +90,7 @@ def test_parts_of_axes_and_renumbered_devices_are_as_in_jax_with_axes_of_their_o
     found = main_shardings(parse(text))
     assert found is not None
     [argument], [result] = found
-    # JAX counts devices by their position in the mesh.
+    # JAX's numbers are a device's position in the mesh, not its id.
     ours, theirs = hlo_sharding(argument), stated._to_xla_hlo_sharding(2)
     assert ours.tile_assignment_dimensions() == theirs.tile_assignment_dimensions(), text
     assert ours.replicate_on_last_tile_dim() == theirs.replicate_on_last_tile_dim(), text

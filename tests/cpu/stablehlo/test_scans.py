@@ -1,4 +1,4 @@
-"""``chlo.scan`` in given programs: forwards and backwards, of several values, on any backend."""
+"""``chlo.scan`` in programs from elsewhere: forwards and backwards, with several values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plugrt_sdk.testing.program_text import named_dtype, typed
 
 
 def program(shape: tuple[int, ...], dimension: int, dtype: str, reverse: str) -> str:
-    """Returns a scan with the sums, twice each element, and the last sum as results."""
+    """Returns a program that scans: its results are sums, doubled elements, and the last sum."""
     whole, rest = typed(shape, dtype), typed([*shape[:dimension], *shape[dimension + 1 :]], dtype)
     return f"""func.func public @main(%x: {whole}, %i: {rest}) -> ({whole}, {whole}, {rest}) {{
   %0:3 = "chlo.scan"(%x, %i) <{{dimension = {dimension} : i64{reverse},
@@ -34,7 +34,7 @@ def program(shape: tuple[int, ...], dimension: int, dtype: str, reverse: str) ->
 def test_a_scan_goes_in_its_direction(
     reverse: str, shape: tuple[int, ...], dimension: int, dtype: str
 ) -> None:
-    """Earlier, the NumPy backend ignored is_reverse, and others refused every scan."""
+    """Earlier, the NumPy backend ignored ``is_reverse``, and other backends refused scans."""
     x: Any = np.arange(np.prod(shape)).reshape(shape).astype(named_dtype(dtype))
     first = np.ones(shape[:dimension] + shape[dimension + 1 :], x.dtype)
     sums, twice, last = plugrt.compile(program(shape, dimension, dtype, reverse))(x, first)
@@ -48,7 +48,7 @@ def test_a_scan_goes_in_its_direction(
 
 
 def test_scans_within_a_scan() -> None:
-    """The inner one starts with the outer one's carry, in the opposite direction."""
+    """The inner scan starts with the outer scan's carry, and runs backwards."""
     text = """func.func public @main(%x: tensor<3x4xi32>, %i: tensor<i32>) -> tensor<3x4xi32> {
   %0:2 = "chlo.scan"(%x, %i) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 1, 1>,
     resultSegmentSizes = array<i32: 1, 1>}> ({

@@ -1,6 +1,6 @@
-"""Faults of XLA in jaxlib: a test that fails here shows that a workaround is not needed.
+"""Faults of XLA in jaxlib: if a test fails here, its workaround is not needed any more.
 
-`docs/data/upstream_faults.toml` has the workaround of each.
+`docs/data/upstream_faults.toml` lists the workarounds.
 """
 
 from __future__ import annotations

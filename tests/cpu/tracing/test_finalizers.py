@@ -1,4 +1,4 @@
-"""Finalisers that Python runs while a function is traced do not become part of the trace."""
+"""Calls by finalisers that Python runs during a trace do not become a part of the trace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ X = np.ones(8, np.float32)
 
 
 class Cycle:
-    """An object that only the garbage collector finds, and that then calls a function."""
+    """A reference cycle, whose finaliser calls a function."""
 
     def __init__(self, call: Any) -> None:
         self.call = call
@@ -31,7 +31,7 @@ def test_a_finalizer_runs_as_outside_of_the_trace() -> None:
     seen: list[Any] = []
 
     def call() -> None:
-        seen.append(differ(held, held).tolist())  # numbers, and no tracer
+        seen.append(differ(held, held).tolist())  # of a tracer this would fail
 
     def traced(a: Any) -> Any:
         Cycle(call)
@@ -55,7 +55,7 @@ def test_finalizers_may_run_wherever_a_trace_is() -> None:
         for i in range(count):
             gc.disable()
             Cycle(lambda: results.append(differ(held, held).tolist()))
-            gc.set_threshold(1 + 2 * i)  # the collection comes a little later each time
+            gc.set_threshold(1 + 2 * i)  # each collection begins a little later
             gc.enable()
             lowered = jit(lambda a: a * i + 1).lower(X)  # noqa: B023
             gc.set_threshold(*threshold)

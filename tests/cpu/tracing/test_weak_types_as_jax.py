@@ -1,6 +1,6 @@
-"""Every public function with weak operands: dtype and weakness as in JAX, eager as in a trace.
+"""Every public function with weak operands: dtype and weak type as in JAX, eager and traced.
 
-One trace on each side contains thousands of calls (`weak_calls.py`), so that they cost seconds.
+One trace of each library contains thousands of calls (`weak_calls.py`), which need only seconds.
 
 Same as JAX: weak types: a Python number does not widen an array.
 """
@@ -28,7 +28,7 @@ from support.effort import EFFORT, seeds
 from support.jax_oracle import jax
 
 PYTHON = {"bool": True, "int": 2, "float": 0.5, "complex": 1 + 0.5j}
-"""Passed as arguments; as weak vectors ("weak int"); and closed over ("literal int")."""
+"""Scalars that are arguments, become weak vectors ("weak int"), or are captured ("literal int")."""
 LITERALS = {"NumPy float32": np.float32(0.5), "NumPy int8": np.int8(2)}
 ARRAYS = {
     "bool[]": np.bool_, "int8[]": np.int8, "uint8[]": np.uint8, "int32[]": np.int32,
@@ -62,7 +62,7 @@ DEVIATIONS = {
     "m.cum": "widened as sum is, as in NumPy",
     "xp.searchsorted": "positions have the default integer dtype, as argmax's",
 }
-"""Calls, by the beginnings of their names, that may differ if both sides accept them."""
+"""Calls that may differ if both libraries accept them, by how their names begin; the reasons."""
 
 
 def kinds(wide: bool) -> list[str]:
@@ -119,7 +119,7 @@ def traced(
     leaves: Callable[..., list[Any]],
     refusals: tuple[type[Exception], ...],
 ) -> list[list[Kind] | None]:
-    """Returns the result of each call within one trace; None if it is refused."""
+    """Returns the kinds of each call's results within one trace; None if the call is refused."""
     arrays = [*ARRAYS, *(WIDE if wide else ())]
     found: list[list[Kind] | None] = []
 
@@ -269,9 +269,8 @@ def test_collectives_give_what_they_give_in_jax(passed: bool, wide: bool) -> Non
         found = [dtype_kind(x, wide) for x in tree.leaves(ours(*args))]
     names = [(name, x) for name in COLLECTIVES for x in VALUES]
     for (name, x), f, e in zip(names, found, expected, strict=True):
-        # JAX divides NumPy's scalars by a Python integer, as NumPy does.
+        # JAX's pmean divides a NumPy scalar by a Python integer, with NumPy's result.
         numpys = not passed and name.startswith("pmean") and isinstance(x, np.generic)
-        # JAX's psum_scatter refuses booleans (XLA refuses its program); plugrt's counts, as psum
-        # does.
+        # XLA refuses JAX's psum_scatter of booleans; plugrt's counts them, like psum.
         counts = name == "psum_scatter" and isinstance(x, bool | np.bool_) and f[0] == "int32"
         assert f == e or numpys or counts, (name, x)

@@ -1,4 +1,4 @@
-"""For a call that does not fit an operation's parameters, the error names them."""
+"""If a call does not fit an operation's parameters, the error names the parameters."""
 
 from __future__ import annotations
 

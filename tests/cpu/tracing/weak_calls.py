@@ -1,6 +1,6 @@
 """Calls of every public function whose results may be weak, for both plugrt and JAX.
 
-The arguments of each are the namespaces, a `Namespaces`, and one or two operands of any kind.
+Each has a `Namespaces` and one or two operands of any kind as arguments.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Call = Callable[..., Any]
 
 
 class Namespaces:
-    """The modules of one side, plugrt or JAX, and further arguments of calls."""
+    """The modules of one library, plugrt or JAX, and further arguments of calls."""
 
     def __init__(self, xp: Any, lax: Any, random: Any, jit: Any) -> None:
         self.xp, self.lax, self.rnd, self.jit = xp, lax, random, jit
@@ -37,7 +37,7 @@ class Namespaces:
         return x[0] if getattr(x, "shape", ()) == (3,) else x
 
     def lit(self, x: Any) -> Any:
-        """Returns a Python scalar; TypeError for anything else."""
+        """Returns the operand if it is a Python scalar; raises TypeError otherwise."""
         if isinstance(x, bool | int | float | complex) and not isinstance(x, np.generic):
             return x
         raise TypeError("no Python scalar")

@@ -1,4 +1,4 @@
-"""The annotations of right calls agree with the values at run time."""
+"""Values have the types that the annotations of valid calls promise."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ print(count)
 
 
 def test_results_are_of_the_types_that_the_annotations_promise() -> None:
-    flags = os.environ["XLA_FLAGS"]  # compiling is most of its time
+    flags = os.environ["XLA_FLAGS"]  # the suite's flags compile faster
     done = run_warm(PROGRAM, arguments=(str(RIGHT),), JAX_PLATFORMS="cpu", XLA_FLAGS=flags)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) >= 80
