@@ -1,4 +1,4 @@
-"""Programs compiled for a GPU that is not there, loaded and run on one that is."""
+"""Programs are compiled for an absent GPU, and loaded and run on a present one."""
 
 from __future__ import annotations
 

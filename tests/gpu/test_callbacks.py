@@ -1,4 +1,4 @@
-"""Python functions that programs on a GPU call, through copies by the CUDA driver."""
+"""Python functions that programs on a GPU call; the CUDA driver copies their arrays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _numbers = itertools.count()
 
 @pytest.fixture(autouse=True)
 def barrier(on_gpu: Device) -> Iterator[None]:
-    """Runs on the GPU, and leaves nothing in flight."""
+    """Runs the test on the GPU, and waits for all effects after it."""
     yield
     plugrt.effects_barrier()
 
@@ -33,7 +33,7 @@ def of(shape: tuple[int, ...], dtype: Any = F4) -> Any:
 
 
 def handled(gpu: Device, handler: Any, *results: Any) -> Any:
-    """Returns a function that calls a handler on a GPU, with results of these types."""
+    """Registers a handler; returns a function that calls it, with results of these types."""
     name = f"plugrt_gpu_{next(_numbers)}"
     plugrt.ffi.register_ffi_target(name, handler, platform=gpu.client.platform)
     return plugrt.ffi.ffi_call(name, results[0] if len(results) == 1 else results)
@@ -46,7 +46,7 @@ def test_it_is_declared(on_gpu: Device) -> None:
 
 
 class TestHandlers:
-    """`plugrt.ffi` with functions in Python."""
+    """Handlers of `plugrt.ffi` that are Python functions."""
 
     @pytest.mark.parametrize(
         "dtype",
@@ -71,7 +71,7 @@ class TestHandlers:
         assert float(factor) == 2.5
 
     def test_between_computations(self, on_gpu: Device) -> None:
-        """The arguments are computed on the GPU, also with another order of dimensions."""
+        """The arguments are results of the program, which may transpose them."""
 
         def double(arguments: Any, results: Any, attributes: Any) -> None:
             results[0][...] = arguments[0] * 2
@@ -157,7 +157,7 @@ class TestPureCallback:
         assert np.asarray(x).tolist() == [200] * 4
 
     def test_a_function_that_computes_on_the_gpu(self) -> None:
-        """On a thread, so that a deadlock fails the test and does not block the run."""
+        """The call is made on a thread, so that a deadlock fails the test, not the whole run."""
         inner = plugrt.jit(lambda v: xp.sum(v * v))
 
         def compute(x: Any) -> Any:
@@ -177,7 +177,7 @@ class TestPureCallback:
 
 
 class TestEffects:
-    """Functions with side effects, and their order."""
+    """Functions with side effects keep their order."""
 
     def test_ordered_calls_in_a_loop(self) -> None:
         lines: list[int] = []

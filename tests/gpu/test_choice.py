@@ -1,4 +1,4 @@
-"""The chosen backend on a machine with a GPU, and its messages; in child processes."""
+"""The backend that a machine with a GPU chooses, and its messages, in child processes."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def sample(dtype: str, shape: tuple[int, ...] = (3, 4)) -> np.ndarray[Any, Any]:
 
 @plugrt.jit
 def long(x: Any) -> Any:
-    """Many products, some tens of milliseconds on one H100; results stay between -1 and 1."""
+    """Multiplies for tens of milliseconds on one H100; results stay between -1 and 1."""
     for _ in range(60):
         x = xp.tanh(x @ x)
     return x
@@ -72,7 +72,7 @@ def test_to_torch(on_gpu: Device, torch: Any, dtype: str, shape: tuple[int, ...]
 def test_results_on_their_way_to_torch(on_gpu: Device, torch: Any, own_stream: bool) -> None:
     rng = np.random.default_rng(0)
     a = plugrt.device_put(rng.standard_normal((4096, 4096), np.float32) / 40)
-    expected = np.asarray(long(a))  # and compiled
+    expected = np.asarray(long(a))  # compiles the program
     side = torch.cuda.Stream()
     for _ in range(3):
         x = long(a)
@@ -86,7 +86,7 @@ def test_a_handle_of_a_stream_does_not_block(on_gpu: Device, torch: Any) -> None
     rng = np.random.default_rng(0)
     a = plugrt.device_put(rng.standard_normal((4096, 4096), np.float32) / 40)
     np.asarray(long(a))
-    torch.from_dlpack(a)  # PyTorch and the stream's extension start here
+    torch.from_dlpack(a)  # starts PyTorch and the stream extension
     side = torch.cuda.Stream()
     x = long(a)
     with torch.cuda.stream(side):

@@ -52,7 +52,7 @@ def test_beside_numpy(on_gpu: Device, name: str) -> None:
     of, arguments = PROGRAMS[name]
     found = plugrt.jit(partial(of, xp))(*arguments)
     expected = of(np, *arguments)
-    # A product of matrices uses TF32 by default: 10 bits.
+    # A product of matrices uses TF32 by default, with 10 bits of mantissa.
     tolerance = 2e-2 if name == "matmul" else 1e-4
     np.testing.assert_allclose(np.asarray(found), expected, tolerance, tolerance)
 
@@ -149,7 +149,7 @@ def test_a_launch_returns_before_it_has_ended(on_gpu: Device) -> None:
 
     @plugrt.jit
     def multiply(x: Any) -> Any:
-        # No loop: the host would run it, and have launched all of it when it returns.
+        # Unrolled: XLA's host code runs loops, so that the launch would return at their end.
         y = x
         for _ in range(30):
             y = y @ x

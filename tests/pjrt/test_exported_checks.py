@@ -79,7 +79,7 @@ def test_it_has_the_kit_s_verdicts(runner: Path) -> None:
     run = kit.run("library", str(_library()), CHECKS, options=options)
     assert found == {name: str(run.results[name].verdict) for name in CHECKS}
     assert found["operations.add.complex64"] == "PASS"
-    assert found["programs.refused.arguments.dtype"] == "FAIL"  # docs/findings.md
+    assert found["programs.refused.arguments.dtype"] == "FAIL"  # see docs/findings.md
     assert code == 1
     assert run_checks(runner, _library(), "--check=abi.slots") == (0, {"abi.slots": "PASS"})
 

@@ -12,7 +12,7 @@ from tools.kit_strength.library import Bench, find_library
 from support.clib import needs_cc
 from support.xla_cpu import header_path, needs_library
 
-SEED = 900_046  # of no set
+SEED = 900_046  # in no measured set
 DIGEST = "8b98235c9985fdbd"
 
 

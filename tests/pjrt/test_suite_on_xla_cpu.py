@@ -3,7 +3,7 @@
 They run on the cpu plugin by themselves; here they run in three child processes on ``xla_cpu``. The
 tests check the library's capabilities for missing features.
 
-This needs long, so `make test` skips it, and reports that: `nox -s xla_cpu`, which CI runs for each
+This is slow, so `make test` skips it, and reports that: `nox -s xla_cpu`, which CI runs for each
 change, runs each test with one of its cases (`support/sampled_cases.py`), `nox -s long` all.
 """
 
@@ -76,7 +76,7 @@ def test_areas(areas: list[str], tmp_path: Path) -> None:
 def unlike_the_record(report: ElementTree.ElementTree[ElementTree.Element]) -> dict[str, str]:
     """Returns the outcomes of tests of docs/behaviour.md that differ from the record.
 
-    Of a test of several cases, the recorded one may have passed and the sample's be skipped.
+    If a test has several cases, the recorded one may have passed, and the sampled one be skipped.
     """
     cases = report.getroot().iter("testcase")
     names = [(str(case.get("file")), str(case.get("name")).partition("[")) for case in cases]

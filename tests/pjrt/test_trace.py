@@ -51,7 +51,7 @@ try:
     plugrt.compile("module { func.func public @main() { return nonsense } }")
 except plugrt.errors.PlugrtError:
     pass
-"""  # objects that it holds at exit are no leak
+"""  # objects that live at exit are no leak
 
 
 def trace(

@@ -76,7 +76,7 @@ def plugrt(place: Path, *arguments: object, code: int = 0, **env: str) -> tuple[
 
 
 def python(place: Path, code: str, **env: str) -> str:
-    """Runs code there and returns its output."""
+    """Runs code in the environment and returns its output."""
     quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", **env}
     return run(
         place / "venv/bin/python", "-W", "error", "-c", PREAMBLE + code,
@@ -175,7 +175,7 @@ assert not [m for m in sys.modules if m.split(".")[0] in ("jax", "jaxlib")]
 
 
 def test_wrong_programs_and_arguments(place: Path) -> None:
-    """Without our parser, the backend's message; types are still checked without jaxlib."""
+    """Programs get the backend's message, without plugrt's parser; argument types are checked."""
     python(place, WRONG)
 
 

@@ -1,7 +1,7 @@
 """`skip_without_core`: skips tests that import plugrt-sdk's core in C if it is not installed.
 
-That is a machine without a C compiler: the reason is in the summary, and the skip is counted. A
-file that imports it first of all is one skip. In CI the import fails as it does for users.
+This is the case without a C compiler. pytest's summary counts the skips and has the reason. A file
+that imports it at its top is one skip. In CI the import fails, as for users.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ needs_sdk_core = needs(IS_THERE, WHAT)
 
 
 class SkippingFinder:
-    """A finder of ``sys.meta_path`` that skips the test, or the file of them, that imports NAME."""
+    """A finder of ``sys.meta_path`` that skips the test, or the test file, that imports NAME."""
 
     @staticmethod
     def find_spec(

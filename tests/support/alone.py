@@ -1,4 +1,4 @@
-"""`alone`: tests that run in a process of their own, in which no other thread allocates memory."""
+"""`alone`: runs a test in a process of its own, so that no other thread allocates memory."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from support.costs import read_slow_tests
 def runs_apart(session: str) -> pytest.MarkDecorator:
     """Returns a mark that skips tests, with the reason, unless that session runs them.
 
-    A session also selects by it (``-m apart``): the other tests of its files belong to `make test`.
+    A session also selects by the mark (``-m apart``); `make test` runs the files' other tests.
     `tests/nothing/test_nox_sessions.py` checks that the session runs their file, and CI the
     session.
     """

@@ -17,7 +17,7 @@ OF_NO_BACKEND = (
     "array_api/test_missing_names.py",
     "array_api/test_numbers_match_jax.py",
     "array_api/test_numpy_functions.py",
-    "execution/test_dead_code.py",  # the program's arguments
+    "execution/test_dead_code.py",  # tests a program's arguments
     "transforms/test_jit_arguments.py",
     "transforms/test_weak_types.py",
     "tracing/test_weak_types_as_jax.py",

@@ -128,9 +128,8 @@ _OPAQUE = {f"{name}*" for name in (*OPAQUE, *EXTENSION_OPAQUE)}
 
 
 def _modes(declaration: str) -> tuple[int, ...]:
-    """Returns the possible changes of a field, without those that no host can detect.
-
-    Undetectable is a wrong handle or address that is valid memory.
+    """Returns the possible changes of a field, without those that no host can detect. Undetectable
+    is a wrong handle or address that is valid memory.
     """
     kind = declaration.rsplit(" ", 1)[0].replace("const ", "")
     if "(*" in declaration:
@@ -158,7 +157,7 @@ def _fields(entry: Entry) -> Iterator[tuple[int, str, str]]:
 
 
 def misbehaviours() -> list[Case]:
-    """Returns all faults of the library."""
+    """Returns all misbehaviours of the library."""
     cases = []
     for entry in _functions():
         cases += [Case(entry.name, entry.slot, mode) for mode in (SILENT, REFUSE, REFUSE_999)]

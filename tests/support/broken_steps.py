@@ -83,7 +83,7 @@ def step(function: Callable[[World], list[Any]]) -> Callable[[World], list[Any]]
 
 
 def transferred(buffer: Any) -> Any:
-    """Returns the contents by way of a transfer."""
+    """Returns the contents by a transfer, and not by a view."""
     host_read.VIEW_HOST_MEMORY = False
     try:
         return buffer.to_host()
@@ -233,7 +233,7 @@ def load_what_was_saved(world: World) -> list[Any]:
 
 
 def optional(*questions: Callable[[], Any]) -> None:
-    """Calls all; a refusal by the real library is no answer."""
+    """Calls all functions; ignores that the real library implements no such function."""
     for question in questions:
         with contextlib.suppress(Unimplemented, NotFound):
             question()

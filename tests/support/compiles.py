@@ -12,7 +12,7 @@ from plugrt import monitoring
 
 @contextlib.contextmanager
 def counting() -> Iterator[Counter[str]]:
-    """Gives a counter of durations by event, such as ``counter[monitoring.COMPILE]``."""
+    """Yields a counter of events with durations, such as ``counter[monitoring.COMPILE]``."""
     counter: Counter[str] = Counter()
 
     def listen(event: str, duration: float, /, **_: str | int) -> None:

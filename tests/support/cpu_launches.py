@@ -1,4 +1,4 @@
-"""`of_cpu_launches`: the mark of tests of how the cpu plugin launches, which run on it alone."""
+"""`of_cpu_launches`: the mark of tests of the cpu plugin's launches, which need this plugin."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from plugrt_remote.serving.server import Server
 def serving(
     client: Client, folder: Path, policy: Policy | None = None, *files: str
 ) -> Iterator[str]:
-    """Serves a client's devices meanwhile, and gives the address.
+    """Serves a client's devices within the block; yields the address.
 
     With ``files``, certificate and key, it is ``tls://``.
     """
@@ -39,7 +39,7 @@ def serving(
 
 
 def answer_to(address: str, *messages: bytes) -> bytes:
-    """Returns what a server sends, until it ends the connection, to one who sends and ends."""
+    """Sends messages and closes this side; returns the bytes from the server until it closes."""
     with connect(address).sock as sock:
         sock.settimeout(30)
         try:
@@ -47,18 +47,18 @@ def answer_to(address: str, *messages: bytes) -> bytes:
                 sock.sendall(message)
             sock.shutdown(socket.SHUT_WR)
         except OSError:
-            pass  # it has ended the connection at an earlier message
+            pass  # an earlier message made the server close
         found = b""
         try:
             while part := sock.recv(1 << 16):
                 found += part
         except ConnectionError:
-            pass  # it left messages unread
+            pass  # the server closed with unread messages
         return found
 
 
 def becomes_true(question: Callable[[], bool], seconds: float = 30.0) -> bool:
-    """Whether it is true, or becomes so in that time: what another thread does."""
+    """Whether ``question()`` is true within ``seconds``; another thread makes it true."""
     deadline = time.monotonic() + seconds
     while not (found := question()) and time.monotonic() < deadline:
         time.sleep(0.005)

@@ -67,8 +67,8 @@ def child_environment(*folders: Path, **environ: str) -> dict[str, str]:
     """Returns the variables of a child with ``folders`` (and tests/) at the front of its path.
 
     Variables of plugrt and JAX in the caller's environment are not passed on, except the
-    implementation of calls under test, and the terminal's width is not either: pytest's workers
-    have 80 columns.
+    implementation of calls under test. Nor is the terminal's width: pytest's workers have 80
+    columns.
     """
     own = ("JAX_", "PLUGRT_", "PJRT_", "XLA_", "COLUMNS")
     env = {k: v for k, v in os.environ.items() if k == "PLUGRT_CORE" or not k.startswith(own)}

@@ -19,7 +19,7 @@ WHOLE = EFFORT > 1
 
 
 def seeds(count: int) -> range:
-    """Returns the seeds of that many random cases, and of more with more effort."""
+    """Returns the seeds of ``count`` random cases, or of more with more effort."""
     return range(count * EFFORT)
 
 

@@ -1,4 +1,4 @@
-"""A client and, through the C API, the same client for hosts."""
+"""Clients of exported plugins, directly and through the C API."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ ONE = np.float32([1, 2, 3])
 
 
 def find_handles_left(before: dict[str, int]) -> dict[str, int]:
-    """Returns the growth of the numbers of handles that hosts hold, by kind: none, in the end.
+    """Returns the growth of the number of the hosts' handles, by kind; waits for no growth.
 
-    A thread of a client's may hold an array while it announces it: this waits for that. Lower
-    numbers than before are handles of an earlier test that were released meanwhile.
+    A client's thread may hold an array until it has reported it as ready. Numbers fall if handles
+    of an earlier test are released meanwhile.
     """
     gc.collect()
     until = time.monotonic() + 60
@@ -53,7 +53,7 @@ class Exported:
         self.capsule = export_capsule(make, **settings)
 
     def client(self, **options: Any) -> Any:
-        """Starts it through plugrt's own host."""
+        """Starts a client with plugrt as the host."""
         return LibraryPlugin("exported", c_api=self.capsule).create_client(options)
 
     @property

@@ -22,7 +22,7 @@ from plugrt.plugins import Plugin
 
 
 class FakeExecutable(Executable):
-    """Returns the program as its artifact, and has figures of its own."""
+    """Its artifact is the program; its memory and cost figures are constants."""
 
     def __init__(self, program: Program, options: CompileOptions) -> None:
         self.program, self.options = program, options
@@ -51,7 +51,7 @@ class FakeExecutable(Executable):
 
 
 class FakeTopology(Topology):
-    """Devices of a kind, whose compiler reads a StableHLO version; an option is the platform."""
+    """Devices of a kind, whose compiler reads a StableHLO version; an option sets the platform."""
 
     platform_version = "far 1"
     stablehlo_current_version = (1, 0, 0)
@@ -71,7 +71,7 @@ class FakeTopology(Topology):
 
 
 class FarPlugin(Plugin):
-    """Its client never starts: the devices are elsewhere. Topologies are named by their size."""
+    """A plugin whose client never starts. The name of a topology is its size."""
 
     def __init__(self, name: str = "far") -> None:
         self.name = name

@@ -51,7 +51,7 @@ class Named(NamedTuple):
 
 def named(path: Path) -> Named:
     """Returns the references in a file, at any place: at the top, in functions, for annotations."""
-    if path.suffix == ".pyi":  # types alone, which nothing loads
+    if path.suffix == ".pyi":  # stubs, which nothing loads
         return Named([], [], [])
     return _named(path, path.read_text(encoding="utf-8"))
 
@@ -80,7 +80,7 @@ def _named(path: Path, source: str) -> Named:
 
 
 def is_import_call(call: ast.Call) -> bool:
-    """Whether a call is one of ``import_module`` or ``__import__``, however it is reached."""
+    """Whether a call is of ``import_module`` or ``__import__``, also as a module's attribute."""
     called = call.func.attr if isinstance(call.func, ast.Attribute) else call.func
     name = called.id if isinstance(called, ast.Name) else called
     return name in ("import_module", "__import__")
@@ -126,7 +126,7 @@ def references(path: Path, files: Mapping[str, Path]) -> Iterator[tuple[str, int
 
 
 def graph_of(files: Mapping[str, Path]) -> dict[str, dict[str, int]]:
-    """Returns which of these modules names which other one."""
+    """Returns the graph of references between these modules."""
     graph: dict[str, dict[str, int]] = {}
     for module, path in files.items():
         edges = graph[module] = {}

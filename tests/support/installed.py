@@ -85,14 +85,14 @@ def environment_above(base: Path, place: Path, *wheels: Path) -> Path:
 
 
 def add_packages(python: Path, folder: Path) -> None:
-    """Lets an environment see the packages in a folder."""
+    """Adds a folder of packages to an environment's path."""
     line = f"import site; site.addsitedir({str(folder)!r})\n"
     with (folder_of_packages(python) / "added.pth").open("a") as file:
         file.write(line)
 
 
 def folder_of_packages(python: Path) -> Path:
-    """Returns the folder of an environment that packages are installed in."""
+    """Returns the site-packages folder of an environment."""
     [folder] = python.parents[1].glob("lib/python3*/site-packages")
     return folder
 

@@ -17,8 +17,8 @@ _CAN_GO_ON = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENE
 class Interruption:
     """Raises `KeyboardInterrupt` at the n-th line of a module that runs.
 
-    Not where Python does not check for signals: after the block of a ``with`` or a ``try`` has
-    ended, until the next call.
+    Python does not check for signals from the end of a ``with`` or ``try`` block to the next call:
+    lines between these are omitted.
     """
 
     def __init__(self, filename: str, line: int) -> None:

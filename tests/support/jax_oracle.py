@@ -13,7 +13,7 @@ import plugrt
 
 __all__ = ["jax", "same", "same_at_once"]
 
-# For any platform that plugrt is set to use.
+# JAX runs on the CPU, also where plugrt uses another platform.
 jax.config.update("jax_platforms", "cpu")
 
 

@@ -1,4 +1,4 @@
-"""Random keys for ``x[key]``: every kind of element, including some that do not fit."""
+"""Random keys for ``x[key]``: every kind of element, including invalid ones."""
 
 from __future__ import annotations
 

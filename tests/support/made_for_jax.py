@@ -43,7 +43,7 @@ def made_for_jax(site: Path, body: str, *files: str, **settings: str) -> Backend
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder on the path, whose modules are forgotten afterwards."""
+    """A folder on the path, whose modules are removed from ``sys.modules`` afterwards."""
     monkeypatch.syspath_prepend(str(tmp_path))
     before = set(sys.modules)
     yield tmp_path
@@ -54,7 +54,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def show_hardware(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[Hardware]], None]:
-    """Makes this machine show these accelerators."""
+    """Makes hardware detection find these accelerators."""
     return lambda seen: monkeypatch.setattr(vendors, "hardware_seen", lambda root="/": seen)
 
 

@@ -10,7 +10,7 @@ from plugrt.errors import PjrtError
 
 
 class MadeUpCopies(StreamCopies):
-    """Copies when it is waited for, as a device may; ``calls`` lists the requests in order.
+    """Copies only in `wait`, as a device may; ``calls`` lists the requests in order.
 
     ``failures`` maps the name of a method to the exception that it raises.
     """

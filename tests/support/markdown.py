@@ -35,7 +35,7 @@ def blocks(page: Path, language: str) -> list[Block]:
 
 
 def all_blocks(page: Path) -> list[Block]:
-    """Returns the blocks of a page, in order; ``title="…"`` of a block names the file it is."""
+    """Returns the blocks of a page, in order; the ``title="…"`` of a block is its file name."""
     text = page.read_text(encoding="utf-8")
     return [
         Block(found[1], found[3], text[: found.start()].count("\n") + 2, found[2] or "")
@@ -49,7 +49,7 @@ def expected_output(code: str) -> list[str]:
 
 
 def says(line: str, printed: str) -> bool:
-    """Whether a line of a page was printed: runs of spaces count as one, … as any end."""
+    """Whether the output has a line of a page: runs of spaces count as one, … as any ending."""
     begin = " ".join(line.partition("…")[0].split())
     whole = "…" not in line
     lines = [" ".join(found.split()) for found in printed.splitlines()]

@@ -1,4 +1,4 @@
-"""Models to pack, and packed ones that are damaged or changed under right checksums."""
+"""Models to pack, and packed ones that are damaged, or changed with valid checksums."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def pack_sum(path: Path, **options: Any) -> None:
 
 
 def damaged(whole: bytes, count: int, seed: int) -> Iterator[bytes]:
-    """Yields files that differ from one in a byte, are cut, or have a part twice or zeroed."""
+    """Yields files with a bit changed, cut, without a part, or with one doubled or made random."""
     chance = random.Random(seed)
     for _ in range(count):
         made, at = bytearray(whole), chance.randrange(len(whole))
@@ -58,7 +58,7 @@ def damaged(whole: bytes, count: int, seed: int) -> Iterator[bytes]:
 
 
 def resign(path: Path, target: Path, files: dict[str, bytes], signature: Any = None) -> None:
-    """Writes a zip file of a model with other files or another signature, and right checksums."""
+    """Writes a zip file of a model with other files or another signature, with valid checksums."""
     signature = read_signature(path) if signature is None else signature
     for name, content in files.items():
         digest = hashlib.sha256(content).hexdigest()

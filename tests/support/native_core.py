@@ -1,4 +1,4 @@
-"""The compiled cores for tests: whether there are any, and how they were built."""
+"""Whether the compiled cores are installed, and how they were built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The platform of behavioural tests; they name no other, and check its capabilities."""
+"""The platform of behavioural tests, which name no platform and check its capabilities."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def free_port() -> int:
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """Returns this process's variables for a child, with tests/ in its path, and these."""
+    """Returns this process's environment for a child, with tests/ in its path and ``variables``."""
     path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
     return {**os.environ, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu", **variables}
 

@@ -1,4 +1,4 @@
-"""Registries with a test's plugins, and settings of a test's environment."""
+"""Registries with a test's plugins, and settings from a test's variables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from plugrt.settings.declarations import Config
 
 
 def settings(**environ: str) -> Config:
-    """Returns the settings that this environment states."""
+    """Returns the settings from these environment variables."""
     return Config(environ)
 
 

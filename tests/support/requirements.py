@@ -1,4 +1,4 @@
-"""Requirements that tests may lack on a developer's machine, but not in CI."""
+"""Requirements that may be missing on a developer's machine, but not in CI."""
 
 from __future__ import annotations
 

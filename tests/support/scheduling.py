@@ -48,7 +48,7 @@ class FixtureScheduling(LoadScopeScheduling):
     def _reschedule(self, node: WorkerController) -> None:
         """Gives a worker at least two tests: it runs its last known test only at the end."""
         if node not in self.registered_collections:
-            return  # it has just started; `schedule` calls this again when it has collected
+            return  # it is collecting; `schedule` calls this again
         # Its pipe is closed: it has died too, and `remove_node` reassigns its tests.
         with suppress(OSError):
             super()._reschedule(node)

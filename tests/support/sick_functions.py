@@ -1,8 +1,8 @@
 """Libraries around a sound one with one action that ends, hangs or floods a process.
 
 They are one file under many names: the name states the function and the action,
-``Client_Compile-abort.so``. The functions' names come from the declarations, so any of them can be
-named, and ``load`` (when the library is loaded) and ``end`` (when the process ends).
+``Client_Compile-abort.so``. The functions' names come from the declarations, so any of them is
+possible, and ``load`` (when the library is loaded) and ``end`` (when the process ends).
 """
 
 from __future__ import annotations

@@ -434,7 +434,7 @@ def sort(program: ProgramText, rng: np.random.Generator) -> None:
             f"{b} %e = stablehlo.compare EQ, %p, %q : ({n}, {n}) -> {b} "
             f"%v = stablehlo.compare LT, %x, %y{total} : ({t}, {t}) -> {b} "
             f"%c = stablehlo.select %e, %v, %l : {b}, {b}",
-            # No order of keys: less of the sums with the positions, the second one doubled.
+            # Not an order of keys: compares sums with the positions, the second one doubled.
             f"%p = stablehlo.add %i, %i : {n} %q = stablehlo.add %j, %j : {n} "
             f"%l = stablehlo.compare LT, %p, %q : ({n}, {n}) -> {b} %m = stablehlo.not %l : {b} "
             f"%c = stablehlo.not %m : {b}",

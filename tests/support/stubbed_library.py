@@ -251,7 +251,7 @@ ENDS = "the process ends"
 
 
 def jax_fails(made: StubbedLibraries, name: str) -> list[str] | str:
-    """Returns the steps that fail with JAX, in a process of its own, or `ENDS`."""
+    """Returns the steps that fail with JAX in a process of its own; `ENDS` if the process ends."""
     found = walk(made, [name], "jax")
     failing = [step for _, step, outcome in found.outcomes if outcome != "ok"]
     return ENDS if found.returncode else failing

@@ -39,7 +39,7 @@ _METHODS: dict[str, tuple[str, _Pairs]] = {
 
 
 class Traffic(list[Transfer]):
-    """Transfers; one that a backend makes by another method of its own is not listed again."""
+    """Transfers; if a backend's method calls another one, the transfer is listed once."""
 
     @property
     def arrays(self) -> list[tuple[Any, Any]]:
@@ -72,7 +72,7 @@ def watch(client: Client, *kinds: str) -> Iterator[Traffic]:
 
         return call
 
-    assert client.capabilities  # some are determined by a trial, once
+    assert client.capabilities  # a first trial determines some
     devices = client.addressable_devices()[:2]
     buffer, *_ = one = client.shards((client.buffer_from_host(np.zeros(1, "f4"), devices[0]),))
     parts = client.buffers_from_host([np.zeros(1, "f4")] * len(devices), devices)
@@ -85,6 +85,6 @@ def watch(client: Client, *kinds: str) -> Iterator[Traffic]:
 
 
 def move_by_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Moves parts by programs on the devices, whose memory may be the host's, within the block."""
+    """Moves parts by programs within the block, also on devices that use the host's memory."""
     monkeypatch.setattr(host_assembly, "MAX_BYTES", 0)
     plugrt.clear_caches()

@@ -35,7 +35,7 @@ def choose_beside_fake(
     """Makes a child choose twice between this plugin and a fake one of a low priority.
 
     The plugin searches for its hardware among the files in ``machine``. The child prints its
-    choices, and then the row's state and priority, and whether a library's package was imported.
+    choices, the row's state and priority, and whether a library's package was imported.
     """
     install_plugin(folder, "fake", priority=1)
     return run_python(

@@ -17,7 +17,7 @@ from support.requirements import needs
 
 
 def library_path() -> Path | None:
-    """Returns the path of the library, None when there is none."""
+    """Returns the path of the library, None without one."""
     name, _, path = os.environ.get("PJRT_NAMES_AND_LIBRARY_PATHS", "").partition(":")
     if name == "xla_cpu":
         return Path(path)
@@ -33,7 +33,7 @@ needs_library = needs(library_path(), "the wheel xla-cpu-pjrt")
 
 
 def header_path() -> Path | None:
-    """Returns the path of the header that the wheel carries."""
+    """Returns the path of the header in the wheel."""
     path = library_path()
     return path.parent / "include" / "pjrt_c_api.h" if path else None
 

@@ -41,7 +41,7 @@ FAILS = {
 def run_programs(distribution: str, library: str) -> None:
     """Runs the programs of tests/pjrt on a library; each must pass, and none is skipped."""
     env = {**os.environ, "PJRT_NAMES_AND_LIBRARY_PATHS": f"xla_cpu:{library}", "XLA_FLAGS": ""}
-    env.pop("PLUGRT_TEST_TARGET", None)  # with the slow ones
+    env.pop("PLUGRT_TEST_TARGET", None)  # with the slow tests
     without = [] if distribution == "xla-cpu-pjrt" else [f"--deselect={NO_COST}"]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *PROGRAMS, *without]
     done = children.run(command, cwd=ROOT, env=env, timeout=280)
@@ -54,7 +54,7 @@ def run_programs(distribution: str, library: str) -> None:
 
 
 def compare_with_kit(distribution: str, report: Path) -> None:
-    """Compares a report of the kit with the faults that are known of the library."""
+    """Compares a report of the kit with the library's known faults."""
     rows = json.loads(report.read_text())["checks"]
     wrong = {row["id"] for row in rows if row["verdict"] in ("FAIL", "CRASH", "TIMEOUT")}
     assert wrong == FAILS[distribution]

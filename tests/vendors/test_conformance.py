@@ -24,7 +24,7 @@ no_tpu = pytest.mark.skipif(tpu.detect().is_tpu_machine, reason="this machine ha
 
 
 def conform(folder: Path, name: str, *arguments: str) -> dict[str, set[str]]:
-    """Returns verdict to the ids of the checks; those that do not apply under the empty text.
+    """Returns the ids of the checks by verdict; checks that do not apply have an empty verdict.
 
     The exit code counts failures.
     """

@@ -84,7 +84,7 @@ def test_a_gpu_of_ones_own_and_one_that_would_end_the_process() -> None:
 
 @each_library
 def test_a_result_for_the_memory_of_the_host_is_placed_there(path: str) -> None:
-    """With the attribute of the result alone the library would leave it on the GPU."""
+    """With only the result's attribute the library would leave the result on the GPU."""
     done = run_python(
         """
         import json, numpy as np, plugrt

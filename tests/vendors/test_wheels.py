@@ -82,7 +82,7 @@ class Installed:
         return done.returncode, done.stdout or done.stderr
 
     def doctor(self, **env: str) -> tuple[int, list[dict[str, Any]]]:
-        """Returns the exit code of doctor, and the rows of the wheel's package and libraries."""
+        """Returns doctor's exit code, and the rows of the wheel's package and libraries."""
         code, printed = self.run("-m", "plugrt", "doctor", "--json", **env)
         rows = json.loads(printed)["candidates"]
         place = str(self.python.parents[1])
@@ -99,14 +99,14 @@ class Installed:
 
 @pytest.fixture(scope="session")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment of ours, without jax."""
+    """An environment with plugrt, without jax."""
     folder = tmp_path_factory.mktemp("base")
     return environment("installed", folder / "venv", *build_wheels(folder))
 
 
 @pytest.fixture(scope="session")
 def jax(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with jax, of the version that is installed here."""
+    """A folder with jax, in the installed version."""
     folder = tmp_path_factory.mktemp("jax")
     packages = [f"{name}=={version(name)}" for name in ("jax", "opt-einsum")]
     run(UV, "pip", "install", "--quiet", "--no-deps", "--target", folder, *packages)
@@ -117,7 +117,7 @@ def jax(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def download(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[dict[str, Any], Path]:
-    """One of the list, and its file."""
+    """A wheel of the list, and its file."""
     wheel, folder = request.param, tmp_path_factory.mktemp("download")
     return wheel, download_wheel(wheel["package"], wheel["version"], folder)
 
@@ -165,7 +165,7 @@ def test_the_line_of_the_row_loads_a_library_that_nothing_announces(installed: I
 
 @pytest.mark.parametrize("core", ["c", "python"])
 def test_a_program_that_asks_for_devices_is_not_ended(installed: Installed, core: str) -> None:
-    """With plugrt alone, without our other plugins: earlier, jax-tt-plugin ended the process."""
+    """With plugrt and no plugin of this repository. Earlier, jax-tt-plugin ended the process."""
     wheel = installed.wheel
     if not wheel["names"]:
         pytest.skip("it is no plugin")

@@ -34,7 +34,7 @@ def product() -> LoadedExecutable:
 
 
 class Mute(FakeExecutable):
-    """An executable without figures and text, with only a program."""
+    """An executable that has only a program, without figures and text."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program, CompileOptions())
@@ -57,7 +57,7 @@ def test_the_text_of_a_library_that_prints_none(product: LoadedExecutable) -> No
 def test_a_damaged_program_is_named(
     product: LoadedExecutable, read: Callable[[Executable], object]
 ) -> None:
-    """Earlier, XLA's own error reached the caller, which is no error of plugrt's."""
+    """Earlier, the caller got XLA's own error instead of one of plugrt's."""
     whole = product.executable.optimized_program()
     for end in range(1, len(whole.code), 97):
         program = Program(whole.code[:end], whole.format, "cut")

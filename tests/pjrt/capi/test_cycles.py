@@ -1,4 +1,4 @@
-"""Handles under garbage collection: they are freed after their last use, and once."""
+"""Handles under garbage collection: each is freed once, after its last use."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ def _finalizers() -> list[tuple[str, str]]:
 
 
 def test_handles_are_freed_in_one_way() -> None:
-    # `own` does it; a buffer's finaliser is its fast path, and the third only counts references.
+    # `own` frees handles; a buffer's finaliser is a fast path, and the third counts references.
     assert sorted(_finalizers()) == [
         ("buffer_base.py", "PythonBuffer"),
         ("owned_handles.py", "_RefcountProbe"),

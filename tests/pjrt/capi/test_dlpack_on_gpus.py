@@ -41,7 +41,7 @@ class Gpu:
         self.library = library
         self.client: Client = create_client(library.path, {"cpu_device_count": 2}, name="made up")
         self.device = self.client.devices()[0]
-        self.capabilities = self.client.capabilities  # with a put, so before counting begins
+        self.capabilities = self.client.capabilities  # needs a put, so before counting
 
     def put(self, array: Any = ONE) -> Any:
         buffer = self.client.buffer_from_host(np.asarray(array), self.device)
@@ -79,7 +79,7 @@ def on_gpu(gpu: Gpu) -> Iterator[Gpu]:
 
 
 class Tensor:
-    """Another library's tensor on a GPU: host memory, which is the same here."""
+    """Another library's tensor on a GPU, in host memory, which the fake GPU uses."""
 
     def __init__(
         self,
@@ -104,13 +104,13 @@ class Tensor:
 
     @property
     def held(self) -> int:
-        """How many of its capsules are not released."""
+        """The number of its capsules that are not released."""
         gc.collect()
         return sum(reference is self.array for _, _, reference in dlpack._exported.values())
 
 
 def aligned(array: Any = ONE, offset: int = 0) -> np.ndarray[Any, Any]:
-    """A copy of an array at a multiple of 64 bytes, and ``offset``."""
+    """A copy of an array at a multiple of 64 bytes plus ``offset``."""
     source = np.asarray(array, order="C")
     memory = np.zeros(source.nbytes + 128, np.uint8)
     start = -memory.ctypes.data % 64 + offset

@@ -154,7 +154,7 @@ def test_each_function_of_a_table_may_throw(library: Path, what: int) -> None:
     for name, (times, found) in outcomes.items():
         assert times == 1, name
         if name in ("Error_Destroy", "Error_Message"):
-            assert found is None, name  # they return nothing: it is reported
+            assert found is None, name  # these return no error: it is logged
         else:
             assert found[0] == "Internal", name
             assert f"PJRT_{name} of {library}" in found[1]
@@ -163,7 +163,7 @@ def test_each_function_of_a_table_may_throw(library: Path, what: int) -> None:
 
 @pytest.mark.parametrize("what", THROWN)
 def test_functions_beside_the_table_may_throw(library: Path, what: int) -> None:
-    """The profiler's functions, which read errors by functions of their own, and XLA's FFI."""
+    """The profiler's functions, which have their own functions for errors, and XLA's FFI."""
     outcomes = _run(_OTHER_FUNCTIONS, library, what)
     assert len(outcomes) == 4
     for name, (_, found) in outcomes.items():
@@ -257,7 +257,7 @@ except plugrt.errors.PluginBroken as error:
 def test_the_trial_finds_what_is_thrown_while_the_library_is_loaded(
     library: Path, what: int, tmp_path: Path
 ) -> None:
-    """Otherwise such an exception ends the process, under a host in C++ as well: SECURITY.md."""
+    """Otherwise the exception ends the process, also under a host in C++: see SECURITY.md."""
     environ = {
         "THROW_WHILE_LOADED": str(what),
         "JAX_PLATFORMS": "throwing",

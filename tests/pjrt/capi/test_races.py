@@ -32,7 +32,7 @@ def _switch_often() -> Iterator[None]:
 
 
 class Programs:
-    """The ways to use a buffer, and the ways to lose it."""
+    """The ways to use a buffer, and the ways to delete it."""
 
     def __init__(self, client: Client, device: Device) -> None:
         self.client, self.device = client, device

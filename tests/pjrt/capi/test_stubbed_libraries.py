@@ -57,7 +57,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> StubbedLibraries:
 
 
 def outcomes(made: StubbedLibraries, names: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Returns (library, step, outcome) of all steps with libraries of these names, in one child."""
+    """Returns (library, step, outcome) of all steps with libraries of these names, in a child."""
     found = walk(made, names)
     assert found.returncode == 0, found.stderr
     return found.outcomes
@@ -121,7 +121,7 @@ def test_memory_that_is_not_transferred_is_read_raw(libraries: StubbedLibraries,
 
 
 def names_in(text: str) -> set[str]:
-    """Returns the functions that a way names."""
+    """Returns the functions in an alternative."""
     return {*re.findall(r"[A-Z][A-Za-z]+_[A-Z][A-Za-z]+", text)} - {"Buffer_Destroy"}
 
 
@@ -207,7 +207,7 @@ def ask_executables(world: broken_steps.World) -> list[Any]:
         ({"Buffer_CopyToDevice", "Buffer_UnsafePointer"}, LAST, ALONE),
         (
             OPTIONAL.keys() - LAST,
-            # After another function of the same way.
+            # Called after another function of the same alternative.
             {"Buffer_UnsafePointer", "Executable_NumPartitions", "Executable_OutputDimensions"},
             # The compile options of a loaded program are not known.
             {*ALONE, "facts_of_an_executable", "load_what_was_saved"},
@@ -235,7 +235,7 @@ def test_nothing_calls_an_optional_function_but_through_the_table(
 
 
 def test_the_core_calls_those_for_which_it_leaves_the_rest_to_python() -> None:
-    """After an error or without the function; the tests above remove each of them."""
+    """The core leaves the call to Python after an error; the tests above remove each function."""
     files = (ROOT / "runtime/core").glob("*/*.c")
     text = "".join(file.read_text(encoding="utf-8") for file in files)
     assert {name for name in OPTIONAL if name in text} == {

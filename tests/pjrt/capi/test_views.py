@@ -22,7 +22,7 @@ KIND = "tensor<65536xf32>"
 
 
 def test_donated_memory_is_not_written_while_it_is_viewed(client: Client, device: Device) -> None:
-    """The library copies for the launch then; the argument is still deleted for the caller."""
+    """The library then copies the argument for the launch; the caller's array is still deleted."""
     loaded = client.compile(add(KIND, DONATED), CompileOptions())
     client.buffer_from_host(LARGE, device).to_host()  # the first read of a type is in Python
     for viewed in (True, False):
@@ -111,7 +111,7 @@ def test_references_are_taken_and_released_one_at_a_time(client: Client, device:
 def test_who_waits_to_read_has_nobody_wait_who_drops_a_view(
     client: Client, device: Device, raw: bool
 ) -> None:
-    """To reference a result XLA waits for its memory, which waits for the arguments."""
+    """XLA's reference to a result waits for its memory, which waits for the arguments."""
     loaded = client.compile(add(KIND), CompileOptions())
     put = client.buffer_from_host(LARGE, device)
     ((seen,),) = loaded.execute([(put,), (put,)])

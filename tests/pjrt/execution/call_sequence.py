@@ -45,7 +45,7 @@ WARM = 4
 
 
 class OfItsOwn(float):
-    """A number of a derived class."""
+    """A float of a derived class."""
 
 
 class CallSequence:

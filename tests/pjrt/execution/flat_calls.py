@@ -104,16 +104,16 @@ class Calls:
 
 
 def times(kind: str, count: int) -> int:
-    """Returns how often a method of `Calls` is called, so that it makes ``count`` calls."""
+    """Returns how often to call a method of `Calls`, so that it makes ``count`` calls."""
     return max(200, count // CALLS_AT_ONCE.get(kind, 1) // RARER.get(kind, 1))
 
 
 def growth(call: Callable[[], None], count: int, used: list[Any]) -> dict[str, float]:
-    """Returns by how much everything grows in ``count`` calls."""
+    """Returns the growth of each figure in ``count`` calls."""
 
     def state() -> tuple[float, int, list[int]]:
         gc.collect()
-        plugrt.live_arrays()  # the collection frees objects first
+        plugrt.live_arrays()  # frees objects that the collection left
         return resident(), len(gc.get_objects()), [*map(sys.getrefcount, used)]
 
     for _ in range(max(10, min(count // 10, 10_000))):

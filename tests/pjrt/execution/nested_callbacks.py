@@ -43,7 +43,7 @@ CASES = {
     300: [(1, 3, 1), (20, 1, 1), (20, 3, 1), (20, 2, 2)],
 }
 """Size to launches in flight, depth, threads."""
-POOL = ThreadPoolExecutor(200)  # as many as wait at once
+POOL = ThreadPoolExecutor(200)  # as many as may wait at once
 SHARDED = ("jit", "pmap", "psum", "mesh")
 
 

@@ -226,6 +226,6 @@ def test_another_interpreter_of_the_process_takes_the_python_path() -> None:
 @needs_core
 @needs_library
 def test_a_child_forked_during_a_call_of_another_thread_has_none_under_way() -> None:
-    """Its exit waits for calls to end, and would wait for one whose thread it does not have."""
+    """The child's exit waits for running calls, and would wait for one whose thread it lacks."""
     told = run("-c", FORK, platform="xla_cpu", PLUGRT_CORE="c").splitlines()
     assert told == ["child: 0", "parent: 1 7 0"]

@@ -48,7 +48,7 @@ def test_one_element_has_the_bytes_that_it_has_beside_others(name: str) -> None:
 def test_callbacks_get_and_give_elements_that_the_program_has_packed(
     name: str, shape: tuple[int, ...]
 ) -> None:
-    """As one byte each, they have other values, and are read and written past the buffer's end."""
+    """Read as a byte each, elements are wrong, and accesses go past the buffer's end."""
     dtype = np.dtype(getattr(ml_dtypes, name))
     bits = 3 if name == "int2" else 15
     host = (np.arange(np.prod(shape, dtype=int)).reshape(shape) + 3 & bits).astype(np.uint8)

@@ -23,7 +23,7 @@ def test_by_path() -> None:
 
 
 def test_by_a_capsule_of_either_maker() -> None:
-    """The same capsule as jaxlib's; the second one is plugrt's."""
+    """A capsule with the same table by jaxlib, and one by plugrt."""
     done = run_warm(
         f"""
         import plugrt

@@ -1,4 +1,4 @@
-"""Results of the functions of random cases: Python of `np`, `lax`, `m` and parameters."""
+"""Bodies of the functions of random cases: expressions of `np`, `lax`, `m` and parameters."""
 
 from __future__ import annotations
 

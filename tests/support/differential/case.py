@@ -52,7 +52,7 @@ class Arg(Plain):
 
     @property
     def is_divided(self) -> bool:
-        """Whether it was put over a mesh."""
+        """Whether it is sharded over a mesh."""
         return isinstance(self.place, tuple)
 
     @property

@@ -43,7 +43,7 @@ def caught_as(error: BaseException) -> type[BaseException]:
 
 
 def told(error: BaseException) -> str:
-    """Returns the class and the first line of an exception; the last, too, of a callback's."""
+    """Returns an exception's class and first line, and the last line if a callback raised it."""
     cls = f"{type(error).__module__}.{type(error).__qualname__}".removeprefix("builtins.")
     first, *rest = str(error).strip().splitlines() or [""]
     last = f" … {rest[-1]:.300}" if rest and "Traceback" in first else ""

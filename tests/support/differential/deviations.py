@@ -117,7 +117,7 @@ def differs_only(case: Case, difference: Difference, where: Callable[..., Any]) 
         given = [x.reshape(x.shape + (1,) * (one.ndim - x.ndim * bool(x.ndim))) for x in given]
     try:
         allowed = np.broadcast_to(where(*given), one.shape)
-    except (TypeError, ValueError):  # of other operands, or another shape
+    except (TypeError, ValueError):  # ``where`` is for other operands or shapes
         return False
     return bool(np.all(agreeing(one, two) | allowed))
 
@@ -138,7 +138,7 @@ def meshes_in(case: Case, option: str) -> list[frozenset[int]]:
 
 
 def home(case: Case, difference: Difference) -> str:
-    """Returns as Python the device of the argument that a difference names; empty for several."""
+    """Returns the device of the argument in a difference, as an expression; empty for several."""
     if difference.what != "deleted":
         return ""
     arg = case.all_args[int(difference.path.strip("[]"))]
@@ -148,7 +148,7 @@ def home(case: Case, difference: Difference) -> str:
 
 
 def moved(case: Case, difference: Difference) -> bool:
-    """Whether the argument that a difference names, or the first, is not committed; others are."""
+    """Whether the argument in a difference, or the first, is uncommitted, and others committed."""
     named = int(difference.path.strip("[]")) if difference.what == "deleted" else 0
     text = ", ".join([case.body, *(value for _, value in case.options)])
     placed = ("named(", "SingleDeviceSharding", "pmap", "device=", "shard_map")
@@ -158,11 +158,11 @@ def moved(case: Case, difference: Difference) -> bool:
 
 
 def offered_before(case: Case, difference: Difference) -> bool:
-    """Whether an earlier argument than the one named has as many elements, of another size."""
+    """Whether an argument before the one in the difference has its size, and another itemsize."""
     if difference.what != "deleted":
         return False
     named = int(difference.path.strip("[]"))
-    first = len(case.args) * (named >= len(case.args))  # of its call
+    first = len(case.args) * (named >= len(case.args))  # the first argument of its call
     *before, one = map(operand, case.all_args[first : named + 1])
     return any(x.size == one.size and x.itemsize != one.itemsize for x in before)
 
@@ -184,7 +184,7 @@ def outside(x: Any, y: Any) -> Any:
 
 
 def is_imaginary(x: Any) -> Any:
-    """Returns for each element whether it has an imaginary part alone."""
+    """Returns for each element whether only its imaginary part is not zero."""
     return (x.real == 0) & (x.imag != 0)
 
 

@@ -64,7 +64,7 @@ class Draw:
         return self.in_memory(case) if self.chance(0.05) else case
 
     def on_default_device(self, case: Case) -> Case:
-        """Returns a case where the default device decides, so that its loss shows."""
+        """Returns a case that runs on the default device, so that ignoring the setting shows."""
         device = self.pick([2, 5])
         setting = self.pick(["m.default_device", "device_of_config"])
         placing = ("device", "in_shardings", "out_shardings", "devices")

@@ -118,7 +118,7 @@ def _run_steps(case: Case, names: dict[str, Any], ours: bool, outcome: Outcome) 
                 outcome.steps[name] = {}
         except Exception as error:  # noqa: BLE001  # it is the outcome
             outcome.steps[name] = error.with_traceback(None)
-            if "CpuCallback error" in str(error):  # else JAX raises it again as Python ends
+            if "CpuCallback error" in str(error):  # otherwise JAX raises it again at exit
                 dispatch.runtime_tokens.clear()
             return
 

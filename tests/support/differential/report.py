@@ -1,4 +1,4 @@
-"""`report`: a case whose outcomes differ, made smaller, as text that somebody can run."""
+"""`report`: the smallest case found for a difference, as runnable text."""
 
 from __future__ import annotations
 
