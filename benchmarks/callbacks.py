@@ -1,4 +1,4 @@
-"""Measures calls of Python from a compiled program: pure, with an effect, ordered, in a loop."""
+"""Measures Python calls from a compiled program: pure, with an effect, ordered, in a loop."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def not_awaited(launch: Callable[[], Any]) -> Timer:
 
 
 def to_the_end(launch: Callable[[], Any]) -> Timer:
-    """Returns the timer of `FEW` calls, whatever the count, with the wait for the last."""
+    """Returns the timer of `FEW` calls, for any count, with the wait for the last."""
 
     def timer(_: int) -> float:
         start = time.perf_counter()

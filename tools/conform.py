@@ -56,7 +56,7 @@ class Run:
 RUNS = (
     Run("numpy", "plugins/numpy"),
     Run("cpu", "plugins/cpu"),
-    # As many devices as `conformance_options` give the two above.
+    # As many devices as `conformance_options` set for the two above.
     Run("xla_cpu", options=("--option", "cpu_device_count=4")),
     Run("libnumpy.so", exports="numpy", options=("--option", "num_devices=4")),
     Run("libcpu.so", exports="cpu", options=("--option", "num_devices=4")),
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str]) -> int:
     chosen = [run for run in RUNS if run.name in names] if names else _by_default(with_pages)
     BUILD.mkdir(parents=True, exist_ok=True)
     codes = [_conform(run) for run in chosen]
-    # now, so that no report states uncommitted changes because of another plugin's page
+    # read now, since pages that this run writes would count as uncommitted changes
     if with_pages:
         for run in chosen:
             _write_page(run)
@@ -119,7 +119,7 @@ def _serving(run: Run, plugrt: Path) -> Iterator[dict[str, str]]:
         options = {"PLUGRT_CLIENT_CREATE_OPTIONS": f"{run.serves}:num_devices:4"}
         with subprocess.Popen(command, env={**os.environ, **options}, stdout=PIPE) as server:
             assert server.stdout is not None
-            server.stdout.readline()  # it serves
+            server.stdout.readline()  # the server is ready
             try:
                 yield {"PLUGRT_REMOTE": address}
             finally:

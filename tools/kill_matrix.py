@@ -120,7 +120,7 @@ def record_answers(checks: Sequence[Check]) -> None:
         path = Path(folder) / "answers"
         for _, ended in run_forks(partial(_record, checks), [path], FORK_SECONDS):
             if ended.how == "returned":
-                REFERENCE.known = pickle.loads(path.read_bytes())  # our own copy's
+                REFERENCE.known = pickle.loads(path.read_bytes())  # written by this tool's fork
 
 
 def _record(checks: Sequence[Check], path: Path) -> None:

@@ -74,7 +74,7 @@ class Count:
 
 
 def git(root: Path, *arguments: str) -> str:
-    """Returns what a git command prints; its failure ends the script."""
+    """Returns the output of a git command; its failure ends the script."""
     command = ["git", "-C", str(root), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace")
     if done.returncode:
@@ -149,7 +149,7 @@ def count_tree(root: Path) -> dict[str, Count]:
 
 
 def count_changed(root: Path, commit: str) -> dict[str, Count]:
-    """Returns the counts at a commit of the files that are not the same any more."""
+    """Returns the counts at a commit of the files that have changed since."""
     changed = git(root, "diff", "--name-only", "--no-renames", "--diff-filter=MD", commit)
     return {
         name: count(name, git(root, "show", f"{commit}:{name}"))
@@ -246,7 +246,7 @@ def report(root: Path, worst: int, only: str | None, as_json: bool) -> None:
 
 
 def main() -> int:
-    """Does what the command line asks for and returns the exit status."""
+    """Runs the command line and returns the exit status."""
     kind = argparse.RawDescriptionHelpFormatter
     options = argparse.ArgumentParser(description=__doc__, formatter_class=kind)
     options.add_argument("root", nargs="?", default=".", type=Path)

@@ -190,7 +190,7 @@ def metadata(distribution: Path) -> Message:
 def faults(
     distributions: list[Path], stated: str, jaxlibs: tuple[int, int] | None = None
 ) -> Iterator[str]:
-    """Yields what is wrong with the distributions of one release, taken together.
+    """Yields the faults of the distributions of one release.
 
     ``jaxlibs`` is the glibc that jaxlib needs; by default, of the jaxlib that is installed.
     """

@@ -74,7 +74,7 @@ def draw_program() -> None:
 def draw_timeline(folder: str) -> None:
     """Draws the events of a file that Perfetto opens: three calls, the first with its stages."""
     step, path = plugrt.jit(settle), Path(folder, "calls.json")
-    plugrt.devices()  # the start of the backend is another picture
+    plugrt.devices()  # the backend starts before the recording
     with plugrt.monitoring.timeline(path):
         for size in (300, 300, 300):
             float(step(plugrt.device_put(np.ones((size, size), np.float32))))

@@ -19,7 +19,7 @@ QUIET = {
     "TPU_ACCELERATOR_TYPE": "v5litepod-4",
     "TPU_WORKER_HOSTNAMES": "localhost",
     "TPU_LOG_DIR": "disabled",
-    "TPU_MIN_LOG_LEVEL": "3",  # otherwise there are log files
+    "TPU_MIN_LOG_LEVEL": "3",  # otherwise libtpu writes log files
     "TPU_STDERR_LOG_LEVEL": "3",
     "TF_CPP_MIN_LOG_LEVEL": "3",
 }

@@ -64,7 +64,7 @@ class Missing:
     def __getattr__(self, name: str) -> Any:
         if name in ("__name__", "__qualname__"):
             return self.name
-        if name == "dtype":  # NumPy reads it
+        if name == "dtype":  # NumPy reads this attribute
             return self._use(".dtype")
         if name.startswith("__") and name != "__members__":
             raise AttributeError(name)
@@ -499,7 +499,7 @@ def _partition_list(chosen: Sequence[bool], items: Sequence[Any]) -> tuple[list[
 
 
 def _merge_lists(chosen: Sequence[bool], first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
-    """Undoes `_partition_list`."""
+    """Reverses `_partition_list`."""
     parts = iter(first), iter(second)
     return [next(parts[bool(one)]) for one in chosen]
 

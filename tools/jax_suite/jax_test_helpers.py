@@ -56,7 +56,7 @@ test_device_matches.__test__ = False  # type: ignore[attr-defined]
 
 
 def is_device_tpu(*_: object, **__: object) -> bool:
-    """False."""
+    """Returns False: no platform is a TPU."""
     return False
 
 

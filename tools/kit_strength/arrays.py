@@ -167,7 +167,7 @@ WEIGHTS = {"length": 8, "rank": 5, "dtype": 6, "device": 3, "count": 3, "thread"
 
 
 def both(one: Where, other: Where) -> Where:
-    """Returns both conditions, a count last: it counts only arrays that meet the other."""
+    """Returns both conditions; a count is last, and counts only arrays that meet the other."""
     if one.every > 1:
         one, other = other, one
     return Where(

@@ -60,7 +60,7 @@ def _tour() -> None:
 
 
 def main() -> None:
-    """Runs it."""
+    """Runs the statements."""
     jax.config.update("jax_enable_x64", True)
     offer_to_jax(plugin)
     print(len(jax.devices()), bool(jax.devices()[0].client.platform_version))

@@ -32,7 +32,7 @@ def find_library() -> Path | None:
 
 @dataclass
 class Bench:
-    """The real library, and the folder of those that are compiled."""
+    """The real library, and the folder of the compiled shims."""
 
     real: Path
     folder: Path

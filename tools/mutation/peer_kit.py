@@ -1,4 +1,4 @@
-"""The nearest other conformance kit, ``pypjrt.conform``, on mutants of ours.
+"""The most similar other conformance kit, ``pypjrt.conform``, on this kit's mutants.
 
 It is a ctypes client of PJRT libraries (https://github.com/pedronahum/pypjrt) and is not among the
 project's dependencies: ``pip install --target FOLDER pypjrt==0.1.1``, and ``PLUGRT_PEER=FOLDER``.

@@ -89,7 +89,7 @@ class Outcomes:
 
 
 def main(path: str) -> int:
-    """Runs what the request asks for."""
+    """Runs the tests of the request."""
     request = json.loads(Path(path).read_text(encoding="utf-8"))
     coverage = count_lines(request) if "coverage" in request else None
     files = list(dict.fromkeys(name.split("::")[0] for name in request["tests"]))
