@@ -42,6 +42,11 @@ def _close_once(self: MutantClient) -> None:
     BackendClient.close(self)
 
 
+def _lose(self: MutantClient) -> None:
+    setattr(self, "was_lost", True)  # noqa: B010
+    BackendClient.close(self)
+
+
 _clients: list[Any] = []
 
 
@@ -69,6 +74,9 @@ MUTANTS: Mapping[str, Faults] = {
     "client.assignment": Faults(client={"default_device_assignment": _assign_turned}, devices=2),
     "client.assignment.refused": Faults(client={"default_device_assignment": _assign_anything}),
     "client.identity": Faults(client={"compiler_identity": _iterate(map(str, range(1_000_000)))}),
+    "client.lost": Faults(
+        client={"close": _lose, "is_lost": property(lambda self: hasattr(self, "was_lost"))}
+    ),
     "client.close": Faults(client={"close": _close_once}),
     "client.again": Faults(on_start=_only_once),
     "client.exit": Faults(client={"close": lambda self: None}, on_start=lambda: _exit_badly()),

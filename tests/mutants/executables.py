@@ -22,6 +22,7 @@ from plugrt.interface import (
 from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient, execute, recast
+from plugrt_sdk.executable import BackendExecutable
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
 
 
@@ -42,6 +43,14 @@ def _no_empty_tuples(self: MutantClient, program: Program, options: CompileOptio
 _REPLICATED = b"\x08\x00"
 """An ``xla.OpSharding`` whose type is REPLICATED."""
 _sizes: Iterator[int] = count(1000)
+
+
+def _whole_inputs(self: BackendExecutable) -> Sequence[TensorType]:
+    """States the types of whole arrays instead of their parts."""
+    kinds = self.compiled.input_types
+    return [
+        replace(kind, shape=tuple(n * self.num_partitions for n in kind.shape)) for kind in kinds
+    ]
 
 
 def _holds_results(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
@@ -160,6 +169,9 @@ MUTANTS: Mapping[str, Faults] = {
     ),
     "executables.no_results": Faults(
         executable={"output_layouts": lambda self: [Layout.row_major(1)]}
+    ),
+    "executables.input_types.partitioned": Faults(
+        executable={"input_types": property(_whole_inputs)}, devices=2
     ),
     "executables.no_results.partitioned": Faults(
         executable={"output_shardings": lambda self: [_REPLICATED]}, devices=2

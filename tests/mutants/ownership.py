@@ -135,6 +135,9 @@ MUTANTS: Mapping[str, Faults] = {
     "ownership.two_clients": Faults(loaded={"execute": _any_client}),
     "ownership.donation": Faults(capabilities={"donation": False}, loaded={"execute": _donate_all}),
     "ownership.donation.both": Faults(backend={"donated": _donate_one}),
+    "ownership.donation.stated": Faults(
+        executable={"donated_parameters": property(lambda self: [])}
+    ),
     "ownership.donation.kept": Faults(loaded={"execute": _donate_all}),
     "ownership.donation.again": Faults(loaded={"execute": _revive}),
     "ownership.donation.twice": Faults(loaded={"execute": _add_three}),

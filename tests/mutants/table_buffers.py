@@ -116,8 +116,8 @@ MUTANTS: Mapping[str, TableFaults] = {
     "table_buffers.raw.bounded": replace_function("Buffer_CopyRawToHost", _read_what_is_there),
     "table_buffers.read.layout": replace_function("Buffer_ToHostBuffer", before(_ignore_layout)),
     "table_buffers.read.bounded": replace_function("Buffer_ToHostBuffer", then(_write_behind)),
-    "table_buffers.read.lengths": _spoil_reads_of(4 * 63),
-    "table_buffers.read.dtypes": _spoil_reads_of(256),
+    "table_buffers.read.lengths": _spoil_reads_of(2 * 4 * 251),
+    "table_buffers.read.dtypes": _spoil_reads_of(16),
     "table_buffers.address": replace_function(
         "Buffer_OpaqueDeviceMemoryDataPointer", then(_say_next_address)
     ),

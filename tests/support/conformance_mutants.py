@@ -13,13 +13,13 @@ import numpy as np
 
 from mutants import mutant
 from mutants.ahead_of_time import COMPILES
-from plugrt.errors import NotFound
-from plugrt.interface import OptionValue
+from plugrt.errors import NotFound, ProgramError, Unknown
+from plugrt.interface import CompileOptions, OptionValue, Program
 from plugrt.plugins import LibraryPlugin, Plugin
 from plugrt_numpy import plugin as numpy_plugin
 from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk import BackendPlugin
-from plugrt_sdk.conformance.mutants.faults import Faults
+from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient
 from plugrt_sdk.export import export_capsule
 
 
@@ -31,6 +31,18 @@ def no_zero_d() -> Plugin:
 def dead() -> Plugin:
     """The mutant that ends the process when a client is started."""
     return mutant("killer.segfault_at_start")
+
+
+def says_unknown() -> Plugin:
+    """A sound plugin that refuses invalid programs with UNKNOWN, as XLA's compiler does."""
+
+    def compile(self: MutantClient, program: Program, options: CompileOptions) -> Any:
+        try:
+            return MutantClient.compile(self, program, options)
+        except ProgramError as error:
+            raise Unknown(str(error)) from error
+
+    return Faults(client={"compile": compile}).plugin_of()
 
 
 def crashes_soon() -> Plugin:
@@ -45,7 +57,7 @@ def crashes_soon() -> Plugin:
 
 
 def complains_and_hangs() -> Plugin:
-    """A plugin that writes why and hangs when an array of shape (1, 1) is put."""
+    """A plugin that prints the reason and hangs when an array of shape (1, 1) is put."""
 
     def put(self: NumpyBackend, array: Any, device: int) -> Any:
         if array.shape == (1, 1):
@@ -57,7 +69,7 @@ def complains_and_hangs() -> Plugin:
 
 
 def fails_once() -> Plugin:
-    """A plugin that loses the first element put alone, unless the file FAILED is there."""
+    """A plugin that loses the first array of one element, unless the file FAILED exists."""
 
     def put(self: NumpyBackend, array: Any, device: int) -> Any:
         file = Path(os.environ["FAILED"])
@@ -70,7 +82,7 @@ def fails_once() -> Plugin:
 
 
 def no_library() -> Plugin:
-    """The mutant whose library is not there."""
+    """The mutant whose library does not exist."""
     return mutant("host.library")
 
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from plugrt.errors import ResourceExhausted, Unimplemented
 from plugrt.interface import CompileOptions, Program
-from plugrt.plugins import Plugin
+from plugrt.plugins import LibraryPlugin, Plugin
 from plugrt_numpy.backend import NumpyBackend
 from plugrt_sdk.conformance.mutants.faults import Faults
+from plugrt_sdk.export import export_capsule
 from plugrt_sdk.reading import read_module
 
 BYTES = 1 << 20
@@ -35,7 +36,7 @@ def one_megabyte(lost: int = 0) -> Plugin:
     return Faults(backend={"memory_stats": stats, "put": put}).plugin_of()
 
 
-def _launching(before: Callable[[], None]) -> Plugin:
+def _launching(before: Callable[[], None]) -> Faults:
     def compiled(self: NumpyBackend, program: Program, options: CompileOptions) -> Any:
         launch = NumpyBackend.compile(self, program, options)
 
@@ -45,12 +46,12 @@ def _launching(before: Callable[[], None]) -> Plugin:
 
         return start
 
-    return Faults(backend={"compile": compiled}).plugin_of()
+    return Faults(backend={"compile": compiled})
 
 
 def slow(seconds: float = 2.0) -> Plugin:
     """A device with launches of so many seconds."""
-    return _launching(lambda: time.sleep(float(seconds)))
+    return _launching(lambda: time.sleep(float(seconds))).plugin_of()
 
 
 def _refuse() -> NoReturn:
@@ -59,7 +60,14 @@ def _refuse() -> NoReturn:
 
 def compiles_only() -> Plugin:
     """A device that compiles, and refuses to launch."""
-    return _launching(_refuse)
+    return _launching(_refuse).plugin_of()
+
+
+def library_compiles_only() -> Plugin:
+    """The same as a PJRT library."""
+    plugin = compiles_only()
+    capsule = export_capsule(lambda **options: plugin.create_client(options))
+    return LibraryPlugin("library", c_api=capsule)
 
 
 def float32_only() -> Plugin:

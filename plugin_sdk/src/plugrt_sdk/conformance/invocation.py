@@ -33,7 +33,7 @@ from plugrt_sdk.conformance.runner import Runner
 from plugrt_sdk.conformance.selection import Stored, select
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.target_options import read_target
-from plugrt_sdk.conformance.verdict import Result, Verdict
+from plugrt_sdk.conformance.verdict import WARNED, Result, Verdict
 from plugrt_sdk.conformance.waivers import FILE, Waivers
 
 
@@ -67,7 +67,7 @@ def _conform(name: str, checks: Sequence[Check], given: Mapping[str, Any]) -> in
     runner = Runner(
         target, rest, given["seconds"], given["seed"], given["jobs"], waivers.tolerances,
         Progress(len(rest) * given["repeat"], get_width(sys.stderr)),
-        dict(stored.client), {note: note for note in stored.notes},
+        dict(stored.client), {note: note for note in stored.notes if not note.startswith(WARNED)},
     )  # fmt: skip
     begin = time.perf_counter()
     rounds, ended_by = _run_rounds(runner, given["repeat"] if rest else 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import linecache
+import re
 import time
 import traceback
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -25,14 +26,17 @@ from plugrt.interface import CompileOptions, Program
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.plugin import Plugin
 from plugrt_sdk.conformance.check import Check, Needs
-from plugrt_sdk.conformance.expect import Mismatch, expect, expect_same_bits, show
+from plugrt_sdk.conformance.expect import WARNINGS, Mismatch, expect, expect_same_bits, show
 from plugrt_sdk.conformance.function_table import nothing_written_later
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.conformance.target import find_library_fault
-from plugrt_sdk.conformance.verdict import NotTried, Result, Verdict
+from plugrt_sdk.conformance.verdict import WARNED, NotTried, Result, Verdict
 
 REFUSALS = (Unimplemented, UnsupportedDtype)
 """The errors that refuse what is not declared."""
+LAUNCH = "programs.add"
+"""The check of the simplest launch: where the device refuses that, none that launches is tried."""
+_UNIMPLEMENTED = re.compile(r"(?i)unimplemented|\b12\b")
 _PROBE = np.arange(6, dtype=np.float32)
 
 
@@ -53,8 +57,19 @@ def judge(check: Check, subject: PluginSubject) -> Result:
     except BaseException as error:  # noqa: BLE001  # a plugin may raise anything
         where = _source_line(error.__traceback__, check)
         result = Result(Verdict.FAIL, "no error", _with_origin(error), where)
+    if result.verdict is Verdict.FAIL and _cannot_launch(check, subject, result):
+        result = Result(Verdict.NOT_RUN, got=f"{LAUNCH}: no program can be launched")
     seconds = round(time.perf_counter() - begin, 4)
     return Result(**{**result.as_dict(), "seconds": seconds})
+
+
+def _cannot_launch(check: Check, subject: PluginSubject, result: Result) -> bool:
+    """Whether a check failed for the reason that the device launches nothing, not even a sum."""
+    if check.id == LAUNCH or not check.needs.has_client or not _UNIMPLEMENTED.search(result.got):
+        return False
+    asked = subject.kept if check.needs.has_table else subject  # which may have the only client
+    words: str = getattr(asked, "launch_refusal", "")
+    return bool(words) and words in result.got
 
 
 def _try(check: Check, subject: PluginSubject) -> Result:
@@ -65,6 +80,7 @@ def _try(check: Check, subject: PluginSubject) -> Result:
     declared = not check.capability or bool(getattr(subject.declared, check.capability))
     try:
         subject.used_dtypes.clear()
+        WARNINGS.clear()
         with _ready(check, subject):
             check.run(subject)
     except REFUSALS as error:
@@ -80,7 +96,7 @@ def _try(check: Check, subject: PluginSubject) -> Result:
             f"Unimplemented, because the client does not declare {check.capability}",
             f"it works; declare {check.capability}",
         )
-    return Result(Verdict.PASS)
+    return Result(Verdict.PASS, got="; ".join([WARNED, *WARNINGS]) if WARNINGS else "")
 
 
 def _lacks_dtype(check: Check, subject: PluginSubject) -> bool:

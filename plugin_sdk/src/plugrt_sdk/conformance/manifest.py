@@ -35,9 +35,13 @@ def manifest_hash() -> str:
     the stored numbers. Comments, documentation and layout are not in it, nor the kit's folder, nor
     the version of Python.
     """
-    stated = [_statement(check) for check in registry.checks().values()]
-    stored = _sha256(STORED_BITS.read_bytes())
-    return _sha256(json.dumps([stated, stored, kit_digests()]).encode())
+    return hash_of(registry.checks().values(), STORED_BITS, kit_digests())
+
+
+def hash_of(checks: Iterable[Check], stored: Path, digests: Mapping[str, str]) -> str:
+    """Returns the hash of checks, of the file of stored numbers, and of the digests of code."""
+    stated = [_statement(check) for check in checks]
+    return _sha256(json.dumps([stated, _sha256(stored.read_bytes()), digests]).encode())
 
 
 def kit_digests() -> Mapping[str, str]:
@@ -46,11 +50,11 @@ def kit_digests() -> Mapping[str, str]:
     return code_digests([*homes, *_JUDGES])
 
 
-def code_digests(modules: Iterable[str]) -> Mapping[str, str]:
+def code_digests(modules: Iterable[str], written: Path = WRITTEN) -> Mapping[str, str]:
     """Returns module to the SHA-256 of its code, by name: of these, and of all that they import.
 
     Modules of other top-level packages than theirs are left out: those have versions of their own,
-    which reports state.
+    which reports state. ``written`` is the file of the digests that a wheel has.
     """
     waiting = list(modules)
     packages = {name.partition(".")[0] for name in waiting}
@@ -68,16 +72,16 @@ def code_digests(modules: Iterable[str]) -> Mapping[str, str]:
         content = Path(spec.origin).read_bytes()
         found[name] = _sha256(content)
         if spec.origin.endswith(".py"):
-            found[name], imports = read_written().get(found[name]) or describe(content)
+            found[name], imports = read_written(written).get(found[name]) or describe(content)
             waiting += (resolve_name(other, spec.parent or "") for other in imports)
     return dict(sorted(found.items()))
 
 
 @cache
-def read_written() -> Mapping[str, tuple[str, Sequence[str]]]:
+def read_written(file: Path) -> Mapping[str, tuple[str, Sequence[str]]]:
     """Returns what `describe` gives, by the SHA-256 of the source: written as a wheel is built."""
     table: Mapping[str, tuple[str, Sequence[str]]] = (
-        json.loads(WRITTEN.read_text(encoding="utf-8")) if WRITTEN.exists() else {}
+        json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     )
     return table
 

@@ -17,6 +17,7 @@ from plugrt.errors import PlugrtError
 from plugrt.interface import OptionValue
 from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.check import Check
+from plugrt_sdk.conformance.judge import LAUNCH
 from plugrt_sdk.conformance.profiles import sample
 from plugrt_sdk.conformance.reports.report import make_row
 from plugrt_sdk.conformance.reports.terminal import finding_lines
@@ -102,7 +103,8 @@ class PluginSuite:
         """Reports the kit's verdict on one check."""
         results = self._results(request, tmp_path_factory)
         result = results[check]
-        cause = next((name for name in (IMPORT, LIBRARY, START) if _is_bad(results.get(name))), "")
+        causes = (IMPORT, LIBRARY, START, LAUNCH)
+        cause = next((name for name in causes if _is_bad(results.get(name))), "")
         record_property("verdict", str(result.verdict))
         match result.verdict:
             case Verdict.NO_HARDWARE:

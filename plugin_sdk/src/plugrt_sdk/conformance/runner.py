@@ -14,6 +14,7 @@ from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.batches import batches_of, with_library
 from plugrt_sdk.conformance.check import Check, Needs
 from plugrt_sdk.conformance.journal import Journal, read_ends
+from plugrt_sdk.conformance.judge import LAUNCH
 from plugrt_sdk.conformance.patience import Patience
 from plugrt_sdk.conformance.subject import MOST_SLOWNESS, slowness
 from plugrt_sdk.conformance.target import Target
@@ -33,9 +34,9 @@ class Runner:
 
     `run` returns the results in the checks' order, which does not depend on ``jobs``, the number of
     child processes at a time. The checks on which others depend, of the plugin's import, of the
-    client's start and of the library's file, are among them if they are bad, even where nobody
-    asked for them. ``facts`` then
-    says what the client states of itself. `Patience` has the limits of time and of crashes.
+    client's start, of the library's file and of the first launch, are among them if they are bad,
+    even where nobody asked for them. ``facts`` then says what the client states of itself.
+    `Patience` has the limits of time and of crashes.
     """
 
     target: Target
@@ -79,6 +80,9 @@ class Runner:
             else:
                 self._give_up(bound, started)
         self._run_batches(batches)
+        found = self._results
+        if LAUNCH not in found and any(r.got.startswith(f"{LAUNCH}:") for r in found.values()):
+            self._run_batches([[registry.find(LAUNCH)]])
         return self.results()
 
     def results(self) -> dict[str, Result]:

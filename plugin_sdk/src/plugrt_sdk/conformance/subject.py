@@ -6,6 +6,7 @@ import re
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -29,7 +30,8 @@ from plugrt_sdk.conformance.reference import Reference
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import NotTried, Verdict
 from plugrt_sdk.testing.program_text import named_dtype
-from plugrt_sdk.testing.subject import Array, Subject
+from plugrt_sdk.testing.programs import ADD
+from plugrt_sdk.testing.subject import ONE, Array, Subject
 
 _SMALL = 1 << 16
 """The bytes that each device is taken to have room for."""
@@ -148,6 +150,17 @@ class PluginSubject(Subject):
             except PjrtError:  # a check of its own finds it
                 continue
         return False
+
+    @cached_property
+    def launch_refusal(self) -> str:
+        """The words that refuse to launch what every backend runs; empty where that is launched."""
+        with suppress(PjrtError):  # checks of their own find it
+            program, x = super().compile(ADD), (super().put(ONE),)
+            try:
+                program.execute([x, x])
+            except Unimplemented as error:
+                return error.message.partition("\n")[0]
+        return ""
 
     def run(self, text: str, *arrays: Any) -> list[Array]:
         """Runs a program as `Subject.run` does, if its arguments fit into the device's memory."""

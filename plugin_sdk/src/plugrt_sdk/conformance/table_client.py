@@ -7,6 +7,8 @@ the library. Objects that are made live until the process ends.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,9 @@ from plugrt.capi.abi.c_values import data, named_values
 from plugrt.capi.abi.process_map import AddressMap
 from plugrt.capi.abi.proto_wire import compile_options
 from plugrt.capi.loading.extension_chain import read_chain
+from plugrt.errors import InvalidArgument, PjrtError
 from plugrt.interface import CompileOptions
-from plugrt_sdk.conformance.expect import Mismatch, expect
+from plugrt_sdk.conformance.expect import WARNINGS, Mismatch, expect
 from plugrt_sdk.conformance.function_table import (
     call,
     initialized_table,
@@ -28,6 +31,9 @@ from plugrt_sdk.conformance.function_table import (
 )
 from plugrt_sdk.conformance.guarded_memory import Guarded, Room
 from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.conformance.verdict import NotTried
+from plugrt_sdk.testing import programs
+from plugrt_sdk.testing.subject import ONE
 
 FLOAT32, UNIMPLEMENTED = 11, 12
 _SECONDS = 10.0
@@ -173,6 +179,17 @@ class TableClient:
         """Returns the float32 numbers that a buffer holds."""
         return np.frombuffer(self.read(buffer, 4 * count), np.float32)
 
+    @cached_property
+    def launch_refusal(self) -> str:
+        """The words that refuse to launch what every library runs; empty where that is launched."""
+        with suppress(Mismatch, NotTried, PjrtError):  # checks of their own find it
+            x = self.put(ONE)
+            args, _ = self.execute_args(self.compile(programs.ADD.encode())[0], x, x)
+            refused = self.try_args("LoadedExecutable_Execute", args)
+            if refused and refused[0] == UNIMPLEMENTED:
+                return refused[1].partition("\n")[0]
+        return ""
+
     def program(self, text: bytes, form: bytes = b"mlir") -> Any:
         """Returns a ``PJRT_Program`` whose two strings do not end with NUL."""
         code, name = self.keep(Guarded(text)), self.keep(Guarded(form))
@@ -222,7 +239,12 @@ unimplemented, unavailable, lost data, unauthenticated."""
 
 
 def expect_mistake(error: tuple[int, str] | None, what: str) -> None:
-    """Raises `Mismatch` unless a call gave an error, and one that may blame the caller."""
+    """Raises `Mismatch` unless a call gave an error, and one that may blame the caller.
+
+    Another code than INVALID_ARGUMENT is a warning.
+    """
     wanted = f"{what} to be refused with INVALID_ARGUMENT"
     expect(error is not None, wanted, "no error")
     expect(error and error[0] not in _BLAME_NOT_THE_CALLER, wanted, error)
+    if error and error[0] != InvalidArgument.code:
+        WARNINGS.append(f"{what} gave code {error[0]}, not {InvalidArgument.code}")

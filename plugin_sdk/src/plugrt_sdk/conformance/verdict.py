@@ -6,6 +6,9 @@ import enum
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+WARNED = "warning"
+"""The begin of a result's words on a check that holds, with a remark that is no fault."""
+
 
 class Verdict(enum.StrEnum):
     """The verdicts; there are no others."""
@@ -48,7 +51,8 @@ class NotTried(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A run's verdict on one check. ``expected`` and ``got`` are empty for a good verdict.
+    """A run's verdict on one check. ``expected`` and ``got`` are empty for a good verdict, but for
+    the reason of a refusal, and `WARNED`.
 
     ``where`` is the source line that found it, ``was`` the verdict beneath a waiver. ``applies`` is
     false of a check without an object to try, such as one of PJRT libraries where the plugin is

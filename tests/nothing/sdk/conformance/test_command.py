@@ -8,6 +8,7 @@ import json
 import os
 import re
 import subprocess
+from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
 from importlib.metadata import version
@@ -22,7 +23,6 @@ from click.testing import Result
 from plugrt.base import files
 from plugrt_sdk.conformance.manifest import manifest_hash
 from plugrt_sdk.conformance.provenance import describe_command
-from plugrt_sdk.conformance.reports import outputs
 from plugrt_sdk.conformance.reports.difference import difference
 from plugrt_sdk.conformance.reports.junit import junit
 from plugrt_sdk.conformance.reports.markdown import markdown
@@ -37,6 +37,7 @@ from plugrt_sdk.export import export_library
 from support import kit
 from support.apart import runs_apart
 from support.kit import checks
+from support.watched_calls import at_calls
 
 pytestmark = runs_apart("sdk")
 
@@ -80,7 +81,7 @@ def test_a_time_limit_is_one(seconds: str) -> None:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Returns the report of a run with two checks of which one fails."""
+    """Returns the report of a run with two checks, one of which fails."""
     folder = tmp_path_factory.mktemp("report")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -91,7 +92,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     assert (folder / "r.html").read_text().startswith("<!doctype html>")
     assert (folder / "r.svg").read_text().startswith("<svg")
     made: dict[str, Any] = json.loads((folder / "r.json").read_text())
-    for i, row in enumerate(made["checks"]):  # the file leaves out what is the check's own
+    for i, row in enumerate(made["checks"]):  # the file omits defaults and constant facts
         stated = describe_check(kit.find(row["id"]))
         empty = {**Outcome(Verdict.PASS).as_dict(), "reproduce": "", "waiver": None}
         made["checks"][i] = empty | stated | row
@@ -168,18 +169,17 @@ def test_two_reports_on_stdout_are_refused() -> None:
     assert "one report can go to stdout" in str(found.exception)
 
 
-def test_a_report_for_which_the_disk_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others are written, and the old one stays."""
+def test_a_report_for_which_the_disk_has_no_room() -> None:
+    """The other reports are written, and the old file is unchanged."""
     Path("full.json").write_text("old")
 
-    def fill_up(path: Path, content: bytes, mode: int) -> None:
-        if path.name == "full.json":
+    def fill_up(inputs: Mapping[str, Any], _: object) -> None:
+        if (path := inputs["path"]).name == "full.json":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-        files.write(path, content, mode)
 
-    monkeypatch.setattr(outputs, "write", fill_up)
-    found = conform("numpy", "--check", HELD, "--report", "full.json", "--junit", "r.xml",
-                    "--markdown", "/dev/full")  # fmt: skip
+    with at_calls([files.write], fill_up):
+        found = conform("numpy", "--check", HELD, "--report", "full.json", "--junit", "r.xml",
+                        "--markdown", "/dev/full")  # fmt: skip
     assert exit_code(found) == 2
     assert "error: --report: full.json cannot be written: No space left on device" in found.stderr
     assert "error: --markdown: /dev/full cannot be written: No space left" in found.stderr
@@ -342,6 +342,18 @@ def test_a_plugin_of_virtual_devices_is_run_on_several() -> None:
     )
     report = json.loads(Path("r.json").read_text())
     assert (report["counts"]["REFUSED"], report["plugin"]["options"]) == (1, {"num_devices": 1})
+
+
+def test_a_mistake_under_another_code_is_a_warning() -> None:
+    check = "programs.refused.nonsense"
+    arguments = ("support.conformance_mutants:says_unknown", "--report", "r.json", "--check")
+    found = conform(*arguments, check)
+    [row] = [r for r in json.loads(Path("r.json").read_text())["checks"] if r["id"] == check]
+    assert (exit_code(found), row["verdict"]) == (0, "PASS")
+    assert "raised Unknown, not InvalidArgument" in row["got"]
+    assert found.stdout.count("note: warning: mistakes of the caller") == 1
+    conform(*arguments, check, "--check=client.platform", "--resume", "r.json")
+    assert len(json.loads(Path("r.json").read_text())["notes"]) == 1
 
 
 def test_a_run_of_nothing_is_no_success() -> None:

@@ -23,7 +23,7 @@ pytestmark = runs_apart("sdk")
             "sizes.large.add.float32": ("NOT-RUN", "memory_stats: bytes_limit"),
             "recovery.put": ("PASS", ""),
         }),
-        # What fits, and is refused nevertheless: memory is lost.
+        # The arrays fit, but the device refuses them, since it has lost memory.
         ("one_megabyte", (900_000,), {
             "buffers.put_get.lengths.float32": ("FAIL", "RESOURCE_EXHAUSTED"),
         }),
@@ -39,6 +39,16 @@ pytestmark = runs_apart("sdk")
         ("compiles_only", (), {
             "topologies.compile": ("PASS", ""),
             "programs.add": ("FAIL", "it was refused: Unimplemented"),
+            "programs.executable": ("PASS", ""),
+            "programs.several_results": ("NOT-RUN", "programs.add: no program can be launched"),
+            "ownership.deleted_argument": ("NOT-RUN", "programs.add: no program can be launched"),
+        }),
+        ("library_compiles_only", (), {
+            "programs.several_results": ("NOT-RUN", "programs.add: no program can be launched"),
+        }),
+        ("library_compiles_only", (), {
+            "table_buffers.device": ("PASS", ""),
+            "table_buffers.results": ("NOT-RUN", "programs.add: no program can be launched"),
         }),
     ],
 )  # fmt: skip
@@ -49,7 +59,16 @@ def test_what_a_device_lacks(
     for check, result, (verdict, words) in zip(verdicts, found, verdicts.values(), strict=True):
         assert result.verdict == verdict, (check, result)
         assert words in result.got, (check, result)
-        assert result.applies is (verdict != "NOT-RUN"), "what does not fit is part of no level"
+        fits = verdict != "NOT-RUN" or "launched" in words
+        assert result.applies is fits, "what does not fit is part of no level"
+
+
+def test_a_device_that_launches_nothing_is_one_finding() -> None:
+    asked = ["client.platform", "programs.several_results"]
+    found = kit.run("object", "support.limited_devices:compiles_only", asked)
+    assert {key: str(result.verdict) for key, result in found.results.items()} == {
+        "programs.add": "FAIL", "client.platform": "PASS", "programs.several_results": "NOT-RUN",
+    }  # fmt: skip
 
 
 def test_checks_of_many_launches_have_more_time_where_these_are_slow() -> None:

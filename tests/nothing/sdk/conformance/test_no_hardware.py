@@ -1,4 +1,4 @@
-"""Without the device, the checks that need none still run."""
+"""Without the device, the checks that do not need it still run."""
 
 from __future__ import annotations
 
@@ -44,6 +44,8 @@ def test_what_needs_no_device_is_judged() -> None:
     assert {verdicts[name] for name in OF_INSTALLATIONS} == {"NOT-RUN"}
     assert {row["applies"] for row in report["checks"] if row["id"] in OF_INSTALLATIONS} == {False}
     assert {verdicts[name] for name in CHECKS.keys() - FREE} == {"NO-HARDWARE"}
+    reasons = {row["got"] for row in report["checks"] if row["id"] not in FREE}
+    assert len(reasons - {"as client.create"}) == 1, "the reason is written once"
     assert any(name.startswith("ahead_of_time.compile") for name in FREE)
     [created] = [row for row in report["checks"] if row["id"] == "client.create"]
     assert "no frobnitz device found" in created["got"]

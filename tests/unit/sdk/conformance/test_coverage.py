@@ -52,8 +52,8 @@ JAX_NAMES = {
 }  # fmt: skip
 """JAX's names, which the interface itself derives from methods that have checks."""
 
-TESTED_APART = {"Client.is_lost", "Client.on_lost", "Executable.donated_parameters"}
-"""Optional additions of interface 1.1 that have tests (``tests/cpu/remote``), and no check yet."""
+TESTED_APART = {"Client.unregister_handler", "LoadedExecutable.cancel"}
+"""Optional additions of interface 1.1 that have tests (``tests/cpu``), and no check yet."""
 
 
 def methods() -> Iterator[str]:
@@ -77,7 +77,8 @@ def test_each_capability_has_a_check() -> None:
     known = {f.name for f in fields(interface.Capabilities)}
     assert used <= known
     assert not used & set(FIELDS_WITHIN_CHECKS)
-    assert known - used == set(FIELDS_WITHIN_CHECKS)
+    apart = {"late_errors"}  # tests/cpu/remote: no client reports the kit's errors late
+    assert known - used - apart == set(FIELDS_WITHIN_CHECKS)
     assert set(FIELDS_WITHIN_CHECKS.values()) <= set(kit.checks())
 
 
@@ -151,7 +152,7 @@ def test_each_operation_of_the_dialect_has_a_check() -> None:
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.id)
 def test_programs_of_samples_are_well_formed(sample: Sample) -> None:
-    """A backend may refuse them; all backends would refuse a program that no parser accepts."""
+    """Backends may refuse programs, so a malformed one, which all refuse, would not be noticed."""
     program, _ = sample.make(sample.dtypes[0], 0)
     text = program.text()
     assert f"stablehlo.{sample.name}" in text

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 import pytest
 
+from plugrt.processes.run_in_child import run_in_child
 from plugrt_sdk.conformance import Needs, registry, runner
 from plugrt_sdk.conformance.check import Check
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Result, Verdict
+from support.watched_calls import at_calls
 
 PASS = Verdict.PASS
 FIRST, SECOND, THIRD = [c for c in registry.checks().values() if c.needs is Needs.DISTRIBUTION][:3]
@@ -22,19 +24,17 @@ def end(check: Check) -> dict[str, Any]:
 
 
 @pytest.fixture
-def says(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """The lines of a process that is then interrupted, instead of a real one."""
+def says() -> Iterator[list[dict[str, Any]]]:
+    """Replaces a process by one that prints these lines and is then interrupted."""
     lines: list[dict[str, Any]] = []
 
-    def interrupt(
-        target: str, argument: Any, seconds: float, *, on_line: Callable[[Mapping[str, Any]], None]
-    ) -> NoReturn:
+    def interrupt(inputs: Mapping[str, Any], _: object) -> NoReturn:
         for line in lines:
-            on_line(line)
+            inputs["on_line"](line)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner, "run_in_child", interrupt)
-    return lines
+    with at_calls([run_in_child], interrupt):
+        yield lines
 
 
 def test_what_had_ended_is_known_before_the_process_ends(says: list[dict[str, Any]]) -> None:

@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 import plugrt_sdk
-from plugrt_sdk.conformance import Level, Needs, manifest, registry
+from plugrt_sdk.conformance import Level, Needs, registry
 from plugrt_sdk.conformance.check import Check, Demand
-from plugrt_sdk.conformance.manifest import code_digests, kit_digests, manifest_hash
+from plugrt_sdk.conformance.manifest import code_digests, hash_of, kit_digests, manifest_hash
 from plugrt_sdk.conformance.module_code import describe, describe_all
+from plugrt_sdk.conformance.random_bits import FILE as STORED_BITS
 
 MODULE = '''"""A module."""
 from . import limits
@@ -77,7 +78,7 @@ def test_what_changes_something_is(old: str, new: str) -> None:
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package of an author: `checks` imports `limits`, and type checkers see `shown`."""
+    """A package of an author: `checks` imports `limits`, and `shown` only under TYPE_CHECKING."""
     folder = tmp_path / "author_of_checks"
     folder.mkdir()
     (folder / "__init__.py").write_text("")
@@ -94,21 +95,16 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_a_wheel_has_written_is_used_for_the_sources_that_it_is_of(
-    package: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    package: Path, tmp_path: Path
 ) -> None:
     name, limits = "author_of_checks.checks", "author_of_checks.limits"
     parsed = code_digests([name])
     written = {source: (f"written {digest}", other) for source, (digest, other) in
                describe_all(package).items()}  # fmt: skip
-    (tmp_path / "written.json").write_text(json.dumps(written))
-    monkeypatch.setattr(manifest, "WRITTEN", tmp_path / "written.json")
-    manifest.read_written.cache_clear()
-    try:
-        assert code_digests([name]) == {key: f"written {parsed[key]}" for key in parsed}
-        (package / "limits.py").write_text("MOST = 5\n")
-        assert code_digests([name])[limits] == digest("MOST = 5\n")
-    finally:
-        manifest.read_written.cache_clear()
+    (file := tmp_path / "written.json").write_text(json.dumps(written))
+    assert code_digests([name], file) == {key: f"written {parsed[key]}" for key in parsed}
+    (package / "limits.py").write_text("MOST = 5\n")
+    assert code_digests([name], file)[limits] == digest("MOST = 5\n")
 
 
 def test_the_kit_s_own_code_is_in_it() -> None:
@@ -125,23 +121,17 @@ CHANGES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_what_a_check_states_is_in_it_and_what_is_stored(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_a_check_states_is_in_it_and_what_is_stored(tmp_path: Path) -> None:
     assert set(CHANGES) == {f for f in Check.__dataclass_fields__ if f != "run"}
     checks = registry.checks()
     first = checks["buffers.put_get.one"]
-    monkeypatch.setattr(manifest, "kit_digests", dict)
-    found = {manifest_hash.__wrapped__()}
+    (other := tmp_path / "bits.json").write_text("{}")
+    found = {hash_of(checks.values(), file, {}) for file in (STORED_BITS, other)}
     for name, value in CHANGES.items():
         changed = {**checks, first.id: replace(first, **{name: value})}
-        monkeypatch.setattr(registry, "checks", lambda changed=changed: changed)
-        found.add(manifest_hash.__wrapped__())
-    monkeypatch.setattr(registry, "checks", lambda: checks)
-    (tmp_path / "bits.json").write_text("{}")
-    monkeypatch.setattr(manifest, "STORED_BITS", tmp_path / "bits.json")
-    found.add(manifest_hash.__wrapped__())
+        found.add(hash_of(changed.values(), STORED_BITS, {}))
     assert len(found) == len(CHANGES) + 2
+    assert hash_of(checks.values(), STORED_BITS, kit_digests()) == manifest_hash()
 
 
 def test_it_is_the_same_in_another_process_and_folder_until_a_limit_changes(tmp_path: Path) -> None:

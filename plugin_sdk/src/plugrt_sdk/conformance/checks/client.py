@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from plugrt.errors import (
     HARDWARE_ABSENT,
+    ArgumentTypeError,
     InvalidArgument,
     PjrtError,
     PluginUnavailable,
@@ -154,6 +155,24 @@ def identity(subject: PluginSubject) -> None:
     first = subject.client.compiler_identity
     expect(first is None or (isinstance(first, str) and first), "a text or None", first)
     expect_equal(subject.client.compiler_identity, first, "still")
+
+
+@CHAPTER.check(
+    "lost", demand=Demand.PLUGRT, rests_on="plugrt.interface.Client.is_lost, Client.on_lost",
+    why="a server starts its devices' process again although it lives",
+    covers=("Client.is_lost", "Client.on_lost"),
+)  # fmt: skip
+def lost(subject: PluginSubject) -> None:
+    """A client that works, or was closed, is not lost, and calls nobody who waits for that."""
+    client = subject.make_client()
+    told: list[object] = []
+    expect_refusal(lambda: client.on_lost(None), ArgumentTypeError, what="on_lost(None)")  # type: ignore[arg-type]
+    client.on_lost(told.append)
+    expect_equal(client.is_lost, False, "is_lost:")
+    client.buffer_from_host(ONE, client.addressable_devices()[0]).to_host()
+    client.close()
+    expect_equal(client.is_lost, False, "is_lost of a closed client:")
+    expect_equal(told, [], "calls:")
 
 
 @CHAPTER.check(

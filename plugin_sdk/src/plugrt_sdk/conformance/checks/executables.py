@@ -91,6 +91,17 @@ def _expect_parts(found: Sequence[bytes], what: str) -> None:
 
 
 @CHAPTER.check(
+    "input_types.partitioned", refusable=True, needs=Needs.TWO_DEVICES, level=Level.SCALES,
+    rests_on="plugrt.interface.Executable.input_types", demand=Demand.PLUGRT,
+    why="hosts cut an argument into parts of another size than the program takes",
+)  # fmt: skip
+def partitioned_input_types(subject: PluginSubject) -> None:
+    """A partitioned program states the type of each device's part of its argument."""
+    found = [str(kind) for kind in _compile_partitioned(subject).executable.input_types]
+    expect_equal(found, ["float32[3]"], "the types of the parts:")
+
+
+@CHAPTER.check(
     "shardings.arguments", refusable=True, needs=Needs.TWO_DEVICES, level=Level.SCALES,
     why="hosts hand each device a part that is not its own",
     covers=("Executable.parameter_shardings",),

@@ -116,6 +116,26 @@ def donation_both(subject: PluginSubject) -> None:
     )
 
 
+@CHAPTER.check(
+    "donation.stated", refusable=True, demand=Demand.PLUGRT,
+    rests_on="plugrt.interface.Executable.donated_parameters",
+    why="hosts keep arrays that a launch consumed, or make copies of arrays that none does",
+    covers=("Executable.donated_parameters",),
+)  # fmt: skip
+def donation_stated(subject: PluginSubject) -> None:
+    """A launch deletes the arguments whose numbers the program states, and no others."""
+    for text, offered in (
+        (programs.ADD, []), (programs.DONATING_ADD, [0]), (_DONATING_BOTH, [0, 1])
+    ):  # fmt: skip
+        program = subject.compile(text)
+        stated = list(program.executable.donated_parameters)
+        expect(stated in (offered, offered[:1], offered[1:], []), f"some of {offered}", stated)
+        arguments = [subject.put(ONE), subject.put(10 * ONE)]
+        program.execute([(x,) for x in arguments])
+        deleted = [n for n, x in enumerate(arguments) if x.is_deleted()]
+        expect_equal(stated, deleted, "the donated parameters:")
+
+
 @CHAPTER.check("donation.kept", rests_on=_DONATION, why="an array that was to be kept is gone")
 def donation_kept(subject: PluginSubject) -> None:
     """An argument that is named as not donatable survives a program that donates it."""

@@ -71,8 +71,13 @@ def executable(subject: PluginSubject) -> None:
 )
 def input_types(subject: PluginSubject) -> None:
     """A program states the types of its parameters, or that it cannot."""
-    found = subject.compile(programs.SEVERAL_RESULTS).executable.input_types
-    expect_equal([str(kind) for kind in found], ["int32[2]", "float32[0,4]", "float32[]"], "types")
+    for text, wanted in (
+        (programs.SEVERAL_RESULTS, ["int32[2]", "float32[0,4]", "float32[]"]),
+        (programs.IDENTITY, ["float32[3]"]),
+        (programs.CONSTANT, []),
+    ):
+        found = subject.compile(text).executable.input_types
+        expect_equal([str(kind) for kind in found], wanted, "types")
 
 
 @CHAPTER.check("result_type", why="hosts read a result as another type")

@@ -68,31 +68,35 @@ _MORE_DTYPES: Mapping[str, tuple[str, ...]] = {"add": ("bfloat16", "int8", "int3
 
 _AT_BORDERS = "with dimensions of 8 to 512 and one more or less"
 _ALONE = ("add", "float32")
-"""The operation and dtype with one program for each shape, as hosts launch it."""
+"""The operation and dtype with one program for each length, as hosts launch it."""
+_TOGETHER = 20
+"""The most shapes of one program: compilation needs most of the time."""
 _OF_A_DIMENSION = ("reduce", "dot_general", "concatenate")
 """The operations that need one dimension."""
 
 
 def _try(subject: PluginSubject, operation: str, dtype: str, shapes: tuple[Shape, ...]) -> None:
     """Computes with whole numbers so small that no order of the sums changes the result."""
-    # Compilation needs most of the time: one program has several shapes, but for one operation.
-    together = 1 if (operation, dtype) == _ALONE else 20
-    for i in range(0, len(shapes), together):
-        _try_together(subject, operation, dtype, shapes[i : i + together])
+    alone = [(s,) for s in shapes if len(s) == 1 and (operation, dtype) == _ALONE]
+    rest = [s for s in shapes if (s,) not in alone]
+    groups = [tuple(rest[i : i + _TOGETHER]) for i in range(0, len(rest), _TOGETHER)]
+    for tried in groups + alone:
+        _try_together(subject, operation, dtype, tried)
 
 
 def _try_ranks(
     subject: PluginSubject, operation: str, dtype: str, shapes: tuple[Shape, ...]
 ) -> None:
     refused = []
-    for shape in shapes:
+    for tried in (shapes, *((shape,) for shape in shapes)):
         try:
-            _try_together(subject, operation, dtype, (shape,))
+            _try_together(subject, operation, dtype, tried)
         except (Unimplemented, UnsupportedDtype) as error:
-            refused.append((len(shape), error))
-    if refused:
-        ranks = ", ".join(str(rank) for rank, _ in refused)
-        subject.refuse(f"of {ranks} dimensions: {describe(refused[0][1])}")
+            refused.append((len(tried[0]), error))
+        if not refused:  # all together: none need be tried alone
+            return
+    if ranks := ", ".join(str(rank) for rank, _ in refused[1:]):
+        subject.refuse(f"of {ranks} dimensions: {describe(refused[-1][1])}")
 
 
 def _try_together(

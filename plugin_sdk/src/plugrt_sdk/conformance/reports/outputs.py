@@ -6,7 +6,7 @@ import json
 import math
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from plugrt_sdk.conformance.reports.markdown import markdown
 from plugrt_sdk.conformance.reports.readme import Slot
 from plugrt_sdk.conformance.reports.scorecard import scorecard
 from plugrt_sdk.conformance.verdict import Verdict
+from plugrt_sdk.conformance.worker import START
 
 _FORMS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "json": lambda report: _to_json(report),
@@ -95,6 +96,7 @@ class Outputs:
 
 
 _OF_THE_CHECK = ("title", "needs", "capability", "rests_on", "why", "reproduce", "demanded_by")
+_ABSENT = Verdict.NO_HARDWARE
 _KEPT = ("id", "level", "verdict", "got", "seconds")
 
 
@@ -104,10 +106,18 @@ def _to_json(report: Mapping[str, Any]) -> str:
     head = json.dumps(_standard(rest), indent=2, default=str, allow_nan=False)
     rows = (
         json.dumps(_standard(_shorten(row)), default=str, allow_nan=False, separators=(",", ":"))
-        for row in report["checks"]
+        for row in _fold_reasons(report["checks"])
     )
     lines = ",\n    ".join(rows)
     return f'{head[:-2]},\n  "checks": [\n    {lines}\n  ]\n}}\n'
+
+
+def _fold_reasons(rows: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yields rows; of those without a device for one reason, the client's row alone states it."""
+    absent = [row["got"] for row in rows if row["id"] == START and row["verdict"] == _ABSENT]
+    for row in rows:
+        same = row["id"] != START and row["verdict"] == _ABSENT and row["got"] in absent
+        yield {**row, "got": f"as {START}"} if same else row
 
 
 def _shorten(row: Mapping[str, Any]) -> Mapping[str, Any]:

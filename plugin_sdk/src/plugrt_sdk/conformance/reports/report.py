@@ -12,7 +12,7 @@ from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.check import Check, Level
 from plugrt_sdk.conformance.runner import Runner
 from plugrt_sdk.conformance.target import Target
-from plugrt_sdk.conformance.verdict import Result, Verdict
+from plugrt_sdk.conformance.verdict import WARNED, Result, Verdict
 from plugrt_sdk.conformance.waivers import Waivers
 
 FORMAT = 2
@@ -47,13 +47,25 @@ def make_report(
             "tolerances_ulp": dict(waivers.tolerances), "waivers": waivers.path,
         },
         "client": runner.facts,
-        "notes": list(runner.notes.values()),
+        "notes": [*runner.notes.values(), *_warn(whole)],
         **grant(whole),
         "checks": [
             make_row(registry.find(name), result, runner, waivers)
             for name, result in whole.items() if every or result is not rest
         ],
     }  # fmt: skip
+
+
+def _warn(results: Mapping[str, Result]) -> Iterator[str]:
+    """Yields a note that names the checks that hold, with a warning."""
+    names = [
+        k for k, r in results.items() if r.verdict is Verdict.PASS and r.got.startswith(WARNED)
+    ]
+    if names:
+        yield (
+            f"{WARNED}: mistakes of the caller had another code than INVALID_ARGUMENT, which is "
+            f"no fault where XLA's own libraries give another one: {', '.join(names)}"
+        )
 
 
 def grant(results: Mapping[str, Result]) -> dict[str, Any]:
