@@ -76,7 +76,7 @@ compare_executable(struct PJRT_RuntimeAbiVersion_IsCompatibleWithExecutable_Args
 
 static void keep_proto(PJRT_SerializedProto *holder) { (void)holder; }
 
-/* Defines the functions that give the bytes of a version, and make one of them. */
+/* Defines functions that convert a version to and from bytes, and return its platform's id. */
 #define VERSION_BYTES(name, function)                                                              \
   static PJRT_Error *function##_to_proto(struct PJRT_##name##_ToProto_Args *args) {                \
     const AbiVersion *version = (const void *)args->abi_version;                                   \

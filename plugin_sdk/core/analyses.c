@@ -1,9 +1,9 @@
-/* What hosts ask of executables seldom: asked of Python when they do. */
+/* Properties of executables that hosts seldom query: Python computes them on request. */
 #include "core.h"
 
 #include <string.h>
 
-/* Writes what Bridge.<method>(executable) answers to a text, once. */
+/* Calls Bridge.<method>(executable) once, and keeps the result in a text. */
 static PJRT_Error *keep_text(PJRT_Executable *executable, const char *method, const char *function,
                              atomic_int *is_kept, Text *text, Text *format) {
   Entry entry;

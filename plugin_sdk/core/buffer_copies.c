@@ -49,7 +49,7 @@ static PJRT_Error *check_bitcast(PJRT_Buffer *buffer, const Shape *shape, const 
   return NULL;
 }
 
-/* Arrays do not change, so that a copy is as good as a second name of the same memory. */
+/* Arrays are immutable, so a copy is equivalent to an alias of the same memory. */
 static PJRT_Error *bitcast(struct PJRT_Buffer_Bitcast_Args *args) {
   static const char function[] = "Buffer_Bitcast";
   PJRT_Buffer *buffer = args->buffer;
@@ -134,7 +134,7 @@ static PJRT_Error *donate(struct PJRT_Buffer_DonateWithControlDependency_Args *a
     return no_host_memory();
   }
   *handover = (Handover){buffer_share(taker), buffer_share(giver)};
-  buffer_delete(giver); /* for the host; the contents are held */
+  buffer_delete(giver); /* for the host only: the hold keeps the contents */
   args->callback_data = handover;
   args->dependency_ready_callback = dependency_is_ready;
   args->out_buffer = taker;

@@ -1,4 +1,4 @@
-/* What hosts ask of a PJRT_Buffer without Python, and while they hold locks. */
+/* Properties of PJRT_Buffer. Needs no Python: hosts query them while they hold locks. */
 #include "core.h"
 
 #include <string.h>
@@ -72,7 +72,7 @@ int has_part_bytes(PJRT_Buffer_Type type) {
   }
 }
 
-/* Where it is true, hosts read through PJRT_Buffer_UnsafePointer, a byte an element at least. */
+/* If true, hosts read through PJRT_Buffer_UnsafePointer, at least one byte per element. */
 static PJRT_Error *is_on_cpu(struct PJRT_Buffer_IsOnCpu_Args *args) {
   int readable = args->buffer->client->is_on_host && !has_part_bytes(args->buffer->type);
   args->is_on_cpu = (uint8_t)readable;

@@ -2,7 +2,7 @@
    the host gives later. */
 #include "core.h"
 
-/* A read that is under way. It keeps the buffer, and the buffer's contents from being deleted. */
+/* A pending read. It keeps the buffer, and prevents the deletion of the buffer's contents. */
 typedef struct {
   PJRT_Buffer *buffer;
   PyObject *layout;
@@ -11,7 +11,7 @@ typedef struct {
   Future *done;
 } Read;
 
-/* Reads; the GIL is held. */
+/* Performs a read; the GIL is held. */
 static PJRT_Error *run_read(const Read *read, const char *function) {
   PyObject *object = read->buffer->object, *answer = NULL;
   if (object == NULL)
@@ -24,7 +24,7 @@ static PJRT_Error *run_read(const Read *read, const char *function) {
   return answer == NULL ? take_exception(function) : NULL;
 }
 
-/* The contents are there, or failed: on any thread, without the GIL. */
+/* Called when the contents are ready or failed: on any thread, without the GIL. */
 static void read_when_ready(Future *ready, void *argument) {
   Read *read = argument;
   Entry entry;
@@ -41,7 +41,7 @@ static void read_when_ready(Future *ready, void *argument) {
   free(read);
 }
 
-/* Reads at once if it can, else when the contents are there; the GIL is held. */
+/* Reads at once if the contents are ready, else when they are; the GIL is held. */
 static PJRT_Error *run_or_wait(const Read *wanted, const char *function, Future **done) {
   if (future_is_done(wanted->buffer->ready)) {
     *done = future_ready();
@@ -59,10 +59,10 @@ static PJRT_Error *run_or_wait(const Read *wanted, const char *function, Future 
   buffer_share(read->buffer);
   read->done = future_share(future);
   *done = future;
-  Py_BEGIN_ALLOW_THREADS /* it may be complete by now, and then calls back at once */
+  Py_BEGIN_ALLOW_THREADS /* `ready` may be complete by now: it then calls back at once */
   future_share(ready);
   if (future_then(ready, read_when_ready, read)) {
-    PJRT_Error *failed = future_await(ready); /* without memory for a callback: waits */
+    PJRT_Error *failed = future_await(ready); /* no memory for a callback: waits */
     struct PJRT_Error_Destroy_Args destroy = {sizeof destroy, NULL, failed};
     error_destroy(&destroy);
     read_when_ready(ready, read);
@@ -100,7 +100,7 @@ static PJRT_Error *begin_read(PJRT_Buffer *buffer, const PJRT_Buffer_MemoryLayou
   return error;
 }
 
-/* The same, answered by an event. */
+/* The same, but returns an event. */
 static PJRT_Error *answer_read(PJRT_Buffer *buffer, const PJRT_Buffer_MemoryLayout *layout,
                                int64_t offset, void *target, size_t size, const char *function,
                                PJRT_Event **event) {

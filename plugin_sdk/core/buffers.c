@@ -1,4 +1,4 @@
-/* PJRT_Buffer: its handle, when its contents come, and how long they live. */
+/* PJRT_Buffer: its handle, and the arrival and the lifetime of its contents. */
 #include "core.h"
 
 unsigned char element_sizes[64];
@@ -8,7 +8,7 @@ PJRT_Error *measure(const Shape *shape, const char *function, size_t *size) {
     return format_error(PJRT_Error_Code_UNIMPLEMENTED,
                         "PJRT_%s: arrays of the element type %d are not implemented", function,
                         shape->type);
-  /* The product of the dimensions is bounded although one of them is 0: as NumPy bounds it. */
+  /* The product of the dimensions is bounded even if one of them is 0, as in NumPy. */
   size_t bytes = element_sizes[shape->type];
   int is_empty = 0;
   for (size_t i = 0; i < shape->num_dims; i++) {
@@ -24,7 +24,7 @@ PJRT_Error *measure(const Shape *shape, const char *function, size_t *size) {
   return NULL;
 }
 
-/* Tells a future of the exception that is set, and clears it. */
+/* Fails a future with the exception that is set, and clears it. */
 static void fail_with_exception(PyObject *completion) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
@@ -39,7 +39,7 @@ static void fail_with_exception(PyObject *completion) {
   PyErr_Clear();
 }
 
-/* Returns when the contents are there, asked of the interface's Buffer; NULL: no memory. */
+/* Returns a future of the contents of an interface Buffer; NULL: no memory. */
 static Future *watch(PJRT_Client *client, PyObject *object) {
   if (!client->is_asynchronous)
     return future_ready();
@@ -60,7 +60,7 @@ static Future *watch(PJRT_Client *client, PyObject *object) {
   return future;
 }
 
-/* Takes the reference to `ready`, also when it fails. */
+/* Takes the reference to `ready`, also on failure. */
 static PJRT_Buffer *allocate(PJRT_Memory *memory, PJRT_Device *device, const Shape *shape,
                              Future *ready) {
   size_t num_dims = shape->num_dims;
@@ -68,7 +68,7 @@ static PJRT_Buffer *allocate(PJRT_Memory *memory, PJRT_Device *device, const Sha
   PJRT_Error *error = NULL;
   if (buffer == NULL || ready == NULL)
     error = no_host_memory();
-  else if (shape->type != PJRT_Buffer_Type_TOKEN) /* which has no bytes */
+  else if (shape->type != PJRT_Buffer_Type_TOKEN) /* tokens have no bytes */
     error = measure(shape, "Buffer", &buffer->size);
   if (error != NULL) {
     struct PJRT_Error_Destroy_Args destroy = {sizeof destroy, NULL, error};

@@ -64,7 +64,7 @@ void client_release(PJRT_Client *client) {
   free(client);
 }
 
-/* Returns NULL with an exception; the GIL is held. */
+/* Returns NULL with an exception on failure; the GIL is held. */
 static PJRT_Client *make_client(Table *table, const struct PJRT_Client_Create_Args *args) {
   PJRT_Client *client = NULL;
   PyObject *options = read_named_values(args->create_options, args->num_options);

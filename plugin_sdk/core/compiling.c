@@ -1,7 +1,7 @@
-/* Programs compiled, loaded and read back. */
+/* Compiles, loads and deserialises programs. */
 #include "core.h"
 
-/* The bytes at a pointer, for the format "y#" or "s#", which make None of NULL. */
+/* Arguments for the formats "y#" and "s#", which would turn NULL into None. */
 #define BYTES(pointer) (pointer) == NULL ? "" : (pointer), (Py_ssize_t)(pointer##_size)
 
 static PJRT_Error *client_compile(struct PJRT_Client_Compile_Args *args) {
@@ -44,7 +44,7 @@ static PJRT_Error *deserialize(struct PJRT_Executable_DeserializeAndLoad_Args *a
   return error;
 }
 
-/* Compiles for devices that may not be there; `client` is a hint that is not needed. JAX's clients
+/* Compiles for devices that may be absent; `client` is a hint that is not needed. JAX's clients
  * call it from a pool of threads and wait with the GIL held (PyClient::Compile). */
 static PJRT_Error *compile(struct PJRT_Compile_Args *args) {
   Entry entry;
@@ -66,7 +66,7 @@ static PJRT_Error *compile(struct PJRT_Compile_Args *args) {
   return error;
 }
 
-/* Loads what was compiled for a topology. */
+/* Loads an executable that was compiled for a topology. */
 static PJRT_Error *load(struct PJRT_Client_Load_Args *args) {
   Entry entry;
   PJRT_Error *error = enter_python(&entry, "Client_Load");

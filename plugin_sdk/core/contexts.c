@@ -11,7 +11,7 @@ typedef struct UserData {
 
 struct PJRT_ExecuteContext {
   const void *functions;
-  _Atomic(UserData *) data; /* the last added first; nothing is taken away before the end */
+  _Atomic(UserData *) data; /* newest first; nothing is removed before the context is freed */
 };
 
 PJRT_Error *context_add(PJRT_ExecuteContext *context, int64_t type_id, void *data) {

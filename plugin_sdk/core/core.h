@@ -120,7 +120,7 @@ struct PJRT_Device {
 struct PJRT_TopologyDescription {
   const void *functions;
   Table *table;
-  PJRT_Client *client; /* the owner and holder; NULL: it has `references` and `arena` */
+  PJRT_Client *client; /* the client that contains this; NULL: `references` and `arena` are used */
   atomic_long references;
   Arena arena;
   PyObject *object; /* interface Topology, or the client */
@@ -141,9 +141,8 @@ struct PJRT_Client {
   PyObject *object;
   int process_index;
   int is_asynchronous, donates, has_processes;
-  int takes_layouts; /* other than row-major, of arrays that are put */
-  int is_on_host, takes_views; /* arrays are in memory that hosts can read, and may share the host's
-                                  */
+  int takes_layouts; /* puts accept layouts other than row-major */
+  int is_on_host, takes_views; /* arrays are in memory that hosts can read; may view host memory */
   PJRT_Device **devices, **addressable_devices;
   size_t num_devices, num_addressable_devices;
   PJRT_Memory **memories;
@@ -158,7 +157,7 @@ PJRT_Device *client_find_device(PJRT_Client *client, long id); /* NULL: none */
 PyObject *read_named_values(const PJRT_NamedValue *values, size_t count); /* a dict */
 void fill_client(PJRT_Api *api);
 int client_describe(PJRT_Client *client, PyObject *description); /* describing.c */
-/* Reads what a device is from a tuple (id, process, kind, debug string, string, attributes). */
+/* Reads a device from a tuple (id, process, kind, debug string, string, attributes). */
 int read_description(Arena *arena, PJRT_DeviceDescription *description, PyObject *tuple);
 void fill_devices(PJRT_Api *api);
 
@@ -181,9 +180,9 @@ typedef struct {
 } Shape;
 
 extern unsigned char element_sizes[64]; /* bytes of an element, by PJRT_Buffer_Type */
-/* Whether several elements may share a byte: devices pack them, hosts' arrays have a byte each. */
+/* Whether devices pack several elements into a byte; host arrays use a byte for each. */
 int has_part_bytes(PJRT_Buffer_Type type);
-/* Finds the bytes of an array; an error for dimensions and types that no array has. */
+/* Computes the size of an array in bytes; returns an error for invalid dimensions and types. */
 PJRT_Error *measure(const Shape *shape, const char *function, size_t *size);
 
 struct PJRT_Buffer {
@@ -207,8 +206,8 @@ struct PJRT_Buffer {
   int64_t dims[]; /* and then minor_to_major */
 };
 
-/* Makes a handle for an interface Buffer and steals the reference to it, also on failure (NULL,
- * with an exception). Makes the future of its contents, too. The caller holds the GIL. */
+/* Makes a handle for an interface Buffer, and the future of its contents. Steals the reference to
+ * the Buffer, also on failure (NULL, with an exception). The caller holds the GIL. */
 PJRT_Buffer *make_buffer(PJRT_Memory *memory, PJRT_Device *device, PyObject *object,
                          const Shape *shape);
 /* Makes a handle whose contents come later; NULL if there is no memory. No GIL is needed. */
@@ -222,7 +221,7 @@ void buffer_release(PJRT_Buffer *buffer);
 int buffer_hold(PJRT_Buffer *buffer); /* 0: it was deleted before */
 void buffer_drop_hold(PJRT_Buffer *buffer);
 void buffer_delete(PJRT_Buffer *buffer);
-/* An error for a buffer that was deleted, or has no contents (yet); NULL: `object` is there. */
+/* Returns an error for a buffer that was deleted or has no contents yet, else NULL. */
 PJRT_Error *require_contents(PJRT_Buffer *buffer, const char *function);
 void fill_buffers(PJRT_Api *api);
 void fill_buffer_facts(PJRT_Api *api);
@@ -243,7 +242,7 @@ typedef struct {
   PJRT_Memory *memory;
 } Place;
 
-/* Finds the device and the memory that a host names by one or both of them. */
+/* Finds the device and the memory; the host names one of them, or both. */
 PJRT_Error *find_place(PJRT_Client *client, PJRT_Device *device, PJRT_Memory *memory,
                        const char *function, Place *place);
 /* Computes the size of an array in bytes. Returns an error for an invalid array and for one that is
@@ -252,8 +251,8 @@ PJRT_Error *check_array(const HostArray *array, const char *function, size_t *si
 /* Puts an array that was checked; the host may change it when `done` is complete (NULL: on return).
  * Returns the interface's Buffer, or NULL with an exception; the GIL is held. */
 PyObject *put_array(const HostArray *array, size_t size, const Place *place, Future *done);
-/* Reads the dimension order that a layout requests: NULL also for row-major; an error if the client
- * does not support it. */
+/* Reads the dimension order that a layout requests (NULL: row-major). Returns an error if the
+ * client does not support it. */
 PJRT_Error *read_order(PJRT_Client *client, const PJRT_Buffer_MemoryLayout *layout,
                        const Shape *shape, const char *function, const int64_t **order);
 PJRT_Error *require_row_major(const PJRT_Buffer_MemoryLayout *layout, const Shape *shape,
@@ -271,7 +270,7 @@ typedef struct {
   Text memory_kind;
 } Output;
 
-/* Strings or byte arrays in the form in which hosts receive several. */
+/* A list of strings or byte arrays, as hosts receive it. */
 typedef struct {
   const char **data; /* NULL: not stated; else an arena's memory, also for a count of 0 */
   size_t *sizes;
@@ -281,8 +280,7 @@ typedef struct {
 struct PJRT_Executable {
   const void *functions;
   atomic_long references;
-  PJRT_TopologyDescription *topology; /* the topology it was compiled for: a client's, or one
-                                         without a client */
+  PJRT_TopologyDescription *topology; /* the compilation target: of a client, or without one */
   Arena arena;
   PyObject *object; /* interface Executable */
   Text name;
@@ -295,7 +293,7 @@ struct PJRT_Executable {
   Texts output_shardings, parameter_shardings;
   Text device_assignment, compile_options;
   PJRT_Layouts_MemoryLayout **output_layouts, **parameter_layouts; /* NULL: unknown */
-  size_t num_parameters; /* properties that were requested and are now kept */
+  size_t num_parameters; /* of `parameter_layouts` */
   atomic_int has_fingerprint, has_program, has_costs; /* properties that were requested and are now
                                                          kept */
   Text fingerprint, program, program_format;
@@ -316,7 +314,7 @@ struct PJRT_LoadedExecutable {
 
 /* User data that a host passes to the handlers of custom calls of a launch: pointers by type id. */
 PJRT_Error *context_add(PJRT_ExecuteContext *context, int64_t type_id, void *data);
-/* Returns them as a dict from id to address, or None if there are none; the GIL is held. */
+/* Returns the user data as a dict from id to address, or None without any; the GIL is held. */
 PyObject *context_data(const PJRT_ExecuteContext *context);
 
 /* Make handles from Bridge's descriptions; return NULL with an exception on failure. */
@@ -332,7 +330,7 @@ void fill_contexts(PJRT_Api *api);
 
 /* --- the extensions ------------------------------------------------------------------------------- */
 
-/* Makes the layouts of several arrays, which live in an arena; NULL with an exception. */
+/* Makes the layouts of several arrays in an arena; NULL with an exception on failure. */
 PJRT_Layouts_MemoryLayout **make_layouts(Arena *arena, const Shape *const *shapes, size_t count);
 void fill_shardings(PJRT_Shardings_Extension *table);
 void fill_layouts(PJRT_Layouts_Extension *table);

@@ -1,4 +1,4 @@
-/* Reads what Bridge says of a client: its names, memories and devices, once, when it is made. */
+/* Reads Bridge's description of a new client: its names, memories and devices. */
 #include "core.h"
 
 /* Returns the client's items at the indices in a sequence; NULL with an exception on failure. */
@@ -87,7 +87,7 @@ static int read_device(PJRT_Client *client, PJRT_Device *device, PyObject *tuple
   return describe_memories(client, device);
 }
 
-/* Allocates handles for a list of descriptions; NULL with an exception. */
+/* Allocates handles for a list of descriptions; NULL with an exception on failure. */
 static void **allocate_handles(PJRT_Client *client, PyObject *list, size_t size, size_t *count) {
   Py_ssize_t number = PyList_Size(list);
   void **handles = number < 0 ? NULL
@@ -108,7 +108,7 @@ static int read_memories(PJRT_Client *client, PyObject *list) {
   return client->memories == NULL ? -1 : 0;
 }
 
-/* The ids of kinds count from 0: Bridge numbers the kinds as they come. */
+/* Bridge numbers the kinds from 0, in the order of their first memories. */
 static int list_kinds(PJRT_Client *client) {
   PJRT_TopologyDescription *topology = &client->topology;
   topology->memory_kinds = arena_allocate(&client->arena, client->num_memories * sizeof(int));

@@ -48,7 +48,7 @@ ANSWER_MANY(memory_devices, Memory_AddressableByDevices, devices, args->memory->
 
 static void keep_attributes(PJRT_Device_Attributes *attributes) { (void)attributes; }
 
-/* The attributes live as long as the device; a host frees them all the same. */
+/* The attributes live as long as the device, so the deleter that hosts call does nothing. */
 static PJRT_Error *device_attributes(struct PJRT_Device_GetAttributes_Args *args) {
   args->attributes = args->device->description.attributes;
   args->num_attributes = args->device->description.num_attributes;
@@ -99,13 +99,13 @@ static PJRT_Error *device_memory_stats(struct PJRT_Device_MemoryStats_Args *args
   return error;
 }
 
-/* A launch that was accepted runs at once: none waits that could be made to fail. */
+/* An accepted launch runs at once: none is pending that could be made to fail. */
 static PJRT_Error *poison_execution(struct PJRT_Device_PoisonExecution_Args *args) {
   args->poisoned = 0;
   return NULL;
 }
 
-/* Marks work of the host's for tools that show what a device waits for; nothing here reads it. */
+/* Marks host work for tools that show a device's waits; not read here. */
 struct PJRT_AsyncTrackingEvent {
   const void *functions;
 };

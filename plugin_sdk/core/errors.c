@@ -12,7 +12,7 @@ struct PJRT_Error {
   char message[];
 };
 
-/* Returned where there is no memory for an error: it is never freed. */
+/* Returned if there is no memory for an error; never freed. */
 static const char no_memory_text[] = "out of host memory";
 static PJRT_Error no_memory = {.code = PJRT_Error_Code_RESOURCE_EXHAUSTED,
                                .size = sizeof no_memory_text - 1};
@@ -24,7 +24,7 @@ PJRT_Error *make_error(int code, const char *message, size_t size) {
   error->functions = NULL;
   error->code = code > 0 && code <= 16 ? code : PJRT_Error_Code_UNKNOWN;
   error->size = size;
-  if (size > 0) /* a message of no bytes may be at NULL */
+  if (size > 0) /* an empty message may be NULL */
     memcpy(error->message, message, size);
   error->message[size] = '\0';
   atomic_fetch_add(&live_handles[LIVE_ERRORS], 1);
@@ -63,8 +63,8 @@ void error_destroy(struct PJRT_Error_Destroy_Args *args) {
   free(args->error);
 }
 
-/* The functions about an error report none: hosts would ask about that one, for ever. They write to
- * no field that a host's struct has not. */
+/* The functions about an error return none: hosts would query that error, and so on without end.
+ * They write to no field that the host's struct lacks. */
 
 void error_message(struct PJRT_Error_Message_Args *args) {
   if (!HAS_FIELD(args, message_size))
@@ -79,7 +79,7 @@ PJRT_Error *error_get_code(struct PJRT_Error_GetCode_Args *args) {
   return NULL;
 }
 
-/* Errors carry no payload; an error returned here would make JAX ask for its payload, for ever. */
+/* Errors carry no payload. For an error from here, JAX would ask for a payload, without end. */
 static PJRT_Error *error_for_each_payload(struct PJRT_Error_ForEachPayload_Args *args) {
   (void)args;
   return NULL;

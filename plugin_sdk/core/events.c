@@ -1,4 +1,4 @@
-/* PJRT_Event: a future in a host's hands. Nothing here needs Python. */
+/* PJRT_Event: a future that a host owns. Nothing here needs Python. */
 #include "core.h"
 
 struct PJRT_Event {
@@ -64,7 +64,7 @@ static PJRT_Error *event_on_ready(struct PJRT_Event_OnReady_Args *args) {
     return no_host_memory();
   host->callback = args->callback;
   host->user_argument = args->user_arg;
-  /* The callback may destroy the event: nothing of it is used afterwards but the future. */
+  /* The callback may destroy the event: only its future is used afterwards. */
   Future *future = future_share(args->event->future);
   int failed = future_then(future, call_host, host);
   future_release(future);

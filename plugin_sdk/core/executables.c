@@ -50,7 +50,7 @@ static int read_texts(Arena *arena, PyObject *tuple, Texts *texts) {
   return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Fills the flat lists in which hosts receive the results' types. */
+/* Fills the flat lists of types, dimensions and layouts of results that hosts receive. */
 static int flatten_outputs(PJRT_Executable *made) {
   size_t rank = 0, count = made->num_outputs;
   for (size_t i = 0; i < count; i++)
@@ -203,7 +203,7 @@ PJRT_LoadedExecutable *make_loaded(PJRT_Client *client, PyObject *description) {
     PyErr_NoMemory();
     return NULL;
   }
-  loaded->client = client; /* which the executable's topology keeps */
+  loaded->client = client; /* kept alive by the executable's topology */
   loaded->executable = make_executable(&client->topology, described);
   if (loaded->executable == NULL) {
     free(loaded);

@@ -5,7 +5,7 @@
 
 typedef struct PJRT_LoadedExecutable_Execute_Args Execute;
 
-/* An error for an argument that was deleted, or whose contents have not come; else NULL. */
+/* Returns an error for an argument that was deleted or has no contents yet; else NULL. */
 static PJRT_Error *check_argument(PJRT_Buffer *buffer, size_t i, const PJRT_Executable *program) {
   if (!buffer->is_deleted)
     return require_contents(buffer, "LoadedExecutable_Execute");
@@ -14,7 +14,7 @@ static PJRT_Error *check_argument(PJRT_Buffer *buffer, size_t i, const PJRT_Exec
                       program->name.data);
 }
 
-/* An error for callbacks in the options, which no backend here can make; else NULL. */
+/* Returns an error for callbacks in the options, which no backend supports; else NULL. */
 static PJRT_Error *check_options(const PJRT_ExecuteOptions *options) {
   if (options == NULL)
     return NULL;
@@ -68,7 +68,7 @@ static PyObject *make_arguments(const Execute *args) {
   return arguments;
 }
 
-/* Returns the interface's ExecuteOptions where they say something, else None. */
+/* Returns the interface's ExecuteOptions, or None for the defaults. */
 static PyObject *make_options(const Execute *args) {
   const PJRT_ExecuteOptions *options = args->options;
   const PJRT_Client *client = args->executable->client;
@@ -82,7 +82,7 @@ static PyObject *make_options(const Execute *args) {
   return PyObject_CallMethod(client->table->bridge, "execute_options", "iN", launch_id, kept);
 }
 
-/* Returns what the host's context of the launch has for handlers: a dict, or None. */
+/* Returns the user data that the launch's context has for handlers: a dict, or None. */
 static PyObject *data_of_launch(const PJRT_ExecuteOptions *options) {
   if (options == NULL || !HAS_FIELD(options, context) || options->context == NULL)
     return Py_NewRef(Py_None);
@@ -110,7 +110,7 @@ static PyObject *item(PyObject *sequence, size_t index) {
   return PySequence_GetItem(sequence, (Py_ssize_t)index);
 }
 
-/* Returns the memory of a device that results of that kind live in. */
+/* Returns the memory of a device for results of a memory kind. */
 static PJRT_Memory *find_memory(PJRT_Device *device, const Text *kind) {
   for (size_t i = 0; i < device->num_memories; i++) {
     const Text *found = &device->memories[i]->kind;
@@ -156,7 +156,7 @@ static int fill_results(const Execute *args, PyObject *results) {
   return PyErr_Occurred() ? -1 : 0;
 }
 
-/* A program without results has no lists: hosts may give NULL. */
+/* Hosts may pass NULL lists for a program without results. */
 static void clear_results(const Execute *args) {
   size_t count = args->executable->executable->num_outputs;
   for (size_t d = 0; count > 0 && d < args->num_devices; d++)

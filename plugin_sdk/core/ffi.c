@@ -1,4 +1,4 @@
-/* The extension FFI: handlers of custom calls (XLA_FFI_Handler), and the data they are given. */
+/* The extension FFI: handlers of custom calls (XLA_FFI_Handler), and their user data. */
 #include "core.h"
 
 /* A type has one id; a host that passes 0 receives it. */
@@ -41,7 +41,7 @@ static const char function[] = "FFI_Register_Handler";
 PJRT_Error *register_handler(Table *table, struct PJRT_FFI_Register_Handler_Args *args) {
   Entry entry;
   size_t needed = SIZE_TO(struct PJRT_FFI_Register_Handler_Args, platform_name_size);
-  if (table->refuses_handlers) /* before all else: so hosts can ask without registering one */
+  if (table->refuses_handlers) /* first, so that hosts can ask without registering one */
     return format_error(PJRT_Error_Code_UNIMPLEMENTED,
                         "the backend of this plugin takes no handlers for custom calls");
   if (args->struct_size < needed)
@@ -66,7 +66,7 @@ PJRT_Error *register_handler(Table *table, struct PJRT_FFI_Register_Handler_Args
 
 DEFINE_EXTENSION(ffi, FFI, PJRT_FFI_SLOTS)
 
-/* The other two are each table's own: table.c fills them. */
+/* Each table has its own other two functions, which table.c sets. */
 static void set_functions(PJRT_FFI_Extension *table) {
   table->FFI_UserData_Add = user_data_add;
 }

@@ -33,7 +33,7 @@ static void lock_all(void) { pthread_mutex_lock(&lock); }
 static void unlock_all(void) { pthread_mutex_unlock(&lock); }
 
 static void unlock_in_child(void) {
-  pthread_cond_init(&completed, NULL); /* the waiting threads do not exist here */
+  pthread_cond_init(&completed, NULL); /* the waiting threads do not exist in the child */
   unlock_all();
 }
 
@@ -216,6 +216,6 @@ Future *future_join(Future *const *futures, size_t count) {
   join->left = (long)count;
   for (size_t i = 0; i < count; i++)
     if (future_then(futures[i], join_one, join))
-      join_one(futures[i], join); /* without memory for a callback: not waited for */
+      join_one(futures[i], join); /* no memory for a callback: does not wait */
   return target;
 }

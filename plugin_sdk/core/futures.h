@@ -14,12 +14,12 @@ Future *future_failed(int code, const char *message, size_t size);
 Future *future_share(Future *future);
 void future_release(Future *future);
 int future_is_done(Future *future);
-PJRT_Error *future_error(Future *future); /* of a complete one: a new error, or NULL */
+PJRT_Error *future_error(Future *future); /* of a complete future: a new error, or NULL */
 PJRT_Error *future_await(Future *future); /* the same, once it is complete */
 /* Completes it; nothing happens if it is complete. Calls callbacks: not while a lock is held. */
 void future_complete(Future *future, int code, const char *message, size_t size);
 void complete_with(Future *future, PJRT_Error *error); /* frees the error; NULL: success */
-void future_copy(Future *target, Future *source); /* completes it as a complete one was */
+void future_copy(Future *target, Future *source); /* completes it like a complete source */
 void future_follow(Future *target, Future *source); /* the same, once the source is complete */
 /* Calls back once, now or when it is complete; -1 if there is no memory. */
 int future_then(Future *future, FutureCallback call, void *argument);

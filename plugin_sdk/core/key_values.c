@@ -1,4 +1,4 @@
-/* The key-value store that hosts of several processes hand over when they create a client. */
+/* The key-value store that hosts with several processes pass when they create a client. */
 #include "core.h"
 
 PyObject *error_from_code;
@@ -68,7 +68,7 @@ static PyObject *store_get(PyObject *self, PyObject *arguments) {
   if (!PyArg_ParseTuple(arguments, "s#i", &args.key, &size, &args.timeout_in_ms))
     return NULL;
   args.key_size = (size_t)size;
-  Py_BEGIN_ALLOW_THREADS /* it waits for another process */
+  Py_BEGIN_ALLOW_THREADS /* the callback waits for another process */
   error = store->get(&args);
   Py_END_ALLOW_THREADS
   return error ? raise_error(error)

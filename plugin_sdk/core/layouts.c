@@ -5,12 +5,12 @@
 
 struct PJRT_Layouts_MemoryLayout {
   const void *functions;
-  int is_kept; /* by an executable: the host does not free it */
+  int is_kept; /* owned by an executable: the host does not free it */
   size_t size;
   char text[];
 };
 
-enum { LONGEST_NUMBER = 21 }; /* of a dimension, with its comma */
+enum { LONGEST_NUMBER = 21 }; /* characters of a dimension and its comma */
 
 static size_t size_of_layout(size_t num_dims) {
   return sizeof(PJRT_Layouts_MemoryLayout) + LONGEST_NUMBER * num_dims + sizeof "{}";

@@ -1,4 +1,4 @@
-/* The extension MemoryDescriptions: the memories of a device that may not be there. */
+/* The extension MemoryDescriptions: the memories of a device that may be absent. */
 #include "core.h"
 
 static PJRT_Error *

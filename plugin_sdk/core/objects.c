@@ -94,7 +94,7 @@ static PyObject *completion_call(PyObject *self, PyObject *arguments, PyObject *
   }
   answer = describe("Event", Py_NewRef(error));
   if (answer == NULL)
-    Py_RETURN_NONE; /* the future is completed when this object goes */
+    Py_RETURN_NONE; /* this object's deallocation completes the future */
   if (PyArg_ParseTuple(answer, "is#O", &code, &message, &size, &error))
     complete(future, code ? code : PJRT_Error_Code_UNKNOWN, message, (size_t)size);
   Py_DECREF(answer);

@@ -1,8 +1,8 @@
-/* Names the versions before glibc 2.34 of the functions that moved into its libc.so then.
+/* Binds functions that moved into libc.so in glibc 2.34 to their versions before that.
 
-   They are there in newer ones, too. Without this, what is compiled on a newer system runs on none
-   that is older than 2.34, while jaxlib does: pip would install the wheel without the core there,
-   and JAX would find no device. setup.py includes it in each file. */
+   Newer glibc has these versions, too. Without this, a core compiled on a newer system needs glibc
+   2.34, while jaxlib does not: on older systems pip would install the wheel without the core, and
+   JAX would find no device. setup.py includes this file in each source. */
 #ifndef PLUGRT_OLD_GLIBC_H
 #define PLUGRT_OLD_GLIBC_H
 #include <features.h>
@@ -20,7 +20,7 @@
 AS_BEFORE(dladdr);
 AS_BEFORE(dlerror);
 AS_BEFORE(dlopen);
-#ifndef DEFINES_DLSYM /* the tracer has one of its own */
+#ifndef DEFINES_DLSYM /* the tracer defines its own */
 AS_BEFORE(dlsym);
 #endif
 AS_BEFORE(dlvsym);

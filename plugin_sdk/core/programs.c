@@ -1,4 +1,4 @@
-/* What hosts ask of a PJRT_Executable and a PJRT_LoadedExecutable that is kept in C. */
+/* The functions of PJRT_Executable and PJRT_LoadedExecutable that use properties kept in C. */
 #include "core.h"
 
 static PJRT_Error *loaded_destroy(struct PJRT_LoadedExecutable_Destroy_Args *args) {

@@ -1,4 +1,4 @@
-/* Buffers whose contents a host promises: given later by another buffer, or an error for ever. */
+/* Buffers whose contents a host promises: another buffer's, set later, or a permanent error. */
 #include "core.h"
 
 struct PJRT_FulfillAliasBufferCallback {
@@ -58,7 +58,7 @@ static PJRT_Error *check_kinds(const PJRT_Buffer *alias, const PJRT_Buffer *buff
                                   "element type or shape than its alias");
 }
 
-/* The callback is used up, unless there is an error. */
+/* Frees the callback, unless an error is returned. */
 static PJRT_Error *fulfil_alias(struct PJRT_Client_FulfillAliasBuffer_Args *args) {
   static const char function[] = "Client_FulfillAliasBuffer";
   PJRT_FulfillAliasBufferCallback *callback = args->fulfill_alias_buffer_cb;

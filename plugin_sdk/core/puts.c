@@ -30,7 +30,7 @@ static int is_row_major(const PJRT_Buffer_MemoryLayout *layout, const Shape *sha
   return found;
 }
 
-/* Whatever is not row-major is refused before Python is asked. */
+/* Refuses layouts other than row-major, before Python is entered. */
 PJRT_Error *require_row_major(const PJRT_Buffer_MemoryLayout *layout, const Shape *shape,
                               const char *function) {
   return layout == NULL || is_row_major(layout, shape)
@@ -48,7 +48,7 @@ PJRT_Error *read_order(PJRT_Client *client, const PJRT_Buffer_MemoryLayout *layo
     return NULL;
   if (!client->takes_layouts || !is_order(layout, shape))
     return require_row_major(layout, shape, function);
-  /* Each dimension once: the array that is made from this has room for one order only. */
+  /* Each dimension must occur once: the new array has room for one order only. */
   for (size_t i = 0; i < shape->num_dims; i++) {
     size_t found = 0;
     for (size_t j = 0; j < shape->num_dims; j++)
@@ -63,10 +63,10 @@ PJRT_Error *read_order(PJRT_Client *client, const PJRT_Buffer_MemoryLayout *layo
 
 typedef struct {
   const char *start;
-  Py_ssize_t size, offset; /* of element 0 from the start, as strides may be negative */
+  Py_ssize_t size, offset; /* offset of element 0: strides may be negative */
 } Extent;
 
-/* Returns 0, or -1 if the strides reach further than any memory does. */
+/* Returns 0, or -1 if the strides reach beyond any memory. */
 static int find_extent(const HostArray *array, size_t size, Extent *extent) {
   const Shape *shape = &array->shape;
   *extent = (Extent){array->data, (Py_ssize_t)size, 0};
@@ -192,7 +192,7 @@ create_uninitialized(struct PJRT_Client_CreateUninitializedBuffer_Args *args) {
       (error = read_order(args->client, args->shape_layout, &array.shape, function,
                           &array.shape.minor_to_major)) != NULL)
     return error;
-  /* Zeros: what another array left behind in this process is not for the host to see. */
+  /* Zeros: the host must not see data that another array left in this process's memory. */
   void *zeros = calloc(1, size ? size : 1);
   if (zeros == NULL)
     return no_host_memory();
@@ -207,7 +207,7 @@ typedef struct {
   void *pointer, *argument;
 } Release;
 
-/* Nothing refers to the memory any more: notifies the host. */
+/* Notifies the host that nothing refers to the memory any more. */
 static void release_view(Future *future, void *argument) {
   Release release = *(Release *)argument;
   (void)future;
@@ -243,14 +243,14 @@ static PJRT_Error *create_view(struct PJRT_Client_CreateViewOfDeviceBuffer_Args 
   *release = (Release){args->on_delete_callback, args->device_buffer_ptr,
                        args->on_delete_callback_arg};
   error = make_put(&array, &place, unused, function, &args->buffer);
-  /* After an error the memory stays the host's, who is not called back. */
+  /* After an error the host keeps the memory, and is not called back. */
   if (error != NULL || future_then(unused, release_view, release))
     free(release);
   future_release(unused);
   return error;
 }
 
-/* Where arrays are in the host's memory, devices reach all of it: there is nothing to do. */
+/* If arrays are in host memory, devices can access all of it: nothing needs to be mapped. */
 static PJRT_Error *require_on_host(const PJRT_Client *client, const char *function) {
   return client->is_on_host
              ? NULL

@@ -1,4 +1,4 @@
-/* Into Python and back: from any thread, in any state of the interpreter. */
+/* Enters and leaves Python: from any thread, in any state of the interpreter. */
 #include "core.h"
 
 #include <dlfcn.h>
@@ -10,7 +10,7 @@ PyObject *describe_exception;
 
 typedef int (*Question)(void);
 
-/* Public only since Python 3.13, and there under another name. */
+/* Public only since Python 3.13, which renamed it. */
 static Question is_finalizing(void) {
   static _Atomic(Question) found;
   Question question = found;
@@ -23,18 +23,18 @@ static Question is_finalizing(void) {
   return question;
 }
 
-/* Whether this thread has the GIL: a public function that the limited API lacks. */
+/* Whether this thread has the GIL. PyGILState_Check is public, but not in the limited API. */
 static int holds_gil(void) {
   Question question = (Question)dlsym(RTLD_DEFAULT, "PyGILState_Check");
   return question != NULL && question();
 }
 
-/* At exit Python ends every thread that requests the GIL: by pthread_exit (until 3.13), which C++
- * frames of the host above us turn into std::terminate. So threads are counted while they are in
- * this library. Once Python's exit handlers run, close_python admits no other thread and waits
+/* At exit Python ends every thread that requests the GIL: by pthread_exit (until 3.13), which
+ * becomes std::terminate in C++ frames of the host. So threads are counted while they are in this
+ * library. Once Python's exit handlers run, close_python admits no other thread and waits
  * until the others have left. */
 static atomic_long inside;
-static _Thread_local long inside_here; /* of those, this thread's: it may enter again in a callback */
+static _Thread_local long inside_here; /* this thread's entries: callbacks may enter again */
 static atomic_int is_closing;
 static pthread_t closer;
 
@@ -82,9 +82,9 @@ PJRT_Error *enter_python(Entry *entry, const char *function) {
                       "PJRT_%s needs Python, which is not running any more", function);
 }
 
-enum { PATIENCE_IN_MILLISECONDS = 10000 }; /* code in C seldom keeps the GIL for as long */
+enum { PATIENCE_IN_MILLISECONDS = 10000 }; /* C code seldom keeps the GIL so long */
 
-/* Completes a future once this thread has had the GIL, or cannot have it. */
+/* Completes a future once this thread has acquired the GIL, or cannot. */
 static void *take_gil_once(void *attempt) {
   Entry entry;
   if (try_python(&entry))
@@ -147,7 +147,7 @@ static PyObject *fetch_exception(void) {
 
 PyObject *describe(const char *function, PyObject *exception) {
   PyObject *answer = NULL;
-  /* A signal's handler may raise meanwhile: then that is the exception. */
+  /* A signal handler may raise during the call: then its exception is described. */
   for (int left = 3; exception != NULL && describe_exception != NULL && left > 0; left--) {
     answer = PyObject_CallFunction(describe_exception, "sO", function, exception);
     Py_DECREF(exception);
@@ -163,7 +163,7 @@ static int raise_in_main_thread(void *exception) {
   return -1;
 }
 
-/* Raises an exception where the main thread runs Python the next time. Takes the reference. */
+/* Raises an exception when the main thread next runs Python. Takes the reference. */
 static int raise_later(PyObject *exception) {
   int failed = Py_AddPendingCall(raise_in_main_thread, exception);
   if (failed)
@@ -189,7 +189,7 @@ PJRT_Error *take_exception(const char *function) {
   return error;
 }
 
-/* Whether an exception is to end what the main thread does: only there it is a signal's. */
+/* Whether an exception is an interrupt: only the main thread runs signal handlers. */
 static int is_interrupt(PyObject *exception) {
   PyObject *threading = PyImport_ImportModule("threading"), *here = NULL, *main = NULL;
   if (threading != NULL) {
@@ -205,7 +205,7 @@ static int is_interrupt(PyObject *exception) {
   return found;
 }
 
-/* Not by PyErr_Print, which ends the process for a SystemExit. */
+/* Does not use PyErr_Print, which ends the process on SystemExit. */
 void log_exception(const char *function) {
   PyObject *exception = fetch_exception();
   if (exception != NULL && is_interrupt(exception) && !raise_later(Py_NewRef(exception))) {
@@ -227,7 +227,7 @@ void log_exception(const char *function) {
 void release_object(PyObject *object) {
   Entry entry;
   if (object == NULL || !try_python(&entry))
-    return; /* without Python there is nothing to release it to */
+    return; /* without Python it cannot be released */
   Py_DECREF(object);
   leave_python(&entry);
 }

@@ -1,4 +1,4 @@
-/* python.c: into Python and back; objects.c, key_values.c: the Python types of the core. */
+/* python.c: entering and leaving Python; objects.c, key_values.c: the Python types of the core. */
 #ifndef PLUGRT_PYTHON_H
 #define PLUGRT_PYTHON_H
 
@@ -13,7 +13,7 @@ typedef struct {
   PyObject *type, *value, *traceback;
 } Entry;
 
-/* Takes the GIL and puts the thread's pending exception aside; an error where there is no Python,
+/* Takes the GIL and saves the thread's pending exception; returns an error if there is no Python,
  * or it is being finalised. Each success is followed by leave_python. */
 PJRT_Error *enter_python(Entry *entry, const char *function);
 /* The same, for hosts that may hold the GIL on another thread until this call returns: UNAVAILABLE
@@ -24,8 +24,8 @@ int try_python(Entry *entry); /* the same for functions that must not fail; 0: P
 void leave_python(Entry *entry);
 void prepare_python(void);
 void close_python(void); /* by an exit handler: from now on only its thread enters */
-/* Turns the exception that is set into an error, and clears it. An interrupt is raised again where
- * the main thread runs Python next, unless the host does that. */
+/* Turns the exception that is set into an error, and clears it. An interrupt is raised again when
+ * the main thread next runs Python, unless the host raises it. */
 PJRT_Error *take_exception(const char *function);
 /* Returns (code, message, exception to raise again or None) for an exception and steals the
  * reference to it. NULL stands for an exception that is not set. */
@@ -42,7 +42,7 @@ extern PyObject *describe_exception;   /* see describe */
 PyObject *make_host_memory(const void *base, Py_ssize_t size, int writable, Future *done);
 /* A callable that completes a future: f() or f(error). Takes no reference. */
 PyObject *make_completion(Future *future);
-/* The key-value store that a host hands over to create a client, or None; a new reference. */
+/* The key-value store that a host passes to create a client, or None; a new reference. */
 PyObject *make_key_value_store(const struct PJRT_Client_Create_Args *args);
 extern PyObject *error_from_code; /* (code, message) -> exception */
 int add_object_types(PyObject *module);

@@ -1,12 +1,12 @@
 /* The extension Shardings: how a program divides its arguments and results over its devices. */
 #include "core.h"
 
-/* NULL where the backend does not provide shardings: hosts then treat the program as not
- * partitioned. XLA's client would log an error at every compilation. */
+/* Gives NULL without shardings from the backend: hosts then treat the program as not partitioned.
+ * For an error, XLA's client would log a message at every compilation. */
 static PJRT_Error *
 output_shardings(struct PJRT_Shardings_Executable_OutputShardings_Args *args) {
   /* For a program without results XLA states one sharding, the empty tuple's, and its client refuses
-   * another number. No bytes are the type REPLICATED. */
+   * another number. Zero bytes encode the type REPLICATED. */
   static const char *whole[] = {""};
   static const size_t no_bytes[] = {0};
   static const Texts empty_tuple = {whole, (size_t *)no_bytes, 1};

@@ -1,4 +1,4 @@
-/* Macros for tables of functions: for each slot one that looks at the host's arguments first. */
+/* Macros for tables of functions: for each slot one that checks the host's arguments first. */
 #ifndef PLUGRT_SLOT_FUNCTIONS_H
 #define PLUGRT_SLOT_FUNCTIONS_H
 
@@ -35,7 +35,7 @@
   static PJRT_##name##_Extension filled;                                                           \
   SLOTS(DEFINE_CALLS)                                                                              \
   void fill_##what(PJRT_##name##_Extension *table) {                                               \
-    if (filled.base.struct_size == 0) { /* once, as hosts may be calling by way of it */           \
+    if (filled.base.struct_size == 0) { /* once: hosts may be calling through it */                \
       filled = (PJRT_##name##_Extension){SLOTS(REFUSED)};                                          \
       set_functions(&filled);                                                                      \
       filled.base.struct_size = sizeof filled;                                                     \

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static PJRT_Api filled; /* the functions, which are called by way of call_<name> */
+static PJRT_Api filled; /* the functions that call_<name> calls */
 PJRT_SLOTS(DEFINE_CALLS)
 
 static Table tables[MOST_TABLES];
@@ -15,7 +15,7 @@ static PJRT_Error *plugin_attributes(const Table *table, struct PJRT_Plugin_Attr
   return NULL;
 }
 
-/* Defines the function of table n, which looks at its arguments' size as the others do. */
+/* Defines the function of table n, which checks its arguments' size like the others. */
 #define OF_TABLE_N(n, function, name, last)                                                        \
   static PJRT_Error *function##_##n(struct PJRT_##name##_Args *args) {                             \
     size_t needed = SIZE_TO(struct PJRT_##name##_Args, last);                                      \
@@ -61,7 +61,7 @@ static PJRT_Error *plugin_initialize(struct PJRT_Plugin_Initialize_Args *args) {
   return NULL;
 }
 
-/* The size of the table at a minor version: what came later is not in it. */
+/* Returns the size of the table at a minor version, without later functions. */
 static size_t size_at(int minor) {
   size_t size = offsetof(PJRT_Api, Error_Destroy);
 #define LAST_SLOT(name, since, last)                                                                    \
@@ -71,7 +71,7 @@ static size_t size_at(int minor) {
   return size;
 }
 
-/* Puts the refusing function back in the place of those whose names are in a set. */
+/* Replaces the functions whose names are in a set by refusing ones. */
 static int hide(PJRT_Api *api, PyObject *hidden) {
 #define HIDE(name, since, last)                                                                        \
   do {                                                                                             \
@@ -87,7 +87,7 @@ static int hide(PJRT_Api *api, PyObject *hidden) {
   return 0;
 }
 
-/* Fills the table of functions: once, as hosts may be calling by way of it. */
+/* Fills the table of functions once: hosts may be calling through it. */
 static void fill(void) {
   if (filled.Plugin_Initialize != NULL)
     return;
@@ -127,7 +127,7 @@ static void fill_extensions(Table *table, const OwnFunctions *own) {
   table->api.extension_start = &table->shardings.base;
 }
 
-/* Those of each plugin alone are in no table that is shared, and yet there. */
+/* Whether each table has its own function in a slot: the shared `filled` refuses those. */
 static int is_own(const PJRT_Api *api, const void *slot) {
   return slot == &api->Plugin_Attributes || slot == &api->Client_Create ||
          slot == &api->TopologyDescription_Create || slot == &api->TopologyDescription_Deserialize;
@@ -165,7 +165,7 @@ Table *make_table(PyObject *bridge, PyObject *attributes, int minor, PyObject *h
   Py_DECREF(makes_topologies);
   fill();
   *api = (PJRT_Api){PJRT_SLOTS(GUARDED)};
-  fill_errors(api); /* an error about an error would have hosts ask about that, for ever */
+  fill_errors(api); /* unguarded: hosts would query an error about an error, without end */
   api->Plugin_Attributes = own->plugin_attributes;
   api->Client_Create = own->client_create;
   api->TopologyDescription_Create = own->topology_create;
@@ -177,7 +177,7 @@ Table *make_table(PyObject *bridge, PyObject *attributes, int minor, PyObject *h
   api->pjrt_api_version.major_version = PJRT_API_MAJOR;
   api->pjrt_api_version.minor_version = minor;
   fill_extensions(table, own);
-  table->bridge = Py_NewRef(bridge); /* for ever: the host keeps the table */
+  table->bridge = Py_NewRef(bridge); /* never released: the host keeps the table */
   num_tables++;
   return table;
 }

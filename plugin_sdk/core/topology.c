@@ -62,7 +62,7 @@ static PJRT_TopologyDescription *make_topology(Table *table, PyObject *descripti
   return made;
 }
 
-/* Without Python: hosts ask with each client that they start. */
+/* Needs no Python to refuse: hosts ask for each client that they start. */
 static PJRT_Error *enter_for_topology(const Table *table, Entry *entry, const char *function) {
   if (!table->makes_topologies)
     return format_error(PJRT_Error_Code_UNIMPLEMENTED,
@@ -106,7 +106,7 @@ PJRT_Error *topology_read(Table *table, struct PJRT_TopologyDescription_Deserial
   return error;
 }
 
-/* The host destroys what it created or read; a client's topology is its client's. */
+/* The host destroys topologies that it created or deserialised; a client owns its own. */
 static PJRT_Error *destroy(struct PJRT_TopologyDescription_Destroy_Args *args) {
   if (args->topology == NULL || args->topology->client != NULL)
     return NULL;

@@ -90,7 +90,7 @@ static PJRT_Error *destroy(struct PJRT_AsyncHostToDeviceTransferManager_Destroy_
   return NULL;
 }
 
-/* Finds a transfer by its number, which the host may have wrong: NULL. */
+/* Finds a transfer by its number; NULL if the host's number is wrong. */
 static Transfer *find(PJRT_AsyncHostToDeviceTransferManager *manager, int index) {
   return index >= 0 && (size_t)index < manager->count ? &manager->transfers[index] : NULL;
 }
@@ -109,7 +109,7 @@ static PJRT_Error *refuse_finished(const char *function, int index) {
                       function, index);
 }
 
-/* Puts what was gathered; a failure is the buffer's. */
+/* Puts the gathered array; on failure the buffer gets the error. */
 static void finish(const Place *place, Transfer *transfer) {
   PJRT_Buffer *buffer = transfer->buffer;
   HostArray array = {transfer->gathered, {buffer->type, buffer->dims, buffer->num_dims, NULL}, NULL,
@@ -218,7 +218,7 @@ static PJRT_Error *size(struct PJRT_AsyncHostToDeviceTransferManager_BufferSize_
   return NULL;
 }
 
-/* For a backend's own tools; there are none. */
+/* Metadata are for a backend's own tools; there are none. */
 static PJRT_Error *metadata(struct PJRT_AsyncHostToDeviceTransferManager_AddMetadata_Args *args) {
   (void)args;
   return NULL;

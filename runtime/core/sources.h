@@ -69,7 +69,7 @@ static const char core_sources[] =
     "library/view.c 182b12902521\n"
     "library/wait.c e3ce861b6e7c\n"
     "module.c b684f1ec5c58\n"
-    "pjrt.h 03d1cc12e76e\n"
+    "pjrt.h 99fe24f2b8cf\n"
     "sizes.h f0ce231aa8b3\n"
     "values/dtypes.c 9af1d7161a82\n"
     "values/host_avals.c 0e1c812f3230\n"

@@ -1,9 +1,9 @@
 /* A shared library that exports GetPjrtApi for a plugin written in Python.
  *
- * It is linked to no libpython: it finds the interpreter of the process that loads it. `plugrt
- * export` copies it and writes the plugin's name into the record below. Where the process has no
+ * It does not link libpython: it finds the interpreter of the process that loads it. `plugrt
+ * export` copies it and writes the plugin's name into the record below. If the process has no
  * Python, or one that cannot import plugrt_sdk, hosts get a table whose functions return an error
- * with words: most hosts crash on NULL. */
+ * with a message: most hosts crash on NULL. */
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -94,7 +94,7 @@ static struct {
   void (*Py_DecRef)(PyObject *);
 } py;
 
-/* Python may be loaded without its names being global: as a library of a plugin of the process. */
+/* Python's symbols may be local: a plugin of the process may have loaded its library. */
 static int find_python(void **library) {
   static const char *const names[] = {"libpython3.so",         "libpython3.11.so.1.0",
                                       "libpython3.12.so.1.0",  "libpython3.13.so.1.0",

@@ -11,7 +11,7 @@ static PJRT_Error *forward(const Call *call) {
   return NULL;
 }
 
-/* What happens instead of a call, or the call itself. */
+/* Fails or answers a call in the tracer, or forwards it. */
 static PJRT_Error *perform(const Call *call, uint64_t nth, bool may_forward) {
   PJRT_Error *error = NULL;
   int code = code_to_fail_with(call->number, nth);
@@ -45,7 +45,7 @@ PJRT_Error *trace_call(int table, int number, void *args) {
   uint64_t nth = atomic_fetch_add(&counts[number].calls, 1) + 1;
   Line line;
   if (args != NULL && call.size == 0)
-    call.size = call.function->size; /* the fault of the host, which check_inputs reports */
+    call.size = call.function->size; /* an error of the host, which check_inputs reports */
   record_begin(&call);
   record_inputs(&line, &call);
   bool may_forward = check_inputs(&call);

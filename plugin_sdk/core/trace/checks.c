@@ -1,7 +1,7 @@
 /* Checks of the arguments and the results of a call, and the handles that it makes and destroys. */
 #include "trace.h"
 
-/* Whether a struct of some version ends there. Compilers may round a size up to the alignment. */
+/* Whether a version's struct has this size. Compilers may round a size up to the alignment. */
 static bool is_boundary(const Function *function, size_t size) {
   if (size == function->header)
     return true;
@@ -13,7 +13,7 @@ static bool is_boundary(const Function *function, size_t size) {
   return false;
 }
 
-/* Once: a host that is newer has larger structs, and is right. */
+/* Notes it only once, not as a fault: newer hosts have larger structs. */
 static void note_larger(const Function *function, size_t stated) {
   static atomic_bool is_noted;
   if (!atomic_exchange(&is_noted, true))

@@ -62,7 +62,7 @@ bool answer_error(const Call *call, PJRT_Error **result) {
   return true;
 }
 
-/* With no place for the message the error is freed: it was one of the tracer's own calls. */
+/* Without a buffer for the message, frees the error: it is from the tracer's own call. */
 int read_error(const Table *table, PJRT_Error *error, char *message, size_t size) {
   struct PJRT_Error_GetCode_Args code = {.struct_size = sizeof code, .error = error};
   struct PJRT_Error_Message_Args text = {.struct_size = sizeof text, .error = error};

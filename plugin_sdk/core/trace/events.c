@@ -1,4 +1,4 @@
-/* Callbacks of events, which are recorded, and events that are completed later than they were. */
+/* Records the callbacks of events, and delays the completion of events. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -12,7 +12,7 @@ typedef struct Waiter {
   void *user_arg;
   PJRT_Error *error;
   uint64_t call;
-  uint64_t event; /* its number */
+  uint64_t event; /* the event's number */
   int64_t due;
   atomic_int times_called;
 } Waiter;
@@ -49,7 +49,7 @@ static void record_callback(const Waiter *waiter, int64_t begin, int64_t duratio
 static void call_back(Waiter *waiter) {
   int64_t begin = now();
   Waiter copy = *waiter;
-  if (!settings.check) /* else it is kept, to see a second call */
+  if (!settings.check) /* else kept, to detect a second call */
     free(waiter);
   copy.callback(copy.error, copy.user_arg);
   record_callback(&copy, begin, now() - begin);
@@ -91,7 +91,7 @@ static void delay(Waiter *waiter) {
   pthread_mutex_unlock(&lock);
 }
 
-/* The library calls this. */
+/* Called by the library. */
 static void is_ready(PJRT_Error *error, void *user_arg) {
   Waiter *waiter = user_arg;
   Handle made = {0};
@@ -128,7 +128,7 @@ PJRT_Error *forward_on_ready(const Call *call) {
   args.callback = is_ready;
   args.user_arg = waiter;
   PJRT_Error *error = function(&args);
-  if (error != NULL) /* then there is no callback */
+  if (error != NULL) /* the library will not call back */
     free(waiter);
   return error;
 }

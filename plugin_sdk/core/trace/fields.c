@@ -20,7 +20,7 @@ size_t read_count(const Call *call, const Field *field) {
   return count;
 }
 
-/* Asks the library itself, once for each executable: hosts know it, and do not say it. */
+/* Asks the library, once for each executable: hosts do not pass the number of results. */
 static int64_t ask_outputs(const Table *table, PJRT_LoadedExecutable *loaded) {
   struct PJRT_LoadedExecutable_GetExecutable_Args get = {
       .struct_size = sizeof get, .loaded_executable = loaded};

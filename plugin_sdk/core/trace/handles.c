@@ -20,7 +20,7 @@ typedef struct {
 
 static Shard shards[SHARDS] = {[0 ... SHARDS - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
 static atomic_ullong created[TYPE_COUNT], destroyed[TYPE_COUNT], numbers[TYPE_COUNT];
-/* Events that were destroyed unasked, by the function that made them. */
+/* Counts of events destroyed before a host awaited or queried them, by creating function. */
 static atomic_ullong unasked[FUNCTION_COUNT];
 
 static uint64_t mix(const void *pointer) {
@@ -219,7 +219,7 @@ static void report_leak(int type, int function, const Leak *leak) {
          (unsigned long long)leak->first_call, unasked);
 }
 
-/* Hosts may do this: then an error of such an event is never reported. */
+/* Hosts may destroy events so, but then never see their errors. */
 static void note_unasked(void) {
   for (int function = 0; function < FUNCTION_COUNT; function++)
     if (unasked[function] > 0)

@@ -18,7 +18,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int file = -1;
 static bool has_failed;
 static char *window;
-static size_t window_begin, end; /* in the file */
+static size_t window_begin, end; /* offsets in the file */
 
 void line_begin(Line *line) {
   line->size = 1;
@@ -27,7 +27,7 @@ void line_begin(Line *line) {
 
 bool line_is_long(const Line *line) { return line->size > sizeof line->text - 1100; }
 
-/* The last bytes are kept for the end of the line. */
+/* The last bytes are reserved for the end of the line. */
 static void append(Line *line, const char *text, size_t size) {
   size_t room = sizeof line->text - 16 - line->size;
   size = size < room ? size : room;
@@ -110,7 +110,7 @@ void line_integer(Line *line, const char *name, int64_t number) {
 static bool open_file(void) {
   char path[1024];
   const char *folder = settings.folder == NULL ? "." : settings.folder;
-  for (int i = 0; i < 1000 && file < 0; i++) { /* a process may become another program: exec */
+  for (int i = 0; i < 1000 && file < 0; i++) { /* exec keeps the process id, and so the name */
     snprintf(path, sizeof path, "%s/plugrt-trace-%ld-%d.jsonl", folder, (long)getpid(), i);
     file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (file < 0 && errno != EEXIST)

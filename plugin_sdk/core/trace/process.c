@@ -68,7 +68,7 @@ static void write_function(Line *line, int number) {
   line_text(line, "]");
 }
 
-/* In parts: a line has room for so many functions. */
+/* Writes several lines: a line has room for some of the functions only. */
 static void write_counts(void) {
   enum { PART = 16 };
   for (int begin = 0; begin < FUNCTION_COUNT; begin += PART) {

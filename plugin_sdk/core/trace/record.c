@@ -95,7 +95,7 @@ static void record_named_values(Line *line, const PJRT_NamedValue *values, size_
     size_t size = values[i].name_size < sizeof name - 1 ? values[i].name_size : sizeof name - 1;
     memcpy(name, values[i].name, size);
     name[size] = '\0';
-    for (char *c = name; *c != '\0'; c++) /* the library's words; JSON's keys */
+    for (char *c = name; *c != '\0'; c++) /* the library's text becomes a JSON key */
       if (*c == '"' || *c == '\\' || (unsigned char)*c < 0x20)
         *c = '?';
     line_key(line, name);
@@ -207,7 +207,7 @@ static void record_fields(Line *line, const Call *call, int flags) {
   line_text(line, "}");
 }
 
-/* Whatever kills the process in this call, the journal says which it was. */
+/* Writes the call before it runs: if it kills the process, the journal names it. */
 void record_begin(const Call *call) {
   Line line;
   if (!settings.calls)

@@ -30,8 +30,7 @@ static int function_number(const char *name, size_t size) {
   return -1;
 }
 
-/* `plugrt trace` checks its users' settings; for other settings each process reports the error
-   here. */
+/* `plugrt trace` checks its users' settings; each process reports other errors here. */
 static void refuse(const char *name, const char *text, size_t size, const char *expected) {
   fprintf(stderr, "plugrt trace: %s: %.*s is not %s; it is left out\n", name, (int)size, text,
           expected);
@@ -46,7 +45,7 @@ static int64_t read_number(const char *text, const char *end, int64_t most) {
   return after == end && number <= most ? number : -1;
 }
 
-/* FUNCTION:NTH=CODE, with numbers for NTH and CODE. */
+/* Reads FUNCTION:NTH=CODE, where NTH and CODE are numbers. */
 static void read_failure(const char *text, size_t size) {
   static const char expected[] = "FUNCTION:N=CODE, with a function that returns an error, a number "
                                  "of its call (0: each) and a code from 1 to 16";

@@ -1,8 +1,8 @@
-/* The table around a library's, its extensions, and how hosts come by it.
+/* The table that wraps a library's, its extensions, and the functions that give it to hosts.
  *
- * Hosts look up GetPjrtApi with dlsym. Preloaded, the tracer answers that for every library, so
- * that each plugin keeps its name and its path. Loaded as a library, its own GetPjrtApi opens the
- * one that PLUGRT_TRACE_LIBRARY names. */
+ * Hosts look up GetPjrtApi with dlsym. A preloaded tracer defines dlsym for every library, so each
+ * plugin keeps its name and its path. A tracer that is loaded as the plugin has a GetPjrtApi that
+ * opens the library in PLUGRT_TRACE_LIBRARY. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ Table tables[MOST_TABLES];
 static int num_tables;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Version 0.57 moved slots of the table's tail; those before are the same in every version. */
+/* Version 0.57 moved slots at the table's end; the slots before are the same in all versions. */
 enum { REARRANGED_MINOR = 57, SETTLED_SLOTS = 94, CHAIN_MINOR = 45 };
 
 static size_t slot_offset(int slot) {
@@ -71,7 +71,7 @@ static void write_name(Line *line, const char *name, bool *is_first) {
   *is_first = false;
 }
 
-/* Copies the chain, less what is hidden; writes the names of the rest. */
+/* Copies the chain of extensions without the hidden ones; writes the names of the others. */
 static PJRT_Extension_Base *wrap_chain(Table *table, Line *line) {
   PJRT_Extension_Base *first = NULL, **end = &first;
   const PJRT_Extension_Base *real = table->real->extension_start;
@@ -169,7 +169,7 @@ static const PJRT_Api *wrap_new(const PJRT_Api *real, const char *path) {
 __attribute__((visibility("default"))) const PJRT_Api *plugrt_trace_wrap(const PJRT_Api *real,
                                                                          const char *path) {
   if (real == NULL || real->struct_size < slot_offset(SETTLED_SLOTS - 4))
-    return real; /* no table that a host would accept */
+    return real; /* hosts accept no such table */
   prepare_process();
   pthread_mutex_lock(&lock);
   const PJRT_Api *made = wrap_new(real, path);
@@ -232,7 +232,7 @@ static LookUp real_dlsym(void) {
   return found;
 }
 
-/* The last call is a jump (-O2): dlsym(RTLD_NEXT, ...) looks at who called it. */
+/* The last call is a jump (-O2): the result of dlsym(RTLD_NEXT, ...) depends on its caller. */
 __attribute__((visibility("default"))) void *dlsym(void *restrict handle,
                                                    const char *restrict name) {
   LookUp look_up = real_dlsym();

@@ -72,7 +72,7 @@ typedef struct {
 extern Settings settings;
 void read_settings(void); /* once */
 bool is_hidden(const char *extension);
-/* The code that this call of a function has to fail with, 0: none. */
+/* Returns the error code that this call of a function must fail with; 0: none. */
 int code_to_fail_with(int function, uint64_t nth);
 
 /* --- journal.c: a file of JSON lines that outlives a crash ------------------------------------ */
@@ -83,23 +83,23 @@ typedef struct {
 } Line;
 
 void line_begin(Line *line);
-void line_text(Line *line, const char *text); /* unchanged */
+void line_text(Line *line, const char *text); /* not escaped */
 void line_number(Line *line, int64_t number);
 void line_pointer(Line *line, const void *pointer);
 void line_quoted(Line *line, const char *text, size_t size);
-void line_key(Line *line, const char *name); /* a comma where one is needed, and "name": */
+void line_key(Line *line, const char *name); /* a comma if needed, and "name": */
 void line_string(Line *line, const char *name, const char *text);
 void line_integer(Line *line, const char *name, int64_t number);
-bool line_is_long(const Line *line); /* no more details, please */
+bool line_is_long(const Line *line); /* true: omit further details */
 void journal_write(Line *line); /* closes the braces and writes the line */
 void journal_close(void);
-void journal_forget(void); /* in a forked child: the file is the parent's */
+void journal_forget(void); /* in a forked child: the parent keeps the file */
 
 /* --- clock.c: time, threads, and counts of calls ---------------------------------------------- */
 
 int64_t now(void); /* ns */
 int64_t thread_id(void);
-void forget_thread(void); /* in a forked child, whose thread is another */
+void forget_thread(void); /* in a forked child: its thread has another id */
 uint64_t next_call(void);
 
 typedef struct {
@@ -119,7 +119,7 @@ void prepare_process(void); /* once a process, and again in a forked child */
 typedef struct Handle {
   struct Handle *next;
   void *pointer;
-  uint64_t number; /* of its type, from 1 */
+  uint64_t number; /* counts the handles of a type from 1 */
   uint64_t born_call, died_call;
   int64_t born_at;
   int owned; /* how many times the host has to destroy it */
@@ -130,13 +130,13 @@ typedef struct Handle {
 } Handle;
 
 enum { UNKNOWN, ALIVE, DEAD };
-/* Copies what is known of a pointer as a handle of that type. */
+/* Returns the state of a handle: UNKNOWN, ALIVE or DEAD; copies its record to `found`. */
 int find_handle(void *pointer, int type, Handle *found);
 /* The type of a pointer that is alive as another type; -1: none. */
 int find_other_type(void *pointer, int type, Handle *found);
-/* A handle that the library returned. */
+/* Records a handle that the library returned. */
 void handle_born(void *pointer, int type, bool owned, int function, uint64_t call, Handle *made);
-/* False: it is dead already, or unknown (then `found` says which). Marks it as dead, otherwise. */
+/* Records a destruction; returns the handle's state before it, and its record in `found`. */
 int handle_dies(void *pointer, int type, int function, uint64_t call, Handle *found);
 void handle_revive(void *pointer, int type, uint64_t call); /* the library refused to destroy it */
 void handle_was_asked(void *pointer, int type);
@@ -184,24 +184,24 @@ void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* --- checks.c --------------------------------------------------------------------------------- */
 
-/* Before a call: false if it must not reach the library. Marks what it destroys. */
+/* Checks a call first; false: do not forward it. Marks the handles that it destroys. */
 bool check_inputs(const Call *call);
 /* After a successful call: records the handles that the library returned. */
 void check_outputs(const Call *call);
-void undo_destruction(const Call *call); /* after one that failed */
+void undo_destruction(const Call *call); /* after a failed call */
 void check_error(const Call *call, int code);
 
 /* --- errors.c: errors, the library's and our own ---------------------------------------------- */
 
 PJRT_Error *make_error(int code, const char *message);
-/* Answers a function of errors for an error of our own; false for the library's. */
+/* Answers a call about an error of the tracer; false for the library's. */
 bool answer_error(const Call *call, PJRT_Error **result);
 /* The code and the message of an error of the library. */
 int read_error(const Table *table, PJRT_Error *error, char *message, size_t size);
 
 /* --- events.c: callbacks, and delays ---------------------------------------------------------- */
 
-/* Event_OnReady with a callback that records the host's. */
+/* Forwards Event_OnReady with a callback that records the host's. */
 PJRT_Error *forward_on_ready(const Call *call);
 void await_delayed_event(const Call *call); /* before Event_Await */
 void hide_delayed_event(const Call *call);  /* after Event_IsReady */

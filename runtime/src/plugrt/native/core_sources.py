@@ -73,7 +73,7 @@ library/trampolines.cc e957865cc359
 library/view.c 182b12902521
 library/wait.c e3ce861b6e7c
 module.c b684f1ec5c58
-pjrt.h 03d1cc12e76e
+pjrt.h 99fe24f2b8cf
 sizes.h f0ce231aa8b3
 values/dtypes.c 9af1d7161a82
 values/host_avals.c 0e1c812f3230
