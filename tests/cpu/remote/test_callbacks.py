@@ -1,4 +1,4 @@
-"""Python functions of programs over ``remote``: they run in the client."""
+"""Python functions that programs on ``remote`` call: they run in the client's process."""
 
 from __future__ import annotations
 
@@ -7,15 +7,27 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from plugrt.errors import FailedPrecondition, InvalidArgument, PjrtError, Unimplemented
-from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program
+from plugrt.errors import (
+    ArgumentTypeError,
+    Cancelled,
+    FailedPrecondition,
+    InvalidArgument,
+    NotFound,
+    PermissionDenied,
+    PjrtError,
+    ResourceExhausted,
+    Unimplemented,
+)
+from plugrt.interface import Client, CompileOptions, HandlerStages, LoadedExecutable, Program
 from plugrt_cpu.create_client import start
 from plugrt_numpy import plugin as numpy_backend
 from plugrt_remote.client import RemoteClient
+from plugrt_remote.serving import turns
 from plugrt_remote.serving.backend import Policy
 from support.device_server import becomes_true, serving
 from support.distributions import run_warm
@@ -26,6 +38,12 @@ CALLS = b"""func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   } : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }"""
+ADD = CALLS.replace(
+    b"""custom_call @plugrt_host_callback(%x) {
+    api_version = 4 : i32, backend_config = {index = 7 : ui64}
+  } : (tensor<4xf32>) -> tensor<4xf32>""",
+    b"add %x, %x : tensor<4xf32>",
+)
 X = np.array([1, 2, 3, 4], np.float32)
 
 
@@ -114,6 +132,108 @@ def test_functions_run_in_the_client_in_their_order(address: str) -> None:
     assert (shown.stdout, shown.stderr) == (PRINTED, "")
 
 
+USES_OF_JAX = """
+import jax
+import numpy as np
+from jax.experimental import io_callback
+x = np.arange(4, dtype=np.float32)
+seen = []
+four = jax.ShapeDtypeStruct((4,), "float32")
+double = jax.jit(lambda v: jax.pure_callback(lambda a: 2 * np.asarray(a), four, v) + 1)
+print(np.asarray(double(double(x))).tolist(), jax.devices()[0].platform)
+
+def note(v):
+    seen.append(int(v))
+    return np.int32(len(seen))
+
+@jax.jit
+def noted(v):
+    for _ in range(3):
+        int32 = jax.ShapeDtypeStruct((), "int32")
+        io_callback(note, int32, v, ordered=True)
+        v = v + 1
+    jax.debug.print("v is {}", v)
+    return v
+
+for i in range(2):
+    noted(np.int32(10 * i))
+jax.effects_barrier()
+print(seen)
+
+def fail(a):
+    raise ValueError("it is wrong")
+
+try:
+    jax.jit(lambda v: jax.pure_callback(fail, four, v))(x).block_until_ready()
+except jax.errors.JaxRuntimeError as error:
+    print("ValueError: it is wrong" in str(error))
+
+def scale(arguments, results, attributes):
+    results[0][...] = arguments[0] * attributes["factor"]
+
+jax.ffi.register_ffi_target("scale", scale, platform="remote")
+call = jax.ffi.ffi_call("scale", four)
+print(np.asarray(jax.jit(lambda v: call(v, factor=np.float32(3)))(x)).tolist())
+"""
+PRINTED_BY_JAX = """\
+[3.0, 7.0, 11.0, 15.0] remote
+v is 3
+v is 13
+[0, 1, 2, 10, 11, 12]
+True
+[0.0, 3.0, 6.0, 9.0]
+"""
+
+
+def test_functions_and_handlers_run_in_a_client_that_is_stock_jax(address: str) -> None:
+    shown = run_warm(USES_OF_JAX, PLUGRT_REMOTE=address, JAX_PLATFORMS="remote,cpu")
+    assert shown.stdout == PRINTED_BY_JAX, shown.stderr
+
+
+HANDLED = b"""func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<i32>) {
+  %0:2 = stablehlo.custom_call @mine(%x) {
+    api_version = 4 : i32,
+    backend_config = {a = 2.5 : f32, b = "text", c = {d = true, e = array<i64: 1, 2>},
+                      f = dense<[3, 4]> : tensor<2xui8>}
+  } : (tensor<4xf32>) -> (tensor<4xf32>, tensor<i32>)
+  return %0#0, %0#1 : tensor<4xf32>, tensor<i32>
+}"""
+
+
+def test_a_handler_runs_in_the_client_with_the_attributes_of_the_call(client: RemoteClient) -> None:
+    from plugrt.capi.extensions.ffi import address_of, make_c_handler
+
+    seen = []
+
+    def handler(arguments: Any, results: Any, attributes: Any) -> None:
+        seen.append(attributes)
+        assert not arguments[0].flags.writeable
+        results[0][...] = arguments[0] * attributes["a"]
+        results[1][...] = 7
+
+    for given in (handler, address_of(make_c_handler("mine", handler))):
+        client.register_handler("mine", given)
+        loaded = client.compile(Program(HANDLED), CompileOptions())
+        x = client.buffer_from_host(X, client.devices()[0])
+        [[y], [z]] = loaded.execute([(x,)])
+        assert y.to_host().tolist() == [2.5, 5, 7.5, 10]
+        assert z.to_host() == 7
+    for found in seen:
+        assert (type(found["a"]), found["b"], bool(found["c"]["d"])) == (np.float32, "text", True)
+        assert (found["c"]["e"].tolist(), found["f"].tolist()) == ([1, 2], [3, 4])
+        assert (found["c"]["e"].dtype, found["f"].dtype) == (np.int64, np.uint8)
+    client.unregister_handler("mine")
+    assert loaded.execute([(x,)])[1][0].to_host() == 7, "a program keeps its handler"
+    with pytest.raises(NotFound, match="no handler of 'mine'"):
+        client.unregister_handler("mine")
+    with pytest.raises(PermissionDenied, match="'mine'"):
+        client.compile(Program(HANDLED), CompileOptions())
+    with pytest.raises(Unimplemented, match="stages of the handler of 'mine'"):
+        client.register_handler("mine", HandlerStages(1))
+    with pytest.raises(ArgumentTypeError, match="a name and a function"):
+        client.register_handler("mine", "handler")  # type: ignore[arg-type]
+
+
 def test_each_session_calls_its_own_functions(client: RemoteClient, address: str) -> None:
     with closing(RemoteClient(address)) as other:
         one = compiled(client, lambda a: [a[0] + 1])
@@ -170,6 +290,84 @@ def test_a_function_has_a_limit_of_time(tmp_path: Path) -> None:
         ended.set()
         answers = compiled(client, lambda a: [a[0]])
         assert launch(answers[0]).tolist() == X.tolist()
+
+
+@pytest.mark.parametrize("paced", [True, False])
+def test_a_client_may_send_while_its_function_runs(tmp_path: Path, paced: bool) -> None:
+    """It sends more than the server keeps: a paced client waits, and another's launch fails."""
+    numpy_client = numpy_backend.create_client({})
+    sent = threading.Event()
+
+    def function(a: list[np.ndarray]) -> list[np.ndarray]:
+        sent.wait(0.5 if paced else 60)
+        return [a[0] + 1]
+
+    with (
+        serving(numpy_client, tmp_path, Policy(backlog_bytes=1 << 20)) as address,
+        closing(RemoteClient(address)) as client,
+    ):
+        client.connection.most_ahead = 1 << 19 if paced else 1 << 40
+        loaded, _ = compiled(client, function)
+        x = client.buffer_from_host(X, client.devices()[0])
+        [[y]] = loaded.execute([(x,)])
+        rows = [np.full(1 << 14, i, np.float32) for i in range(64)]
+        puts = [client.buffer_from_host(row, client.devices()[0]) for row in rows]
+        sent.set()
+        if paced:
+            assert y.to_host().tolist() == [2, 3, 4, 5]
+        else:
+            with pytest.raises(ResourceExhausted, match="follow these messages"):
+                y.to_host()
+        assert all(np.array_equal(put.to_host(), row) for put, row in zip(puts, rows, strict=True))
+
+
+def test_launches_that_have_not_begun_can_be_cancelled(client: RemoteClient) -> None:
+    """They wait behind a launch that waits for a function of the client."""
+    answers = threading.Event()
+    calls, _ = compiled(client, lambda a: [a[0], answers.wait(60)][:1])
+    loaded = client.compile(Program(ADD), CompileOptions())
+    assert loaded.cancel() == 0
+    x = client.buffer_from_host(X, client.devices()[0])
+    [[first]] = calls.execute([(x,)])
+    others = [loaded.execute([(x,)])[0][0] for _ in range(3)]
+    [[last]] = calls.execute([(x,)])
+    assert [loaded.cancel(), loaded.cancel()] == [3, 0]
+    answers.set()
+    assert (first.to_host().tolist(), last.to_host().tolist()) == (X.tolist(), X.tolist())
+    for other in others:
+        with pytest.raises(Cancelled, match="before it had begun"):
+            other.to_host()
+    [[again]] = loaded.execute([(x,)])
+    assert again.to_host().tolist() == [2, 4, 6, 8]
+
+
+PRODUCT = b"""func.func @main(%x: tensor<768x768xf32>) -> tensor<768x768xf32> {
+  %0 = stablehlo.dot %x, %x : (tensor<768x768xf32>, tensor<768x768xf32>) -> tensor<768x768xf32>
+  return %0 : tensor<768x768xf32>
+}"""
+
+
+def test_launches_that_wait_for_their_turn_can_be_cancelled(
+    client: RemoteClient, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "_RECENT", 60.0)
+    with closing(RemoteClient(address)) as other:
+        launch(other.compile(Program(ADD), CompileOptions()))
+        loaded = client.compile(Program(PRODUCT), CompileOptions())
+        x = client.buffer_from_host(np.eye(768, dtype=np.float32), client.devices()[0])
+        results = [loaded.execute([(x,)])[0][0] for _ in range(60)]
+        count = loaded.cancel()
+        assert 0 < count < 60
+        assert results[0].to_host()[0, 0] == 1
+        with pytest.raises(Cancelled):
+            results[-1].block_until_ready()
+
+
+def test_a_backend_in_this_process_cancels_no_launch() -> None:
+    here = start({})
+    with pytest.raises(Unimplemented, match="cancel"):
+        here.compile(Program(ADD), CompileOptions()).cancel()
+    here.close()
 
 
 DIES = """

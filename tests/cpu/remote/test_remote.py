@@ -1,7 +1,8 @@
-"""The plugin ``remote``, of a server of the cpu's devices: same results, and errors in time."""
+"""The plugin ``remote`` with a server of cpu devices: same results, and errors in time."""
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
 import os
@@ -9,11 +10,13 @@ import socket
 import stat
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
 import numpy as np
 import pytest
+import trustme
 
 import plugrt
 from plugrt.errors import (
@@ -32,6 +35,7 @@ from plugrt_numpy import plugin as numpy_backend
 from plugrt_remote import wire
 from plugrt_remote.addresses import parse
 from plugrt_remote.client import RemoteClient
+from plugrt_remote.ray import ServingActor
 from plugrt_remote.serving.server import Server
 from support.device_server import becomes_true, serving
 from support.distributions import run_cli, run_warm
@@ -68,6 +72,14 @@ def test_arrays_of_each_size_go_there_and_back(client: RemoteClient) -> None:
             copied = buffer.copy_to_device(client.devices()[2])
             assert copied.device is client.devices()[2]
             np.testing.assert_array_equal(copied.to_host(), layout)
+
+
+def test_large_arrays_are_read_by_several_threads_at_once(client: RemoteClient) -> None:
+    x = np.arange((1 << 20) + 3, dtype=np.float32)
+    buffer = client.buffer_from_host(x, client.devices()[0])
+    with ThreadPoolExecutor(8) as pool:
+        found = [*pool.map(lambda _: buffer.to_host(), range(16))]
+    assert all(np.array_equal(each, x) for each in found)
 
 
 def test_what_was_put_is_the_copy_of_that_time(client: RemoteClient) -> None:
@@ -126,6 +138,7 @@ def test_donation_deletes_at_once_and_frees_there(client: RemoteClient) -> None:
 
 
 def test_an_error_of_the_server_is_in_all_that_is_computed_from_it(client: RemoteClient) -> None:
+    assert client.capabilities.late_errors
     program, device = add(client), client.devices()[0]
     x = client.buffer_from_host(X, device)
     gone = wire.DELETE.pack(-1) + wire.NUMBER.pack(x.shards.number)
@@ -140,7 +153,7 @@ def test_an_error_of_the_server_is_in_all_that_is_computed_from_it(client: Remot
     for use in (later.to_host, later.block_until_ready, later.ready_event().wait):
         with pytest.raises(DeletedBuffer):
             use()
-    [[later]] = program.execute([failed, failed])  # now launches ask for their notice
+    [[later]] = program.execute([failed, failed])  # now the client asks about each launch
     with pytest.raises(DeletedBuffer):
         later.to_host()
 
@@ -186,18 +199,95 @@ def test_a_client_says_that_it_is_lost_and_a_server_of_it_ends(
             each.on_lost(None)  # type: ignore[arg-type]
 
 
+ON_RAY = """
+import sys, types
+import numpy as np
+from plugrt.errors import ConfigError
+from plugrt_remote.client import RemoteClient
+from plugrt_remote.ray import DeviceServers
+
+class Method:
+    def __init__(self, method): self.method = method
+    def remote(self, *given): return self.method(*given)
+
+class Actor:
+    def __init__(self, made): self.made = made
+    def __getattr__(self, name): return Method(getattr(self.made, name))
+
+class Made:
+    def __init__(self, cls): self.cls = cls
+    def options(self, **given):
+        print(sorted(given.items()))
+        return self
+    def remote(self, *given): return Actor(self.cls(*given))
+
+sys.modules["ray"] = None
+try:
+    DeviceServers()
+except ConfigError as error:
+    print(error)
+sys.modules["ray"] = types.SimpleNamespace(remote=Made, get=list, kill=lambda actor: print("ended"))
+with DeviceServers("cpu", 2, resources={"GPU": 0.5, "slots": 1}) as servers:
+    found = servers.addresses()
+    for address in found:
+        client = RemoteClient(address)
+        print(client.buffer_from_host(np.ones(2), client.devices()[0]).to_host())
+    import os
+    print(servers.processes() == [os.getpid()] * 2, len({*found}))
+print(any(os.path.exists(address[5:]) for address in found))
+"""
+OF_RAY = """\
+DeviceServers needs Ray: pip install ray
+[('max_restarts', -1), ('max_task_retries', -1), ('num_gpus', 0.5), ('resources', {'slots': 1})]
+[1. 1.]
+[1. 1.]
+True 2
+ended
+ended
+False
+"""
+
+
+def test_an_actor_of_ray_states_the_port_that_it_got(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority, (chain, key, ca, token) = trustme.CA(), (tmp_path / name for name in "abcd")
+    issued = authority.issue_cert("127.0.0.1")
+    issued.cert_chain_pems[0].write_to_path(str(chain))
+    issued.private_key_pem.write_to_path(str(key))
+    authority.cert_pem.write_to_path(str(ca))
+    token.touch(0o600)
+    token.write_text("a long enough token\n")
+    monkeypatch.setenv("PLUGRT_REMOTE_CA", str(ca))
+    monkeypatch.setenv("PLUGRT_REMOTE_TOKEN_FILE", str(token))
+    actor = ServingActor(None, "tls://127.0.0.1:0", str(chain), str(key), str(token))
+    client = RemoteClient(actor.address())
+    assert client.stats()["segments"] == 0
+    client.close()
+    actor.stop()
+
+
+def test_actors_of_ray_serve_until_they_are_stopped() -> None:
+    """The child has a stand-in for Ray; ``nox -s clusters`` runs an example with Ray."""
+    shown = run_warm(ON_RAY, JAX_PLATFORMS="cpu")
+    assert (shown.stdout, shown.stderr) == (OF_RAY, "")
+
+
 def test_what_assumes_one_address_space_is_refused_by_name(client: RemoteClient) -> None:
     x = client.buffer_from_host(X, client.devices()[0])
-    for name, call in {
-        "to_dlpack": x.to_dlpack,
-        "unsafe_pointer": x.unsafe_pointer,
-        "register_handler": lambda: client.register_handler("t", lambda *_: None),
-    }.items():
+    for name, call in {"to_dlpack": x.to_dlpack, "unsafe_pointer": x.unsafe_pointer}.items():
         with pytest.raises(Unimplemented, match=name):
             call()
-    assert not {"dlpack", "unsafe_pointer", "custom_calls"} & {
+    assert not {"dlpack", "unsafe_pointer"} & {
         name for name, (declared, _) in client.capabilities.sentences().items() if declared
     }
+
+
+def test_types_of_handlers_states_are_registered_in_the_client(client: RemoteClient) -> None:
+    places = [ctypes.c_int64(0) for _ in range(2)]
+    for place in places:  # under one name, so that both get one id
+        client.register_handler_type("a_type_of_this_test", ctypes.addressof(place))
+    assert places[0].value == places[1].value != 0
 
 
 def test_the_socket_is_for_one_user_and_one_server(address: str) -> None:
@@ -212,7 +302,7 @@ def test_the_socket_is_for_one_user_and_one_server(address: str) -> None:
 def test_the_option_platform_wins_over_jax_platforms(address: str) -> None:
     words = ("serve", "--platform", "numpy", "--bind", address)
     shown = run_cli(*words, JAX_PLATFORMS="remote", PLUGRT_REMOTE=address)
-    assert "another server listens" in shown.stderr, shown.stderr  # numpy has started
+    assert "another server listens" in shown.stderr, shown.stderr  # after numpy has started
 
 
 def test_the_status_has_each_other_session(client: RemoteClient, address: str) -> None:

@@ -1,8 +1,9 @@
-"""Over a mesh the NumPy backend divides arrays without a stated sharding as XLA does."""
+"""Over a mesh the NumPy backend divides arrays without a stated sharding like XLA."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,25 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import lax
-from plugrt.interface import Client
-from plugrt.sharding import Mesh, NamedSharding
+from plugrt.errors import Unimplemented
+from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program
+from plugrt.layout import Format, Layout
+from plugrt.sharding import AxisType, Mesh, NamedSharding, reshard
 from plugrt.sharding import PartitionSpec as P
 from plugrt_numpy import plugin
 from support.effort import some_of
+
+Explicit = AxisType.Explicit
 
 LESS_DIVIDED = {
     "dynamic_slice": "XLA makes a slice of one whose start is a constant, before it divides",
     "roll": "it is a dynamic_slice with a constant start",
 }
 """The operations whose results the NumPy backend may divide less, each with the reason."""
+PARTS_OF_AXES = ("split", "merge", "dot_batched")
+"""Operations whose results XLA may divide by a part of an axis. The XLA of JAX removes these parts
+(``sdy-remove-sub-axes-in-input-output-shardings``), as no spec can name them; an older one did not.
+"""
 
 Operation = Callable[[Any, Any, Any], Any]
 
@@ -99,7 +108,7 @@ def operations(mesh: Mesh) -> dict[str, Operation]:
 
 
 def cases() -> list[tuple[tuple[int, ...], tuple[P | None, ...]]]:
-    """Returns meshes, and how the arguments are divided; None is a host array."""
+    """Returns the shapes of meshes, and the arguments' specs; None stands for a host array."""
     found: list[tuple[tuple[int, ...], tuple[P | None, ...]]] = []
     for shape in ((2,), (4,), (2, 2), (4, 2), (2, 2, 2)):
         a, b = "a", "b" if len(shape) > 1 else None
@@ -128,16 +137,22 @@ def numpy_client() -> Client:
     return plugin.create_client({"num_devices": 8})
 
 
-def run_all(
+def make_arguments(
     client: Client, shape: Sequence[int], specs: Sequence[P | None]
-) -> tuple[dict[str, Any], Any]:
-    """Returns the results of each operation, and how the compiler divided the arguments."""
+) -> tuple[Mesh, list[Any]]:
     devices = np.array(client.devices()[: int(np.prod(shape))]).reshape(shape)
     mesh = Mesh(devices, ("a", "b", "c")[: len(shape)])
-    given = [
+    return mesh, [
         x if spec is None else plugrt.device_put(x, NamedSharding(mesh, spec))
         for x, spec in zip(ARGUMENTS, specs, strict=True)
     ]
+
+
+def run_all(
+    client: Client, shape: Sequence[int], specs: Sequence[P | None]
+) -> tuple[dict[str, Any], Any]:
+    """Returns the results of each operation, and the shardings of arguments in the program."""
+    mesh, given = make_arguments(client, shape, specs)
     functions = operations(mesh)
 
     @plugrt.jit
@@ -160,7 +175,8 @@ def test_results_and_arguments_are_divided_as_on_the_cpu(
         run_all(client, shape, specs) for client in (plugrt.get_backend(), numpy_client)
     )
     other = {name for name in expected if places(found[name]) != places(expected[name])}
-    assert other <= LESS_DIVIDED.keys()
+    is_of_jax = plugrt.get_backend().platform_version.startswith("jaxlib")
+    assert other <= {*LESS_DIVIDED, *(() if is_of_jax else PARTS_OF_AXES)}
     assert all(
         found[name].addressable_data(0).size > expected[name].addressable_data(0).size
         for name in other
@@ -205,14 +221,154 @@ def test_a_donated_argument_stays_where_no_result_has_parts_of_its_size(
             assert x.is_deleted()
 
 
-def test_the_text_of_a_program_has_no_constraints(numpy_client: Client) -> None:
-    rows = NamedSharding(Mesh(np.array(numpy_client.devices()[:2]), "a"), P("a"))
+def test_open_sums_have_terms_on_devices(numpy_client: Client) -> None:
+    x = np.arange(16, dtype=np.float32).reshape(4, 4)
+    rows = P("x", None, unreduced={"y"})
+    functions: dict[str, tuple[Callable[[Any, Any], Any], P, Any, int]] = {
+        "a product": (lambda a, b: xp.matmul(a, b, out_sharding=rows), rows, x @ x, 1),
+        "a sum": (
+            lambda a, b: lax.reduce_sum(b, (0,), out_sharding=P(None, unreduced={"y"})),
+            P(None, unreduced={"y"}), x.sum(0), 2,
+        ),
+        "an argument": (lambda a, b: reshard(b, rows), rows, x, 1),
+        "a product that is summed": (
+            lambda a, b: reshard(xp.matmul(a, b, out_sharding=rows), P("x")),
+            P("x", None), x @ x, 2,
+        ),
+    }  # fmt: skip
+    mesh = Mesh(
+        np.array(numpy_client.devices()[:4]).reshape(2, 2), ("x", "y"), (Explicit, Explicit)
+    )
+    a, b = (plugrt.device_put(x, NamedSharding(mesh, P(*s))) for s in (("x", "y"), ("y",)))
+    for name, (function, spec, expected, copies) in functions.items():
+        with plugrt.set_mesh(mesh):
+            made = plugrt.jit(function)(a, b)
+            np.testing.assert_array_equal(reshard(made, P()), expected, err_msg=name)
+        assert made.sharding == NamedSharding(mesh, spec), name
+        total = np.zeros_like(expected)
+        for shard in made.addressable_shards:
+            total[shard.index] += np.asarray(shard.data)
+        np.testing.assert_array_equal(total, copies * expected, err_msg=name)
 
-    def f(x: Any) -> Any:
-        return plugrt.with_sharding_constraint(xp.sin(x), rows) + 1
 
-    lowered = plugrt.jit(f).lower(plugrt.device_put(np.arange(4.0, dtype=np.float32), rows))
-    assert "sdy.sharding_constraint" in lowered.as_text()
-    text = lowered.compile().as_text()
-    assert "sdy.sharding_constraint" not in text
-    assert "stablehlo.add" in text
+def test_a_transposed_argument_keeps_its_order_in_memory_where_the_layout_is_open(
+    numpy_client: Client,
+) -> None:
+    x = np.arange(64, dtype=np.float32).reshape(4, 4, 4)
+    auto, other = Format(Layout.AUTO), Layout((1, 0, 2))
+    found = []
+    for client in (plugrt.get_backend(), numpy_client):
+        mesh = Mesh(np.array(client.devices()[:4]).reshape(2, 2), ("x", "y"))
+        tiles = NamedSharding(mesh, P("x", "y"))
+        given = plugrt.device_put(x, tiles)
+        for order in ((2, 1, 0), (2, 0, 1), (0, 1, 2)):
+            turn = partial(xp.permute_dims, axes=order)
+            for function in (turn, lambda v, turn=turn: turn(v) + 1):
+                made = plugrt.jit(function, out_shardings=auto)(given)
+                np.testing.assert_array_equal(made, function(x))
+                if function is turn:
+                    found.append(made.format)
+        turned = plugrt.jit(lambda v: v.mT, in_shardings=Format(other, tiles), out_shardings=auto)
+        made = turned(plugrt.device_put(x, Format(other, tiles)))
+        np.testing.assert_array_equal(made, x.mT)
+        if client is numpy_client:
+            assert made.format.layout.major_to_minor == (2, 0, 1)
+    assert [one.layout for one in found[:3]] == [one.layout for one in found[3:]]
+
+
+SHARDY = """\
+sdy.mesh @m = <["x"=2, "y"=2]>
+func.func public @main(
+    %a: tensor<4x8xbf16> {sdy.sharding = #sdy.sharding<@m, [{"y"}, {}], unreduced={"x"}>},
+    %b: tensor<4x8xbf16> {sdy.sharding = #sdy.sharding<@m, [{}, {"y", "x"}]>})
+    -> (tensor<4x8xbf16> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {}], unreduced={"y"}>}) {
+  %0 = stablehlo.subtract %a, %b : tensor<4x8xbf16>
+  return %0 : tensor<4x8xbf16>
+}
+"""
+GSPMD = """\
+func.func public @main(
+    %a: tensor<4x8xf32> {mhlo.sharding = "{devices=[2,1]1,0}"}, %b: tensor<8xf32>)
+    -> (tensor<4x8xf32> {mhlo.sharding = "{devices=[1,2]<=[2]}"}) {
+  %0 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<8xf32>) -> tensor<4x8xf32>
+  %1 = stablehlo.subtract %a, %0 : tensor<4x8xf32>
+  return %1 : tensor<4x8xf32>
+}
+"""
+
+
+def check_text(loaded: LoadedExecutable, arguments: Sequence[Sequence[Any]]) -> None:
+    """Asserts that a program and its text, run on each device, give the same results."""
+    client, executable = loaded.client, loaded.executable
+    options = CompileOptions(executable.num_replicas, executable.num_partitions)
+    code = executable.as_text()
+    assert "sharding" not in code
+    again = client.compile(Program(code.encode()), options)
+    assert again.executable.input_types == executable.input_types
+    assert again.executable.output_types == executable.output_types
+    devices = client.devices()
+    expected, found = (
+        each.execute([[*map(client.buffer_from_host, parts, devices)] for parts in arguments])
+        for each in (loaded, again)
+    )
+    for own, others in zip(expected, found, strict=True):
+        for x, y in zip(own, others, strict=True):
+            np.testing.assert_array_equal(x.to_host(), y.to_host())
+
+
+@pytest.mark.parametrize(("shape", "specs"), some_of(cases(), 2))
+def test_the_text_is_what_a_device_does(
+    numpy_client: Client, shape: tuple[int, ...], specs: tuple[P | None, ...]
+) -> None:
+    """The text computes a device's parts of the results from its parts of the arguments.
+
+    Differs from JAX: operations in `compile().as_text()` over several devices of the backend
+    `numpy` | of a device's parts, on its CPU | those that gather the parts of arguments, compute
+    with whole arrays, and cut the parts of results.
+    """
+    mesh, given = make_arguments(numpy_client, shape, specs)
+    functions = operations(mesh)
+    run = plugrt.jit(lambda *values: {name: f(*values) for name, f in functions.items()})
+    compiled = run.lower(*given).compile()
+    arguments = [
+        [np.asarray(shard.data) for shard in plugrt.device_put(x, sharding).addressable_shards]
+        for x, sharding in zip(given, compiled.input_shardings[0], strict=True)
+    ]
+    check_text(compiled.runtime_executable(), arguments)
+
+
+def test_the_text_of_open_sums_replicas_and_shardings_of_gspmd(numpy_client: Client) -> None:
+    numbers = np.random.default_rng(0)
+    for code, replicas, partitions in ((SHARDY, 1, 4), (GSPMD, 1, 2), (GSPMD, 3, 2)):
+        options = CompileOptions(replicas, partitions, use_spmd_partitioning=True)
+        loaded = numpy_client.compile(Program(code.encode()), options)
+        one, other = loaded.executable.input_types
+        count = replicas * partitions
+        copies = partitions if code is GSPMD else 1
+        arguments = [
+            [*numbers.integers(-9, 9, (count, *one.shape)).astype(one.dtype)],
+            [*numbers.integers(-9, 9, (count // copies, *other.shape)).astype(other.dtype)],
+        ]
+        arguments[1] = [part for part in arguments[1] for _ in range(copies)]
+        check_text(loaded, arguments)
+
+
+def test_manual_computations_have_a_text_but_for_those_in_another(numpy_client: Client) -> None:
+    mesh = Mesh(np.array(numpy_client.devices()[:4]).reshape(2, 2), ("x", "y"))
+
+    def total(axis: str, function: Any = lambda z: z) -> Any:
+        return plugrt.jit(
+            plugrt.shard_map(
+                lambda z: lax.psum(function(z), axis),
+                mesh=mesh, in_specs=P(axis), out_specs=P(), axis_names={axis},
+            ),
+            inline=False,
+        )  # fmt: skip
+
+    x = plugrt.device_put(np.arange(8.0, dtype=np.float32), NamedSharding(mesh, P()))
+    called = plugrt.jit(lambda z: total("x")(total("y")(z)) + 1).lower(x)
+    assert "call @" in called.as_text()
+    check_text(called.compile().runtime_executable(), [[np.asarray(x)] * 4])
+    nested = plugrt.jit(total("x", total("y"))).lower(x).compile()
+    with pytest.raises(Unimplemented, match="in another has no form"):
+        nested.as_text()

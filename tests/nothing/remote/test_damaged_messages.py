@@ -1,4 +1,4 @@
-"""A server of NumPy's backend lives through damaged messages, and serves other sessions."""
+"""A server of the NumPy backend survives damaged messages and still serves other sessions."""
 
 from __future__ import annotations
 
@@ -22,23 +22,8 @@ from plugrt_remote.values import pack
 from plugrt_remote.wire import HEAD, Op, frame
 from support.device_server import answer_to, becomes_true, serving
 from support.effort import seeds
+from support.remote_frames import EACH, HELLO, PUT, READ, damage
 
-HELLO = frame(Op.HELLO, wire.NUMBER.pack(1) + wire.HELLO.pack(wire.MAGIC, wire.VERSION))
-PUT = frame(Op.PUT, wire.PUT.pack(2, 0, -1, 11, 1, 0) + struct.pack("<q", 2), 8) + b"\0" * 8
-READ = frame(Op.READ, wire.READ.pack(3, 2, 0, 0))
-REST = [
-    frame(Op.JOIN, wire.JOIN.pack(4, 1) + wire.PART.pack(2, 0)),
-    frame(Op.COPY, wire.COPY.pack(5, 2, 0, 0, -1)),
-    frame(Op.EXECUTE, wire.EXECUTE.pack(9, 10, 1, 0, 0) + struct.pack("<Q", 2)),
-    frame(Op.COMPILE, wire.COMPILE.pack(6, 9, bytes(32)) + pack(["mlir", "main", {}, []])),
-    frame(Op.WATCH, wire.NUMBER.pack(2)),
-    frame(Op.WAIT, wire.WAIT.pack(7, 2, -1)),
-    frame(Op.STATS, wire.STATS.pack(8, 0)),
-    frame(Op.ASK, wire.ASK.pack(9, 1, 2)),
-    frame(Op.SEGMENT, wire.SEGMENT.pack(1, 1 << 20)),
-    frame(Op.DELETE, wire.DELETE.pack(-1) + wire.NUMBER.pack(2)),
-    frame(Op.RETURN, wire.NUMBER.pack(1) + pack([None, [[[2], 11]]])),
-]
 ADD = b"func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n  return %x : tensor<2xf32>\n}"
 
 
@@ -53,7 +38,7 @@ def address() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def other(address: str) -> Iterator[RemoteClient]:
-    """Another session, which lives all the time."""
+    """Another session, open during all tests."""
     client = RemoteClient(address)
     yield client
     client.close()
@@ -81,8 +66,8 @@ def still_serves(other: RemoteClient) -> None:
         ([HELLO, frame(Op.READ, b"123")], "cannot be read"),
         ([HELLO, PUT.replace(struct.pack("<q", 2), struct.pack("<q", 3))], "other contents"),
         ([HELLO, PUT.replace(struct.pack("<q", 2), struct.pack("<q", -2))], "the shape"),
-        ([HELLO, REST[2]], "no program 9"),
-        ([HELLO, REST[8]], "no file descriptor"),
+        ([HELLO, EACH[4]], "no program 9"),
+        ([HELLO, EACH[11]], "no file descriptor"),
         ([HELLO, frame(Op.COMPILE, wire.COMPILE.pack(6, 9, bytes(32)) + pack([]), 1) + b"x"],
          "cannot be read"),
     ],
@@ -101,18 +86,9 @@ def test_damaged_and_reordered_messages_end_no_other_session(
 ) -> None:
     rng = random.Random(seed)
     for _ in range(40):
-        sent = rng.sample([PUT, READ, *REST], 6) if rng.random() < 0.5 else [PUT, READ, *REST]
-        stream = bytearray(HELLO + b"".join(sent))
-        for _ in range(rng.randrange(1, 4)):
-            at = rng.randrange(len(HELLO), len(stream))
-            change = rng.random()
-            if change < 0.6:
-                stream[at] = rng.randrange(256)
-            elif change < 0.8:
-                del stream[at : at + rng.randrange(1, 20)]
-            else:
-                stream[at:at] = rng.randbytes(rng.randrange(1, 20))
-        answer_to(address, bytes(stream))
+        sent = rng.sample(EACH, 6) if rng.random() < 0.5 else EACH
+        stream = damage(rng, b"".join(sent))
+        answer_to(address, HELLO + stream)
     still_serves(other)
 
 

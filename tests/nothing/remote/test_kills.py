@@ -1,8 +1,9 @@
-"""The other side lives when a device server or a client is killed, and nothing is left of it."""
+"""When a device server or a client is killed, the other side survives, and nothing is left."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import le
 
 import pytest
 
@@ -14,6 +15,6 @@ from support.remote_kills import Held, kill_clients, kill_servers
 def test_kills_at_random_moments_are_survived(
     kill: Callable[[int, int], tuple[Held, Held]],
 ) -> None:
-    """The session ``remote_kills`` has 500 of each."""
+    """The session ``remote_long`` has 500 of each."""
     after_first, after_last = kill(len(seeds(3)), 1)
-    assert after_last == after_first
+    assert all(map(le, after_last, after_first)), (after_first, after_last)

@@ -1,6 +1,6 @@
 """Python functions that programs call and that launch programs: they run or are refused.
 
-On jaxlib's client and on XLA's CPU library, in children that are ended where one hangs.
+They run on jaxlib's client and on XLA's CPU library, in children that are ended if they hang.
 """
 
 from __future__ import annotations
@@ -123,12 +123,12 @@ def test_what_other_threads_launch_for_a_callback_ends(platform: str) -> None:
         assert float(done.stdout) == pytest.approx(300 * 300 * (300**3 + 1), rel=1e-4)
     else:
         assert "'<lambda>' of pure_callback" in done.stdout
-        assert "launches a program on the device that calls it" in done.stdout
+        assert "launches a program on the device of the program that calls it" in done.stdout
 
 
 @runs_apart("lifetimes")
 def test_launches_one_after_another_within_a_callback_are_no_nesting() -> None:
-    """Each has ended when the next is made; the calling launch continues."""
+    """Each launch has ended before the next; the calling launch continues."""
     code = """
 import numpy as np, plugrt
 from plugrt import array_api as xp

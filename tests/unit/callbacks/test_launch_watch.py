@@ -1,11 +1,11 @@
-"""Launches of several parts, one of which calls a failing function: the ends of the others."""
+"""Launches of several parts: when one part's function fails, the calls of other parts end, too."""
 
 from __future__ import annotations
 
 import _thread
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ import pytest
 from plugrt.callbacks.launch_watch import Watch, WatchedFunction
 from plugrt.errors import FailedPrecondition, Internal
 from plugrt.execution.executables.tracked_executable import Launched, WatchedLaunches
-from plugrt.lifetime import thread_work
+from support.watched_calls import at_calls
 
 
 def raise_failure() -> str:
@@ -21,7 +21,7 @@ def raise_failure() -> str:
 
 
 def call_in_parts(watch: Watch, functions: Sequence[WatchedFunction]) -> list[str]:
-    """Returns the results of a call for each part after a failure, all at once."""
+    """Makes a call for each part concurrently, after a failure; returns the results."""
     said: list[str] = []
 
     def call(function: WatchedFunction) -> None:
@@ -84,22 +84,19 @@ def test_a_launch_that_does_not_end_is_left(caplog: pytest.LogCaptureFixture) ->
     with pytest.raises(FailedPrecondition, match=r"'f' cannot be launched.*it failed"):
         launches.launch([], None)
     ends.set()
-    with function.turn:  # after it has ended
+    with function.turn:  # acquired once the failed launch has ended
         pass
     assert launches.launch([], None)[0] == []
     assert remembered == []
 
 
 @pytest.mark.parametrize("begun", [True, False])
-def test_an_interrupt_while_the_launch_begins(begun: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other threads wait for a part that has begun; another part never begins, and has no turn."""
+def test_an_interrupt_while_the_launch_begins(begun: bool) -> None:
+    """The turn is held until a part that has begun ends; if none has, it is released."""
     function, remembered, launched = WatchedFunction(), [], threading.Event()
-    start = _thread.start_new_thread
 
-    def interrupted(run: Callable[[], object], arguments: tuple[()]) -> None:
-        if begun:
-            start(run, arguments)
-            assert launched.wait(60)
+    def interrupted(*_: Any) -> None:
+        assert not begun or launched.wait(60)
         raise KeyboardInterrupt
 
     def launch(arguments: Any, options: Any) -> Launched:
@@ -107,10 +104,11 @@ def test_an_interrupt_while_the_launch_begins(begun: bool, monkeypatch: pytest.M
         return [], lambda: None
 
     launches = WatchedLaunches(launch, remembered.append, [function], 2, "main")
-    with monkeypatch.context() as patch:
-        patch.setattr(thread_work, "start_new_thread", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            launches.launch([], None)
+    with (
+        pytest.raises(KeyboardInterrupt),
+        at_calls([_thread.start_new_thread], interrupted, after=begun),
+    ):
+        launches.launch([], None)
     assert (len(remembered), launched.is_set()) == (begun, begun)
     for wait in remembered:
         wait()

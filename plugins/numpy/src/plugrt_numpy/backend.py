@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from plugrt.errors import InvalidArgument, Unimplemented
+from plugrt.errors import InvalidArgument, NotFound
 from plugrt.interface import (
     CompileOptions,
     DeviceDescription,
@@ -31,6 +31,7 @@ from plugrt_numpy.functions import ModuleCompiler
 from plugrt_numpy.held_memory import HeldMemory
 from plugrt_numpy.launches import compile_launch, local_types
 from plugrt_numpy.operations.collectives import JOINT
+from plugrt_numpy.part_programs import write_for_parts
 from plugrt_numpy.partitions import drop_constraints
 from plugrt_sdk import Compiled, Launch, SavesPrograms, read_aliases, read_layouts, read_module
 
@@ -140,6 +141,10 @@ class NumpyBackend(SavesPrograms):
     def register_handler(self, target: str, handler: Handler) -> None:
         self._handlers[target] = handler
 
+    def unregister_handler(self, target: str) -> None:
+        if self._handlers.pop(target, None) is None:
+            raise NotFound(f"the NumPy backend has no handler of {target!r:.60}")
+
     def memory_analysis(self, compiled: Compiled) -> MemoryAnalysis:
         return MemoryAnalysis(
             argument_size_in_bytes=sum(kind.nbytes for kind in compiled.input_types),
@@ -147,14 +152,15 @@ class NumpyBackend(SavesPrograms):
         )
 
     def optimized_program(self, compiled: Compiled) -> Program:
-        """Returns the program without CHLO and operations that divide values, as text."""
-        module = read_module(compiled.program)
+        """Returns the program of each device, as text without CHLO and shardings."""
+        options = compiled.options
+        module = read_module(choose_shardings(compiled.program, options))
         legalize_chlo(module)
         drop_constraints(module)  # which cannot be written as HLO
-        text = str(module)
-        if "sdy.manual_computation" in text:  # an error for hosts that make HLO of it, as JAX does
-            raise Unimplemented("a program with an sdy.manual_computation has no form as HLO")
-        return Program(text.encode(), "mlir", compiled.program.name)
+        compiler = ModuleCompiler(module, Grid(options.num_replicas, options.num_partitions))
+        if options.num_partitions > 1 and not compiler.is_written_for_parts:
+            write_for_parts(module, compiler)
+        return Program(str(module).encode(), "mlir", compiled.program.name)
 
     def topologies(
         self, name: str, options: Mapping[str, OptionValue]
@@ -189,7 +195,7 @@ def check_names(overrides: Iterable[str]) -> None:
     for name in overrides:
         if not name.startswith("xla_") and name not in EFFORTS:
             raise InvalidArgument(
-                f"No such compile option: {name!r}; the NumPy backend has none, and passes over "
+                f"No such compile option: {name!r}; the NumPy backend has none, and ignores "
                 "those of XLA, whose names begin with xla_"
             )
 

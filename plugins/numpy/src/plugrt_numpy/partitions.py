@@ -101,7 +101,7 @@ def _parts_of(
 
 
 def _sharding(attributes: Any, symbols: dict[str, Any], partitions: int) -> TensorSharding:
-    """Returns a value's sharding; one without any is whole on each partition."""
+    """Returns a value's sharding; a value without one is replicated."""
     if attributes is not None and "sdy.sharding" in attributes:
         return read_shardy(attributes["sdy.sharding"], symbols, unreduced=True)
     if attributes is not None and "mhlo.sharding" in attributes:
@@ -139,7 +139,7 @@ def _sum_terms(shards: Sequence[Array], parts: Parts, kind: TensorType) -> Array
 
 
 def divide(whole: Array, parts: Parts) -> list[Array]:
-    """Returns the part of each partition, as a view; of several terms the first, and zeros."""
+    """Returns each partition's part, as a view; of several terms, all but the first are 0."""
     whole = as_handle(whole)
     found = []
     for part in parts:
@@ -148,20 +148,39 @@ def divide(whole: Array, parts: Parts) -> list[Array]:
     return found
 
 
+def read_manual(
+    operation: ir.Operation, meshes: dict[str, Any], partitions: int
+) -> tuple[list[Parts], list[Parts]]:
+    """Returns the parts of its operands and results that a manual computation is written for."""
+    axes = read_manual_axes(operation.attributes["manual_axes"])
+    inputs, results = (
+        [
+            _parts_of(sharding, parameter_type(value.type), partitions, axes)
+            for sharding, value in zip(
+                read_shardy_list(operation.attributes[side], meshes, unreduced=True),
+                values,
+                strict=True,
+            )
+        ]
+        for side, values in (
+            ("in_shardings", operation.operands),
+            ("out_shardings", operation.results),
+        )
+    )
+    return inputs, results
+
+
 def _joint_manual_computation(op: Operation) -> Function:
-    """The joint form: of whole arrays of each replica, whose first device stands for it."""
+    """The joint form: a replica's whole arrays are the values of its first device."""
     axes = read_manual_axes(op.attribute("manual_axes"))
     meshes, n = op.module.symbols, op.module.grid.partitions
-    taken, types = ([parameter_type(v.type) for v in vs] for vs in (op.ir.operands, op.ir.results))
-    given = read_shardy_list(op.attribute("in_shardings"), meshes, unreduced=True)
-    gives = read_shardy_list(op.attribute("out_shardings"), meshes, unreduced=True)
-    inputs = [_parts_of(s, t, n, axes) for s, t in zip(given, taken, strict=True)]
-    results = [_parts_of(s, t, n, axes) for s, t in zip(gives, types, strict=True)]
+    types = [parameter_type(v.type) for v in op.ir.results]
+    inputs, results = read_manual(op.ir, meshes, n)
     peers = read_peers(op.attribute("out_shardings"), meshes, axes, n)
     body = op.module.joint_body(op.ir.regions[0])
 
     def run_within(active: Active, lists: Sequence[list[Any]]) -> list[list[Array]]:
-        """Within another: each device has its part along that one's axes, whole along these."""
+        """Runs within another one: each device's array is whole along this one's axes only."""
         shards = [
             [divide(x, [parts[d % n]])[0] for d, x in zip(active, values, strict=True)]
             for values, parts in zip(lists, inputs, strict=True)

@@ -13,11 +13,11 @@ from plugrt_remote import tls
 
 _BUFFERS = 1 << 20
 AUTHORITY, TOKEN_FILE = "PLUGRT_REMOTE_CA", "PLUGRT_REMOTE_TOKEN_FILE"
-"""Variables with the paths that a client of ``tls://`` needs."""
+"""Environment variables with paths of files that a client of ``tls://`` needs."""
 
 
 class Address(NamedTuple):
-    """A path of this machine, or a host and port."""
+    """The path of a Unix socket, or a host and a port."""
 
     path: str = ""
     host: str = ""
@@ -25,7 +25,7 @@ class Address(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A connected socket, the token that its server wants, and the sockets of its relay."""
+    """A connected socket, the token to send to the server, and the sockets of the relay."""
 
     sock: socket.socket
     token: bytes = b""
@@ -34,7 +34,7 @@ class Link(NamedTuple):
 
 
 def parse(address: str) -> Address:
-    """Returns the parts of ``unix:PATH`` or ``tls://HOST:PORT``; `ConfigError` for others."""
+    """Parses ``unix:PATH`` or ``tls://HOST:PORT``; raises `ConfigError` for other text."""
     kind, _, rest = address.partition(":")
     if kind == "unix" and rest:
         return Address(path=rest)
@@ -49,11 +49,11 @@ def parse(address: str) -> Address:
 
 
 def connect(address: str) -> Link:
-    """Returns a connection to a server: on this machine, of this user or of root.
+    """Connects to a server; on this machine it must run as this user or as root.
 
-    Raises `Unavailable` where none listens, `PermissionDenied` where another user's does, or one
-    that the authority in PLUGRT_REMOTE_CA does not vouch for, and `ConfigError` where that or
-    PLUGRT_REMOTE_TOKEN_FILE does not name a file that can be used.
+    Raises `Unavailable` if no server listens, and `PermissionDenied` if another user runs it or its
+    certificate is not signed by the authority in PLUGRT_REMOTE_CA. Raises `ConfigError` if
+    PLUGRT_REMOTE_CA or PLUGRT_REMOTE_TOKEN_FILE does not name a usable file.
     """
     parsed = parse(address)
     try:
@@ -78,7 +78,7 @@ def _connect_here(path: str, address: str) -> Link:
         if peer_user(sock) not in (os.geteuid(), 0):
             raise PermissionDenied(
                 f"the device server at {address} is run by the user {peer_user(sock)}, and this "
-                f"process to {os.geteuid()}"
+                f"process by {os.geteuid()}"
             )
     except BaseException:
         sock.close()

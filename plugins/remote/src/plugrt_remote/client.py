@@ -13,18 +13,23 @@ import numpy.typing as npt
 
 from plugrt.capi.abi.element_types import ELEMENT_TYPES
 from plugrt.errors import (
+    ArgumentTypeError,
     InvalidArgument,
     NotAnArray,
+    NotFound,
     PjrtError,
     ResourceExhausted,
     UnsupportedDtype,
 )
+from plugrt.execution.executables.custom_call_targets import named_targets
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.interface import (
     Buffer,
     Capabilities,
     CompileOptions,
     Device,
+    Handler,
+    HandlerStages,
     HostBufferSemantics,
     HostCallback,
     Layout,
@@ -36,6 +41,7 @@ from plugrt.interface import (
 )
 from plugrt_remote import wire
 from plugrt_remote.arrays import RemoteBuffer, RemoteShards
+from plugrt_remote.called_functions import HeldHandler
 from plugrt_remote.connection import Connection
 from plugrt_remote.devices import ConnectedClient, RemoteDevice, RemoteMemory
 from plugrt_remote.executables import RemoteLoadedExecutable
@@ -47,13 +53,13 @@ NOT_REMOTE = {
         ("zero_copy_put", "zero_copy_get", "dlpack", "unsafe_pointer", "strided_put"), False
     ),
     **dict.fromkeys(("layouts", "layout_put", "topology", "executable_serialization"), False),
-    **dict.fromkeys(("copies_between_processes", "custom_calls"), False),
+    "copies_between_processes": False,
 }
 """Capabilities that assume one address space, and those that the protocol lacks."""
 
 
 class RemoteClient(ConnectedClient):
-    """The devices of the server at an address. Raises `Unavailable` where none answers."""
+    """The devices of the server at an address. Raises `Unavailable` if none answers."""
 
     process_index = 0
 
@@ -67,11 +73,14 @@ class RemoteClient(ConnectedClient):
         stated = {f.name for f in fields(Capabilities)} & self._facts["capabilities"].keys()
         found = {name: self._facts["capabilities"][name] for name in stated} | NOT_REMOTE
         found = {k: tuple(v) if isinstance(v, list) else v for k, v in found.items()}
+        found["custom_calls"] = found["host_callbacks"]  # both run in this process
         found |= {"dtypes": frozenset(found["dtypes"]), "asynchronous_dispatch": True}
+        found["late_errors"] = True
         self._capabilities = Capabilities(**found)
         memories: dict[int, RemoteMemory] = {}
         self._devices = [RemoteDevice(self, d, memories) for d in self._facts["devices"]]
         self._memories = frozenset(memories.values())
+        self._handlers: dict[str, HeldHandler] = {}
 
     @property
     def platform(self) -> str:
@@ -97,7 +106,7 @@ class RemoteClient(ConnectedClient):
 
     @property
     def is_lost(self) -> bool:
-        self.connection.poll()  # the end may have come
+        self.connection.poll()  # receives the end of the connection, if it has arrived
         return self.connection.lost is not None and not self.connection.closed
 
     def on_lost(self, callback: Callable[[PjrtError], object]) -> None:
@@ -110,13 +119,17 @@ class RemoteClient(ConnectedClient):
 
     @with_argument_errors
     def compile(self, program: Program, options: CompileOptions) -> RemoteLoadedExecutable:
-        """Has the server compile a program, whose code is sent if no client has sent it before.
+        """Compiles a program on the server; sends its code only if no client has sent it before.
 
         The program's Python functions run in this process, and may not use the server's devices.
         """
         self._require_open()
         callbacks = program.callbacks
-        if callbacks and not (self._capabilities.host_callbacks and program.format == "mlir"):
+        named = named_targets(program, [*self._handlers]) if self._handlers else []
+        handlers = [self._handlers[name] for name in named]
+        if (callbacks or named) and not (
+            self._capabilities.host_callbacks and program.format == "mlir"
+        ):
             self._unimplemented(
                 f"calling Python functions from a program of the format {program.format!r:.40} "
                 "(host_callbacks)"
@@ -130,16 +143,54 @@ class RemoteClient(ConnectedClient):
         connection, number = self.connection, self.connection.numbers()
         body = wire.COMPILE.pack(0, number, hashlib.sha256(program.code).digest())
         body = body[wire.NUMBER.size :] + pack(
-            [program.format, program.name, _plain_options(options), _describe(callbacks)]
+            [
+                program.format,
+                program.name,
+                _plain_options(options),
+                _describe(callbacks),
+                dict(zip(named, [held.number for held in handlers], strict=True)),
+            ]
         )
-        if callbacks:
+        if callbacks or named:
             connection.functions.add(callbacks)
+            connection.functions.add_handlers(handlers)
             connection.start_threads()
         facts = connection.ask(Op.COMPILE, body).result
         if facts is None:  # the server has not seen the code
             facts = connection.ask(Op.COMPILE, body, program.code).result
         devices = tuple(self._devices_by_id[i] for i in facts["devices"])
-        return RemoteLoadedExecutable(self, number, facts, devices)
+        return RemoteLoadedExecutable(self, number, facts, devices, handlers)
+
+    def register_handler(self, target: str, handler: Handler | int | HandlerStages) -> None:
+        """Makes programs that this client compiles later call the function in this process."""
+        self._require_open()
+        if not self._capabilities.custom_calls:
+            self._unimplemented("register_handler")
+        if isinstance(handler, HandlerStages):
+            self._unimplemented(f"the stages of the handler of {target!r} before 'execute'")
+        if not isinstance(target, str) or not (callable(handler) or type(handler) is int):
+            raise ArgumentTypeError(
+                "register_handler takes a name and a function, or its address; got "
+                f"{target!r:.60} and {handler!r:.60}"
+            )
+        if isinstance(handler, int):
+            from plugrt.capi.extensions.ffi_frames import call_c_handler
+
+            handler = call_c_handler(target, handler)
+        self._handlers[target] = HeldHandler(handler, self.connection.numbers())
+
+    def register_handler_type(self, name: str, type_id: int, type_info: int | None = None) -> None:
+        """Registers the type in this process, where handlers run."""
+        self._require_open()
+        if not self._capabilities.custom_calls:
+            self._unimplemented("register_handler_type")
+        from plugrt.capi.extensions.ffi_types import register_type_at
+
+        register_type_at(name, type_id, type_info)
+
+    def unregister_handler(self, target: str) -> None:
+        if self._handlers.pop(target, None) is None:
+            raise NotFound(f"{self.backend_name} has no handler of {target!r:.60}")
 
     @property
     def _devices_by_id(self) -> dict[int, RemoteDevice]:
@@ -173,7 +224,7 @@ class RemoteClient(ConnectedClient):
         connection = self.connection
         number = connection.numbers()
         made = RemoteShards(connection, number, type, (ours,), kind)
-        made.deleted = True  # nothing is on the server before it is sent
+        made.deleted = True  # the server has no array to free until `post` below
         segment = 0
         payload: Any = None
         pool, nbytes = connection.segments, self._require_size(type)
@@ -237,16 +288,17 @@ class RemoteClient(ConnectedClient):
         return joined
 
     def stats(self) -> Mapping[str, int]:
-        """Returns what the server holds: ``sessions``, ``programs``, ``compilations``, ``arrays``,
-        ``segments`` (of this session the last two)."""
+        """Returns the server's numbers of ``sessions``, ``programs`` and ``compilations``, and this
+        session's numbers of ``arrays`` and ``segments``."""
         found = self.connection.ask(Op.STATS, wire.STATS.pack(0, -1)[wire.NUMBER.size :]).result
         stats: Mapping[str, int] = found
         return stats
 
     def status(self) -> Mapping[str, Any]:
-        """Returns the server's counts, as `stats`, and in ``sessions`` the figures of each other
-        session: its process (0 on another machine), the seconds since it began, its arrays, their
-        bytes on devices, segments, programs and launches."""
+        """Returns the server's numbers of ``programs`` and ``compilations``, and in ``sessions`` a
+        dict for each other session: its ``process`` id (0 on another machine), the ``seconds``
+        since its start, the numbers of its ``arrays``, ``segments``, ``programs`` and ``launches``,
+        and the ``bytes`` of its arrays on devices."""
         status: Mapping[str, Any] = self.connection.ask(Op.STATUS, b"").result
         return status
 

@@ -28,15 +28,20 @@ def plugrt_add_commands(cli: Any) -> None:
 
 
 @click.command()
-@click.option("--platform", shell_complete=complete_plugin, help="The backend to serve.")
+@click.option("--platform", shell_complete=complete_plugin, help="The platform to serve.")
 @click.option("--bind", required=True, metavar="ADDRESS", help="unix:PATH or tls://HOST:PORT.")
-@click.option("--certificate", default="", metavar="FILE", help="For tls://, in PEM.")
-@click.option("--key", default="", metavar="FILE", help="The certificate's.")
-@click.option("--token-file", metavar="FILE", help="What clients by tls:// must know.")
-@click.option("--allow-custom-call", multiple=True, metavar="TARGET", help="'*' allows all.")
-@click.option("--session-bytes", default=0, help="The most that a session has on devices.")
-@click.option("--callback-seconds", default=600.0, help="The most for a client's function; 0: any.")
-@click.option("--status", is_flag=True, help="Print what a running server does, and end.")
+@click.option("--certificate", default="", metavar="FILE", help="For tls://: PEM file.")
+@click.option("--key", default="", metavar="FILE", help="The certificate's key, in PEM.")
+@click.option("--token-file", metavar="FILE", help="The token of clients by tls://.")
+@click.option(
+    "--allow-custom-call",
+    multiple=True,
+    metavar="TARGET",
+    help="A custom call to allow; '*' for all.",
+)
+@click.option("--session-bytes", default=0, help="Limit of a session's bytes on devices.")
+@click.option("--callback-seconds", default=600.0, help="Limit of a client's function; 0: none.")
+@click.option("--status", is_flag=True, help="Print the sessions of a running server.")
 @click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
 def serve(
     platform: str | None, bind: str, certificate: str, key: str, token_file: str | None,
@@ -45,14 +50,14 @@ def serve(
 ) -> None:  # fmt: skip
     """Serve a backend to other programs.
 
-    They use it with PLUGRT_REMOTE=ADDRESS, under plugrt and JAX; by tls:// also with
-    PLUGRT_REMOTE_CA and PLUGRT_REMOTE_TOKEN_FILE. Whoever may connect can run native code in this
-    process: a socket is for this user alone. Ctrl-C or SIGTERM ends it.
+    Programs of plugrt and JAX use it with PLUGRT_REMOTE=ADDRESS; for tls:// they also need
+    PLUGRT_REMOTE_CA and PLUGRT_REMOTE_TOKEN_FILE. Every client can run native code in this process,
+    so that a Unix socket accepts this user alone. Ctrl-C or SIGTERM ends the server.
     """
     if status:
         _print_status(bind, as_json)
         return
-    os.environ.pop("PLUGRT_REMOTE", None)  # a server does not serve another one's devices
+    os.environ.pop("PLUGRT_REMOTE", None)  # the server must not use the plugin remote
     from plugrt import config
     from plugrt.plugins.selection.backends import get_backend
     from plugrt_remote.serving.backend import Policy
@@ -76,7 +81,7 @@ def serve(
     click.echo(f"serving {count} devices of {server.backend.client.platform} at {bind}")
     sys.stdout.flush()
     server.serve()
-    os._exit(0)  # sessions may be in calls of the backend, which nothing can end
+    os._exit(0)  # a normal exit waits for calls of the backend
 
 
 def _print_status(address: str, as_json: bool) -> None:

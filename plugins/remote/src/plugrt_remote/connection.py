@@ -19,25 +19,25 @@ from plugrt.lifetime.thread_work import start_thread
 from plugrt_remote import wire
 from plugrt_remote.addresses import connect
 from plugrt_remote.called_functions import CalledFunctions
-from plugrt_remote.pending import Call, Pending, Watched
+from plugrt_remote.pending import Awaited, Call, Pending
 from plugrt_remote.segment_pool import SegmentPool
 from plugrt_remote.sender import Sender
 from plugrt_remote.wire import Op, frame
 
 _MANY = 32
-"""So many dropped arrays are freed together: a message for each costs a fifth of a launch."""
+"""Dropped arrays that one message frees: a message for each would cost a fifth of a launch."""
 _WINDOW = 1024
-"""Launches after which the client waits for the server once."""
+"""Launches after which the client waits for an answer of the server."""
 _JOINED = 64 << 10
-"""A payload of at most so many bytes is sent in one piece with its header."""
+"""The largest payload, in bytes, that is sent in one piece with its head."""
 
 
 class Connection:
     """Sends requests and receives answers.
 
-    The thread that waits for an answer receives what comes; once somebody has asked for calls at
-    the end of work (`start_threads`), threads of the connection receive instead. Finalisers
-    append numbers of arrays to ``dead``, and send nothing: a later message has these numbers.
+    The thread that waits for an answer receives the messages. After `start_threads`, which events
+    with callbacks call, threads of the connection receive instead. Finalisers send nothing: they
+    append numbers of arrays to ``dead``, which a later message sends.
     """
 
     def __init__(self, address: str) -> None:
@@ -45,18 +45,20 @@ class Connection:
         self._link = link = connect(address)
         self.sock = link.sock
         self.lost: PjrtError | None = None
-        """What calls raise since the connection has ended, or in a forked child."""
+        """The error of calls once the connection has ended, or in a forked child."""
         self.explain: Callable[[], str] | None = None
-        """Returns why the connection has ended, where somebody knows more than its socket."""
+        """Returns why the connection has ended; set if the server is a child process."""
         self.received = 0
-        """The number of messages that have come."""
+        """The number of messages received."""
         self.dead: deque[int] = deque()
         self.drops_now = False
         """Whether the next message frees the arrays in ``dead``, although they are few."""
         self._pending = Pending()
         self.watched = self._pending.watched
+        self.most_ahead = 256 << 20
+        """Bytes sent after which the client waits for the server: less than its backlog's limit."""
         self.notices = False
-        """Whether launches ask for a notice of their end at once."""
+        """Whether launches request a notice of their end."""
         self.segments: SegmentPool | None = None
         """None on a connection to another machine."""
         if link.same_machine:
@@ -69,13 +71,13 @@ class Connection:
         self._numbering = threading.Lock()
         self._next = 1
         self._calls = self._pending.calls
-        self._threads = self._since = 0
+        self._threads = self._since = self._sent_bytes = 0
         self.closed = False
         self._on_lost: deque[Callable[[PjrtError], object]] = deque()
         _alive.add(self)
 
     def greet(self) -> Any:
-        """Returns the facts that the server begins with."""
+        """Sends the version and the token; returns the server's description of its backend."""
         hello = wire.HELLO.pack(wire.MAGIC, wire.VERSION) + self._link.token
         return self.ask(Op.HELLO, hello).result
 
@@ -87,9 +89,10 @@ class Connection:
         return first
 
     def post(self, message: bytes, payload: Any = None) -> None:
-        """Sends a message without an answer; it also frees the arrays in ``dead``, once many.
+        """Sends a message, after one that frees the arrays in ``dead`` if that is due.
 
-        Raises `Unavailable` once the connection is lost.
+        Raises `Unavailable` once the connection is lost, and `FailedPrecondition` in a function
+        that a program calls.
         """
         if self.lost is not None:
             self.refuse()
@@ -100,11 +103,15 @@ class Connection:
         parts: list[Any] = [message]
         if payload is not None:
             view = memoryview(payload).cast("B")
+            self._sent_bytes += view.nbytes
             if view.nbytes <= _JOINED:
                 parts = [message + view]
             else:
                 parts.append(view)
         self._send(parts)
+        if self._sent_bytes >= self.most_ahead:
+            self._sent_bytes = 0
+            self.ask(Op.PING, b"")
 
     def _send(self, parts: list[Any], *descriptors: int) -> None:
         try:
@@ -114,7 +121,7 @@ class Connection:
             self.refuse()
 
     def refuse(self) -> NoReturn:
-        """Raises why the connection is lost."""
+        """Raises the error of the lost connection."""
         assert self.lost is not None
         raise type(self.lost)(self.lost.message) from None
 
@@ -145,7 +152,7 @@ class Connection:
             )
             self.drops_now = True
             self.post(message, payload)
-            self._await(call)
+            self.wait(call)
         finally:
             self._calls.pop(number, None)
         if call.error is not None:
@@ -154,41 +161,30 @@ class Connection:
 
     @property
     def waits(self) -> bool:
-        """Whether anything that was asked is not answered, or not even sent."""
+        """Whether a request or an event waits for the server, or a message is partly unsent."""
         return bool(self._calls or self.watched or self._sender.unsent)
 
     def pace(self) -> None:
-        """Waits for the server once in many launches, so that it is not far behind."""
+        """Counts a launch; after `_WINDOW` launches waits until the server has received them."""
         self._since += 1
         if self._since >= _WINDOW:
             self._since = 0
             self.ask(Op.PING, b"")
 
-    def _await(self, call: Call) -> None:
-        while not call.done:
+    def wait(self, awaited: Awaited) -> None:
+        """Receives until an answer has come, or an event is ready."""
+        while not awaited.ready:
             if self._threads:
-                event = call.event = threading.Event()
-                if not call.done:
-                    event.wait()
-                return
-            with self._reading:
-                while not call.done and not self._threads:
-                    self.receive()
-
-    def wait(self, event: Watched) -> None:
-        """Receives until an event is ready."""
-        while not event.ready:
-            if self._threads:
-                event.wait_for_notice()
+                awaited.wait_for_notice()
             else:
                 with self._reading:
-                    while not event.ready and not self._threads:
+                    while not awaited.ready and not self._threads:
                         self.receive()
 
     def receive(self) -> Callable[[], None] | None:
-        """Waits for one message and handles it; returns a function to call then, or None.
+        """Waits for one message and handles it; returns a function for the caller to call, or None.
 
-        After an interruption the next call handles the message again, which changes nothing.
+        After an interruption the next call handles the message again, without a further effect.
         """
         if self.lost is not None:
             self._pending.fail_all(self.lost)
@@ -213,7 +209,7 @@ class Connection:
         return None
 
     def poll(self) -> None:
-        """Takes what has come, without waiting."""
+        """Handles the messages that have arrived, without waiting."""
         if not self._threads and self._reading.acquire(blocking=False):
             try:
                 while self.lost is None and (
@@ -224,10 +220,10 @@ class Connection:
                 self._reading.release()
 
     def start_threads(self) -> None:
-        """Has threads of the connection receive from now on.
+        """Starts threads that receive from now on.
 
-        One receives, and calls what is to be called for the message without the lock: such a
-        function may read arrays, which another of the threads then receives.
+        One of them receives at a time, and releases the lock before it calls a function for the
+        message: the function may read arrays, which another of the threads then receives.
         """
         if not self._threads:
             with self._reading:
@@ -243,7 +239,7 @@ class Connection:
                 then()
 
     def lose(self, error: BaseException) -> None:
-        """Notes that the connection has ended: who waits gets `Unavailable`, as later calls do."""
+        """Marks the connection as lost: calls that wait and later ones raise `Unavailable`."""
         if self.lost is None:
             if self.explain is None or self.closed:
                 why = f"the device server at {self.address} has closed the connection ({error})"
@@ -266,18 +262,18 @@ class Connection:
                 start_thread(partial(self._on_lost.popleft(), self.lost))
 
     def close(self) -> None:
-        """Ends the connection; the server frees what it holds for it."""
+        """Closes the connection; the server frees its arrays and programs."""
         self.closed = True
         self.lose(ConnectionError("the client was closed"))
         with suppress(OSError):  # the server has ended it
             self.sock.shutdown(socket.SHUT_RDWR)
-        if not self._threads:  # else a thread may be receiving: the socket ends with the last
+        if not self._threads:  # else a thread may still receive from it
             self.sock.close()
 
     def abandon(self) -> None:
-        """Leaves the connection to the parent, in a forked child: calls are refused from now on.
+        """Closes a forked child's copies of the sockets; calls raise `FailedPrecondition` then.
 
-        Other threads of the parent may have held the locks.
+        Replaces the locks, which other threads of the parent may have held at the fork.
         """
         self.lost = FailedPrecondition(
             f"the connection to the device server at {self.address} {FORKED}"
@@ -288,7 +284,7 @@ class Connection:
         self._reading, self._numbering = threading.Lock(), threading.Lock()
 
 
-# Process-wide: a fork gives its child all connections of the process.
+# Process-wide: a forked child abandons all connections of its parent.
 _alive: WeakSet[Connection] = WeakSet()
 
 

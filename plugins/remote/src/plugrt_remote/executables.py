@@ -20,6 +20,7 @@ from plugrt.interface import (
 )
 from plugrt_remote import wire
 from plugrt_remote.arrays import RemoteShards
+from plugrt_remote.called_functions import HeldHandler
 from plugrt_remote.connection import Connection
 from plugrt_remote.devices import ConnectedClient, RemoteDevice
 from plugrt_remote.event import RemoteEvent
@@ -27,7 +28,7 @@ from plugrt_remote.wire import HEAD, Op
 
 
 class RemoteExecutable(Executable):
-    """The description of a compiled program, and requests for its analyses."""
+    """Describes a compiled program, and requests its analyses from the server."""
 
     __slots__ = ("_connection", "_facts", "_number", "input_types_known", "output_types")
 
@@ -113,14 +114,14 @@ class RemoteExecutable(Executable):
 
 
 class RemoteLoadedExecutable(LoadedExecutable):
-    """Launches of a program on a server: messages that are not answered.
+    """Launches a program on a server, by messages that are not answered.
 
-    The errors of arguments are found here, by the types that the server stated: its own would come
-    too late.
+    Arguments are checked here, against the types that the server stated, so that the call itself
+    raises the errors.
     """
 
     __slots__ = (
-        "_connection", "_deleted", "_donated", "_heads", "_number", "_results",
+        "_connection", "_deleted", "_donated", "_handlers", "_heads", "_number", "_results",
         "addressable_devices", "client", "executable",
     )  # fmt: skip
 
@@ -134,8 +135,9 @@ class RemoteLoadedExecutable(LoadedExecutable):
         number: int,
         facts: Mapping[str, Any],
         devices: tuple[RemoteDevice, ...],
+        handlers: Sequence[HeldHandler] = (),
     ) -> None:
-        self._deleted = False
+        self._deleted, self._handlers = False, handlers
         self.client, self._number, self._connection = client, number, client.connection
         self.executable = executable = RemoteExecutable(client.connection, number, facts)
         self.addressable_devices = devices
@@ -173,7 +175,7 @@ class RemoteLoadedExecutable(LoadedExecutable):
                 else:
                     connection.ask(Op.PING, b"")
             except PjrtError:
-                pass  # a read raises it
+                pass  # reading a result raises it
 
         return results, wait
 
@@ -246,8 +248,13 @@ class RemoteLoadedExecutable(LoadedExecutable):
         connection.pace()
         return made
 
+    def cancel(self) -> int:
+        """Cancels the launches that wait in the server's backlog; returns their number."""
+        body = wire.CANCEL.pack(0, self._number)[wire.NUMBER.size :]
+        return int(self._connection.ask(Op.CANCEL, body).result)
+
     def delete(self) -> None:
-        """Refuses launches from now on; the server frees it when nothing refers to it."""
+        """Makes later launches raise; the server frees the program with ``executable``."""
         self._deleted = True
 
     def is_deleted(self) -> bool:

@@ -1,4 +1,4 @@
-"""The hook ``plugrt_start_isolated``: a plugin in a child process, and how that process ended."""
+"""The hook ``plugrt_start_isolated``: runs a plugin in a child process, which is watched."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from plugrt_remote.connection import Connection
 
 _FOR_LIFE = 1e9
 _TO_END = 10.0
-"""The seconds that a process may need to end once its connection is closed."""
+"""Seconds to wait for a process to end, after its connection has closed."""
 
 
 @hookimpl
 def plugrt_start_isolated(name: str, options: Mapping[str, OptionValue], seconds: float) -> Client:
-    """Starts the plugin in a child process, and returns a client of it."""
+    """Starts the plugin in a child process, and returns a client of that process."""
     return _Isolated(name, seconds).start(options)
 
 
@@ -43,7 +43,10 @@ class _Isolated:
         self._hung = False
 
     def start(self, options: Mapping[str, OptionValue]) -> Client:
-        """Returns the client. Raises what the plugin raised, or `Unavailable` where it ended."""
+        """Starts the process and returns its client.
+
+        Raises the plugin's error, and `Unavailable` if the process ended or did not answer in time.
+        """
         self._work = ThreadWork(partial(self._run, dict(options)))
         if not self._work.start():
             raise Unavailable(f"{self._what}: this process can start no thread to watch it")
@@ -58,7 +61,7 @@ class _Isolated:
                 if "over" in line:
                     raise Unavailable(self._explain())
             client = RemoteClient(line["address"])
-        except BaseException:  # an interrupt, too: no process stays
+        except BaseException:  # after an interrupt, too, no process may stay
             self._end()
             raise
         client.connection.explain = self._explain
@@ -84,7 +87,7 @@ class _Isolated:
             self._lines.put({"over": True})
 
     def _next_line(self, deadline: float | None) -> dict[str, Any]:
-        """Returns the next line of the process, which is ended at the deadline."""
+        """Waits for the next line of the process, and kills the process at the deadline."""
         while True:
             with suppress(Empty):  # waits are short, so that an interrupt is seen
                 return self._lines.get(timeout=0.5)
@@ -93,7 +96,7 @@ class _Isolated:
                 self._end()
 
     def _watch(self, connection: Connection) -> None:
-        """Ends a process that does not answer, until its connection is over."""
+        """Kills the process if it does not answer in time; returns once the connection is lost."""
         since, seen = time.monotonic(), -1
         while connection.lost is None:
             time.sleep(min(1.0, self._seconds / 4))
@@ -110,12 +113,14 @@ class _Isolated:
                 os.kill(self._process, signal.SIGKILL)
 
     def _explain(self) -> str:
-        """Returns how the process ended, and its last words."""
+        """Returns a text: how the process ended, and its last output."""
         self._work.wait(_TO_END)
         outcome = self._outcome or Outcome("lost")
         ending = outcome.ending
         if self._hung:
             ending = (
-                f"did not answer for {self._seconds:g} s (PLUGRT_ISOLATE_SECONDS): it was ended"
+                f"did not answer for {self._seconds:g} s (PLUGRT_ISOLATE_SECONDS) and was killed"
             )
-        return f"{self._what} {ending}; it wrote last: {outcome.last_output(8, 1500) or 'nothing'}"
+        return (
+            f"{self._what} {ending}; its last output: {outcome.last_output(8, 1500) or 'nothing'}"
+        )

@@ -13,31 +13,47 @@ from plugrt_remote.values import ProtocolError, unpack
 from plugrt_remote.wire import Op
 
 
-class Watched(Protocol):
-    """An event that the server sends a notice for."""
+class Awaited(Protocol):
+    """A request or an event that a message of the server makes ready."""
 
     ready: bool
+
+    def wait_for_notice(self) -> None:
+        """Waits until a thread of the connection has received the message."""
+
+
+class Watched(Awaited, Protocol):
+    """An event that a notice of the server makes ready."""
 
     def set(
         self, error: PlugrtError | None, contents: tuple[int, Any] | None = None
     ) -> Callable[[], None] | None:
-        """Makes it ready, and returns a function that calls the callbacks, or None."""
-
-    def wait_for_notice(self) -> None:
-        """Waits while threads of the connection receive."""
+        """Marks the event as ready; returns a function that calls its callbacks, or None."""
 
 
 class Call:
-    """A request that is answered."""
+    """A request that the server answers."""
 
-    __slots__ = ("done", "error", "event", "payload", "result")
+    __slots__ = ("_answered", "error", "payload", "ready", "result")
 
     def __init__(self) -> None:
-        self.done = False
+        self._answered: threading.Event | None = None
+        self.ready = False
         self.error: PlugrtError | None = None
-        self.event: threading.Event | None = None
         self.result: Any = None
         self.payload: Any = None
+
+    def set(self, error: PlugrtError | None, result: Any = None, payload: Any = None) -> None:
+        """Stores the answer or the error, and wakes the thread that waits."""
+        self.error, self.result, self.payload, self.ready = error, result, payload, True
+        if self._answered is not None:
+            self._answered.set()
+
+    def wait_for_notice(self) -> None:
+        """Waits until a thread of the connection has received the message."""
+        answered = self._answered = threading.Event()
+        if not self.ready:
+            answered.wait()
 
 
 class Pending:
@@ -48,7 +64,7 @@ class Pending:
         self.watched: dict[int, Watched] = {}
 
     def take(self, op: int, body: bytes, payload: Any) -> Callable[[], None] | None:
-        """Handles an answer or a notice; returns a function to call then, or None."""
+        """Handles an answer or a notice; returns a function for the caller to call, or None."""
         if op == Op.READY:
             number, handle = wire.READY.unpack_from(body)
             event = self.watched.get(number)
@@ -64,23 +80,17 @@ class Pending:
             call = self.calls.get(number)
             if call is not None:
                 value = unpack(body[wire.NUMBER.size :])
-                if op == Op.ERROR:
-                    call.error = wire.unpack_error(value)
-                call.result, call.payload, call.done = value, payload, True
-                if call.event is not None:
-                    call.event.set()
-            elif op == Op.ERROR and not number:  # why the server ends the connection
+                call.set(wire.unpack_error(value) if op == Op.ERROR else None, value, payload)
+            elif op == Op.ERROR and not number:  # the server's reason to end the connection
                 raise ProtocolError(unpack(body[wire.NUMBER.size :])[2])
         else:
             raise ProtocolError(f"a server sends no message {op}")
         return None
 
     def fail_all(self, error: PlugrtError) -> None:
-        """Gives all requests and events this error, as the connection has ended."""
+        """Makes all requests and events fail with the error of the connection."""
         for call in list(self.calls.values()):
-            call.error, call.done = error, True
-            if call.event is not None:
-                call.event.set()
+            call.set(error)
         while self.watched:
             try:
                 _, event = self.watched.popitem()
@@ -88,4 +98,4 @@ class Pending:
                 return
             then = event.set(error)
             if then is not None:
-                start_thread(then)  # who calls this may hold a lock that the function needs
+                start_thread(then)  # the caller may hold a lock that the function needs

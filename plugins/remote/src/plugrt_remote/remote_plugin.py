@@ -22,7 +22,7 @@ class RemotePlugin(Plugin):
     """The devices of the server whose address is in PLUGRT_REMOTE."""
 
     name = "remote"
-    priority = 600  # above the devices of this machine: the user has set the variable
+    priority = 600  # above the plugins of local devices, as the user has set the variable
 
     def probe(self) -> Availability:
         if os.environ.get(VARIABLE):
@@ -39,15 +39,16 @@ class RemotePlugin(Plugin):
     def create_client(
         self, options: Mapping[str, OptionValue], distributed: Connection | None = None
     ) -> Client:
-        """Connects to the server at the option ``address``, else at PLUGRT_REMOTE.
+        """Connects to the server at the option ``address``, or else at PLUGRT_REMOTE.
 
-        Raises `Unavailable` where none answers; with the option ``warn`` a warning precedes.
+        Raises `Unavailable` if no server answers; with the option ``warn`` also logs a warning.
         """
         from plugrt_remote.client import RemoteClient
 
         if unknown := options.keys() - {"address", "warn"}:
             raise InvalidArgument(
-                f"the plugin remote has no option {', '.join(sorted(unknown))}; it has address"
+                f"the plugin remote has no option {', '.join(sorted(unknown))}; its option is "
+                "address"
             )
         try:
             return RemoteClient(str(options.get("address") or os.environ.get(VARIABLE, "")))

@@ -1,4 +1,4 @@
-"""Connections over a network: TLS, a token, and a relay that makes plain sockets of them."""
+"""TLS connections over a network, the token's file, and a relay to a plain socket."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from plugrt.errors import ConfigError, ResourceExhausted
 from plugrt.lifetime.thread_work import start_thread
 
 SECONDS_TO_BEGIN = 10.0
-"""The time that the other side has for TLS and its first message."""
-_SHORTEST_TOKEN = 16
+"""Time limit for connecting, for the TLS handshake, and for a client's first message."""
+_SHORTEST_TOKEN, _LONGEST_TOKEN = 16, 4096
 _PIECE = 1 << 18
 _KEEP_ALIVE = {
     socket.TCP_KEEPIDLE: 15, socket.TCP_KEEPINTVL: 5, socket.TCP_KEEPCNT: 3,
     socket.TCP_USER_TIMEOUT: 30_000,
 }  # fmt: skip
-"""A machine that is gone, or cannot be reached for 30 s, ends the connection."""
+"""TCP options that end a connection after 30 s without an answer of the other machine."""
 
 
 def read_token(path: str) -> bytes:
@@ -33,16 +33,16 @@ def read_token(path: str) -> bytes:
         raise ConfigError(f"the token file {path!r} cannot be read: {error.strerror}") from None
     if stat.S_IMODE(mode) & 0o077:
         raise ConfigError(f"others can read the token file {path!r}; chmod 600 {path}")
-    if not _SHORTEST_TOKEN <= len(token) <= 4096:
+    if not _SHORTEST_TOKEN <= len(token) <= _LONGEST_TOKEN:
         raise ConfigError(
-            f"the token in {path!r} has {len(token)} bytes, and needs {_SHORTEST_TOKEN} at least: "
-            f"openssl rand -hex 32 > {path}"
+            f"the token in {path!r} has {len(token)} bytes; it must have {_SHORTEST_TOKEN} to "
+            f"{_LONGEST_TOKEN}: openssl rand -hex 32 > {path}"
         )
     return token
 
 
 def server_context(certificate: str, key: str) -> ssl.SSLContext:
-    """Returns the context of a server; raises `ConfigError` for files that do not fit."""
+    """Returns the context of a server; raises `ConfigError` if the files cannot be used."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     try:
@@ -55,7 +55,10 @@ def server_context(certificate: str, key: str) -> ssl.SSLContext:
 
 
 def client_context(authority: str) -> ssl.SSLContext:
-    """Returns the context of a client that trusts this authority alone; else `ConfigError`."""
+    """Returns the context of a client that trusts only ``authority``, a file.
+
+    Raises `ConfigError` if the file cannot be used.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     try:
@@ -71,7 +74,8 @@ def begin(
     """Begins TLS on a TCP connection; returns a plain socket for it, and the relay's sockets.
 
     ``host`` is the name in the server's certificate, None on the server's side. Raises `OSError`
-    where the other side is not trusted, or does not answer.
+    if the other side is not trusted or does not answer, and `ResourceExhausted` if no thread can
+    be started.
     """
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -86,9 +90,9 @@ def begin(
 
 
 def _relay(secured: ssl.SSLSocket, plain: socket.socket) -> None:
-    """Moves bytes both ways until a side ends.
+    """Copies bytes in both directions until one side ends the connection.
 
-    One thread alone uses the TLS connection: OpenSSL allows no reading beside writing.
+    Only this thread uses the TLS connection: OpenSSL does not allow concurrent reads and writes.
     """
     secured.setblocking(False)
     plain.setblocking(False)

@@ -3,7 +3,7 @@
 A message is a head (`HEAD`: its number, the bytes of its body, the bytes of its payload), a body of
 fixed binary fields, and a payload, the contents of an array or a program. Arrays and programs have
 numbers that the client chooses. `PUT`, `EXECUTE`, `JOIN`, `COPY` and `DELETE` are not answered: if
-one fails, its results hold the error, which the answer to `READ` or `WAIT` brings.
+one fails, its results hold the error, which `READ` and `WAIT` of them are answered with.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from plugrt_remote.values import ProtocolError
 
 MAGIC = b"plugrt-r"
 VERSION = 2
-"""The protocol's: both sides of a connection must have the same."""
+"""The protocol's version; both sides of a connection must have the same."""
 HEAD = struct.Struct("<B3xIQ")
 MAX_BODY = 16 << 20
 MAX_PAYLOAD = 1 << 40
 MAX_CODE = 1 << 30
 MOST_SEGMENTS = 1000
 SEGMENT_FROM = 256 << 10
-"""Arrays of so many bytes and more are in shared memory, on one machine."""
+"""Contents of at least this many bytes go through shared memory, on one machine."""
 CONTENTS_WITH_NOTICE = 4096
-"""The contents of arrays up to so many bytes are in the notice that they are ready."""
+"""The largest array, in bytes, whose contents come with the notice that it is ready."""
 
 
 class Op(enum.IntEnum):
-    """The messages; those from `REPLY` on are the server's."""
+    """The kinds of messages; the server sends those from `REPLY` on."""
 
     HELLO = 1
     COMPILE = 2
@@ -59,6 +59,7 @@ class Op(enum.IntEnum):
     PING = 14
     SEGMENT = 15
     RETURN = 16
+    CANCEL = 17
     REPLY = 64
     ERROR = 65
     READY = 66
@@ -67,10 +68,10 @@ class Op(enum.IntEnum):
 
 
 HELLO = struct.Struct("<8sI")
-"""The protocol and its version; the token follows, where the server wants one."""
+"""The protocol's name and version; the token follows, if the server requires one."""
 COMPILE = struct.Struct("<QQ32s")
 EXECUTE = struct.Struct("<QQHHB")
-"""The program, the first result's number, the counts of arguments and of those kept, `NOTICE`."""
+"""The program, the first result's number, the counts of arguments and of kept ones, the flags."""
 PUT = struct.Struct("<QiiBBQ")
 """The array's number, device, memory (-1: the default), dtype, dimensions, segment (0: none)."""
 READ = struct.Struct("<QQIQ")
@@ -82,18 +83,19 @@ JOIN = struct.Struct("<QH")
 PART = struct.Struct("<QI")
 COPY = struct.Struct("<QQIii")
 ASK = struct.Struct("<QQB")
+CANCEL = struct.Struct("<QQ")
 STATS = struct.Struct("<Qi")
 SEGMENT = struct.Struct("<QQ")
 READY = struct.Struct("<QQ")
 
 NOTICE, KEPT = 1, 2
-"""Flags of `EXECUTE`: the client wants a notice; arguments that are not donated follow."""
+"""Flags of `EXECUTE`: the server must send a notice; indices of arguments to keep follow."""
 DROPPED, ALL_PARTS = -2, -1
 METHODS = (
     "cost_analysis", "memory_analysis", "optimized_program", "as_text", "fingerprint",
     "generated_code_size_in_bytes",
 )  # fmt: skip
-"""The methods of `Executable` that `ASK` calls, by their place here."""
+"""The methods of `Executable` that `ASK` calls, by their index."""
 DTYPES = {number: dtype for dtype, number in ELEMENT_TYPES.items()}
 FROM_SERVER = {
     Op.REPLY: MAX_PAYLOAD, Op.READY: CONTENTS_WITH_NOTICE, Op.CALL: MAX_PAYLOAD,
@@ -107,10 +109,10 @@ def frame(op: int, body: bytes, size: int = 0) -> bytes:
 
 
 class FrameReader:
-    """Receives messages. One ``recv`` brings many small ones; a large payload goes to its place.
+    """Receives messages: many small ones by one ``recv``, and a large payload into its own array.
 
-    A message is given by `next` until `done` is called, and an interrupted `next` continues where
-    it was: functions in C count the bytes, and no interruption divides one.
+    `next` returns the same message until `done` is called. After an interruption `next` continues:
+    functions in C receive bytes and record their count, and cannot be interrupted between.
     """
 
     def __init__(self, sock: socket.socket, limits: Mapping[Any, int], fds: bool = False) -> None:
@@ -122,16 +124,17 @@ class FrameReader:
         self._head: tuple[int, bytes, Any, int] | None = None
         self._filled = 0
         self.fds: deque[int] = deque()
-        """The file descriptors that came along and are not taken yet."""
+        """The file descriptors that were received and are not used yet."""
 
     def has_more(self) -> bool:
-        """Whether something was received that `next` has not returned."""
+        """Whether bytes were received that `next` has not returned."""
         return self._end > self._start or self._head is not None
 
     def next(self) -> tuple[int, bytes, Any]:
         """Waits for a message, and returns its number, its body and its payload or None.
 
-        Raises `ConnectionError` at the end, and `ProtocolError` for a message beyond the limits.
+        Raises `ConnectionError` once the connection has ended, and `ProtocolError` for a message
+        beyond the limits.
         """
         if self._head is None:
             self._read_head()
@@ -169,7 +172,7 @@ class FrameReader:
             return
         if self._start == self._end:
             self._start, self._end = 0, 0
-        elif self._start + need > len(self._buffer):  # a new one: an interruption may come between
+        elif self._start + need > len(self._buffer):  # not in place: this may be interrupted
             grown = bytearray(need + (256 << 10))
             kept = self._end - self._start
             grown[:kept] = self._view[self._start : self._end]
@@ -180,10 +183,10 @@ class FrameReader:
             self._note()
 
     def _note(self) -> None:
-        """Adds what was received to the buffer; also what an interruption has left."""
+        """Moves the end of the buffer behind the bytes received, also before an interruption."""
         if self._received:
             self._end += self._received[0]
-            self._received.clear()  # no call, at which an interruption comes, is before it
+            self._received.clear()  # no interruption can precede it
 
     def _read_payload(self, out: memoryview) -> None:
         size = len(out)
@@ -200,7 +203,7 @@ class FrameReader:
             self._receive(out[self._filled :])
 
     def _receive(self, view: memoryview) -> None:
-        """Waits, and receives bytes; their count goes to ``_received``."""
+        """Waits for bytes and appends their count to ``_received``."""
         if self._takes_fds:
             count, ancillary, flags, _ = self._sock.recvmsg_into(
                 [view], socket.CMSG_SPACE(4 * 4), socket.MSG_CMSG_CLOEXEC
@@ -217,7 +220,7 @@ class FrameReader:
             raise ConnectionError("the other side closed the connection")
 
     def close(self) -> None:
-        """Closes the file descriptors that nobody has taken."""
+        """Closes the file descriptors that are not used."""
         while self.fds:
             os.close(self.fds.popleft())
 
@@ -232,7 +235,7 @@ def pack_error(error: BaseException) -> list[Any]:
 
 
 def unpack_error(packed: Any) -> PlugrtError:
-    """Returns a new exception of plugrt's class of that name, else the one of the code."""
+    """Returns an exception of plugrt's class of that name, or else of the code's class."""
     code, name, message = packed
     cls = getattr(errors, name, None) if name else None
     if isinstance(cls, type) and issubclass(cls, PlugrtError):
@@ -246,8 +249,36 @@ def pack_type(type: TensorType) -> list[Any]:
 
 
 def unpack_type(packed: Any) -> TensorType:
-    """Returns the type of these numbers."""
+    """Returns the type that `pack_type` packed."""
     return TensorType(tuple(packed[0]), DTYPES[packed[1]])
+
+
+def pack_attributes(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the attributes of a custom call (`plugrt.interface.Handler`) as plain values."""
+    return {name: _pack_attribute(value) for name, value in values.items()}
+
+
+def _pack_attribute(value: Any) -> Any:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return pack_attributes(value)
+    return [isinstance(value, np.ndarray), ELEMENT_TYPES[value.dtype], value.tobytes()]
+
+
+def unpack_attributes(packed: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the attributes that `pack_attributes` packed."""
+    return {name: _unpack_attribute(value) for name, value in packed.items()}
+
+
+def _unpack_attribute(packed: Any) -> Any:
+    if isinstance(packed, str):
+        return packed
+    if isinstance(packed, Mapping):
+        return unpack_attributes(packed)
+    is_vector, number, data = packed
+    vector = np.frombuffer(data, DTYPES[number])
+    return vector if is_vector else vector[0]
 
 
 def pack_arrays(arrays: Sequence[npt.NDArray[Any]]) -> tuple[list[Any], bytes]:
@@ -257,7 +288,7 @@ def pack_arrays(arrays: Sequence[npt.NDArray[Any]]) -> tuple[list[Any], bytes]:
 
 
 def unpack_arrays(types: Sequence[Any], contents: Any) -> list[npt.NDArray[Any]]:
-    """Returns arrays of these contents; raises `ProtocolError` where others were stated."""
+    """Returns arrays of these types and contents; raises `ProtocolError` if they do not match."""
     data = np.empty(0, np.uint8) if contents is None else contents
     arrays, at = [], 0
     try:

@@ -94,7 +94,7 @@ class Ray(ClusterEnvironment):
         while (found := _get(point.address.remote())) is None:
             if time.monotonic() >= until:
                 raise DistributedError(
-                    f"process 0 has not said where it listens within {timeout_secs} s: does an "
+                    f"process 0 has not announced its address within {timeout_secs} s: does an "
                     "actor call initialize with process_id=0?"
                 )
             time.sleep(0.1)

@@ -23,13 +23,14 @@ from plugrt.interface.client import Client
 from plugrt.interface.device import Device
 from plugrt.interface.event import Event, ReadyEvent
 from plugrt.interface.memory import Memory
-from plugrt.interface.memory_layout import Layout
-from plugrt.interface.values import TOKEN_TYPE, HostBufferSemantics, OptionValue, TensorType
+from plugrt.interface.promises import HostBufferSemantics, OptionValue
 
 if TYPE_CHECKING:
     from plugrt.interface.capabilities import Capabilities
     from plugrt.interface.executable import Executable, MemoryAnalysis
+    from plugrt.interface.handler_calls import calling_launch
     from plugrt.interface.loaded_executable import LoadedExecutable
+    from plugrt.interface.memory_layout import Layout
     from plugrt.interface.program import (
         HOST_CALLBACK,
         CompileOptions,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from plugrt.interface.steps import HeldForm, LaunchSteps
     from plugrt.interface.steps import MakeScratch as MakeScratch
     from plugrt.interface.topology import DeviceDescription, Topology
+    from plugrt.interface.values import TOKEN_TYPE, TensorType
 
 __all__ = [
     "HOST_CALLBACK",
@@ -74,6 +76,7 @@ __all__ = [
     "Shards",
     "TensorType",
     "Topology",
+    "calling_launch",
     "require_buffers",
 ]
 
@@ -81,6 +84,8 @@ __all__ = [
 _HOMES = {
     "Capabilities": "plugrt.interface.capabilities",
     **dict.fromkeys(("Executable", "MemoryAnalysis"), "plugrt.interface.executable"),
+    "calling_launch": "plugrt.interface.handler_calls",
+    "Layout": "plugrt.interface.memory_layout",
     "LoadedExecutable": "plugrt.interface.loaded_executable",
     **dict.fromkeys(
         ("HOST_CALLBACK", "CompileOptions", "DeviceAssignment", "ExecuteOptions", "Handler",
@@ -89,6 +94,7 @@ _HOMES = {
     ),
     **dict.fromkeys(("LaunchSteps", "MakeScratch", "HeldForm"), "plugrt.interface.steps"),
     **dict.fromkeys(("DeviceDescription", "Topology"), "plugrt.interface.topology"),
+    **dict.fromkeys(("TOKEN_TYPE", "TensorType"), "plugrt.interface.values"),
 }  # fmt: skip
 
 VERSION = (1, 1)

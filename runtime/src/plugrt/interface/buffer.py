@@ -14,10 +14,11 @@ from plugrt.interface.checks import is_iterable
 from plugrt.interface.device import Device
 from plugrt.interface.event import Event
 from plugrt.interface.memory import Memory
-from plugrt.interface.memory_layout import Layout
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from plugrt.interface.memory_layout import Layout
 
 
 class Buffer(BackendObject, ABC):

@@ -54,6 +54,9 @@ class Capabilities:
     topology: bool = _capability("programs can be compiled for devices that are not there")
     custom_calls: bool = _capability("handlers for custom calls can be registered")
     host_callbacks: bool = _capability("a program can call Python functions while it runs")
+    late_errors: bool = _capability(
+        "errors of puts and launches may surface when a result is read or awaited"
+    )
     max_blocking_launches: int | None = _capability(
         "launches at once that exchange data or call Python (plugrt waits for the oldest)", None
     )

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import ArgumentTypeError, InvalidArgument, Unimplemented
-from plugrt.interface.memory_layout import Layout
 
 INTEGER = (int, np.integer)
 """The types of integers, for `isinstance`."""
@@ -57,6 +56,8 @@ def require_number(name: str, value: Any, least: int) -> None:
 
 def require_rank(layout: object, shape: tuple[int, ...]) -> None:
     """Raises `InvalidArgument` unless a layout orders as many dimensions as a shape has."""
+    from plugrt.interface.memory_layout import Layout  # not needed by every start
+
     if not isinstance(layout, Layout):
         raise ArgumentTypeError(f"a layout is a plugrt.layout.Layout; got {layout!r:.60}")
     if len(layout.major_to_minor) != len(shape):

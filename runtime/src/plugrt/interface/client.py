@@ -14,8 +14,7 @@ from plugrt.interface.buffer import Buffer, Shards, require_buffers
 from plugrt.interface.checks import check_assignable, check_parts, is_iterable, require_callback
 from plugrt.interface.device import Device
 from plugrt.interface.memory import Memory
-from plugrt.interface.memory_layout import Layout
-from plugrt.interface.values import HostBufferSemantics, OptionValue, TensorType
+from plugrt.interface.promises import HostBufferSemantics, OptionValue
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from plugrt.errors import PjrtError
     from plugrt.interface.capabilities import Capabilities
     from plugrt.interface.loaded_executable import LoadedExecutable
+    from plugrt.interface.memory_layout import Layout
     from plugrt.interface.program import (
         CompileOptions,
         DeviceAssignment,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from plugrt.interface.steps import HeldForm
     from plugrt.interface.topology import Topology
+    from plugrt.interface.values import TensorType
 
 
 def _memory_of(device: Device, kind: str | None) -> Memory | None:
@@ -240,10 +241,18 @@ class Client(BackendObject, ABC):
         For custom calls of ``target`` with ``api_version = 4``, XLA's typed FFI. An integer is the
         address of a C function of type ``XLA_FFI_Handler``, which gets addresses of the device's
         memory; a Python function gets arrays of the host's, and is `Unimplemented` where neither
-        views nor copies of them can be had. The handler stays for the life of the process. Raises
-        `AlreadyExists` or `InvalidArgument` where another has that target.
+        views nor copies of them can be had. The handler stays for the life of the process, or until
+        `unregister_handler`. Raises `AlreadyExists` or `InvalidArgument` where another has that
+        target.
         """
         self._unimplemented("register_handler")
+
+    def unregister_handler(self, target: str) -> None:
+        """Has programs that are compiled from now on not call the handler. Optional.
+
+        Those that were compiled before keep it. Raises `NotFound` where there is none.
+        """
+        self._unimplemented("unregister_handler")
 
     def register_handler_type(self, name: str, type_id: int, type_info: int | None = None) -> None:
         """Registers a type for the states of handlers in C. Optional, with ``custom_calls``.

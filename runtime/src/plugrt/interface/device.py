@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from plugrt.errors import InvalidArgument
 from plugrt.interface.backend_object import OF_DEVICES, BackendObject, find_attribute
 from plugrt.interface.memory import Memory
-from plugrt.interface.values import OptionValue
+from plugrt.interface.promises import OptionValue
 
 if TYPE_CHECKING:
     from plugrt.interface.client import Client

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from plugrt.interface.backend_object import BackendObject
 from plugrt.interface.memory_layout import Layout
-from plugrt.interface.values import OptionValue, TensorType
+from plugrt.interface.promises import OptionValue
+from plugrt.interface.values import TensorType
 
 if TYPE_CHECKING:
     from plugrt.interface.program import Program

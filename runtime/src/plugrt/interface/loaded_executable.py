@@ -63,6 +63,14 @@ class LoadedExecutable(BackendObject, ABC):
         """
         self._unimplemented("execute_with_wait")
 
+    def cancel(self) -> int:
+        """Cancels the launches that have not begun, and returns their number. Optional.
+
+        Their results raise `Cancelled` when they are read or awaited, and arguments that they were
+        to take are deleted. Launches that run go on, and later ones run.
+        """
+        self._unimplemented("cancel")
+
     @property
     def launcher(self) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
         """`execute` without options and argument checks: the caller guarantees valid arguments.

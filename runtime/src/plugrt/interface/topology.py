@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from plugrt.interface.backend_object import BackendObject
-from plugrt.interface.values import OptionValue
+from plugrt.interface.promises import OptionValue
 
 if TYPE_CHECKING:
     from plugrt.interface.executable import Executable

@@ -7,7 +7,7 @@ regard to the order. `order_callbacks` adds the tokens that keep the order to a 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from plugrt.errors import Unimplemented
 from plugrt.interface import HOST_CALLBACK
 from plugrt.stablehlo.attributes import text_of
 from plugrt.stablehlo.bindings import hlo, ir, register_shardy, shardy
+from plugrt.stablehlo.call_attributes import CONFIG_OF_JAX
 from plugrt.stablehlo.regions import (
     callee,
     functions_by_name,
@@ -28,7 +29,7 @@ from plugrt.stablehlo.shardings import mesh_axes, read_manual_axes
 from plugrt.stablehlo.types import is_token
 
 ORDERED = "plugrt.ordered"
-"""The attribute that marks a call which is ordered, until it has its token."""
+"""The attribute that marks an ordered call until it has its token."""
 _FIRST_CHANNEL = 1 << 20
 """A trace counts its own channels from 1, and has fewer."""
 _DEVICES = "devices"
@@ -83,6 +84,13 @@ def host_callbacks(module: ir.Module) -> list[ir.Operation]:
     return [op for op in operations_within(module.operation) if _is_callback(op)]
 
 
+def called_target(op: ir.Operation) -> str:
+    """Returns the target of a custom call; an empty text for other operations."""
+    if op.name != "stablehlo.custom_call":
+        return ""
+    return text_of(op.attributes["call_target_name"])
+
+
 def callback_number(call: ir.Operation) -> int:
     """Returns the number of the function that a call calls."""
     return int(call.attributes["backend_config"]["index"].value)
@@ -91,7 +99,7 @@ def callback_number(call: ir.Operation) -> int:
 def number_callbacks_in_order(module: ir.Module) -> None:
     """Gives the functions that a module calls the numbers 1, 2 …, in the order of first calls.
 
-    So programs can be compared that other processes made, whose functions have other numbers.
+    So programs of different processes, whose functions have different numbers, can be compared.
     """
     numbers: dict[int, int] = {}
     renumber_callbacks(
@@ -99,11 +107,22 @@ def number_callbacks_in_order(module: ir.Module) -> None:
     )
 
 
-def renumber_callbacks(module: ir.Module, number: Callable[[ir.Operation], int]) -> None:
-    """Gives the function of each call the number that ``number(call)`` returns."""
+def renumber_callbacks(
+    module: ir.Module, number: Callable[[ir.Operation], int], targets: Container[str] = ()
+) -> None:
+    """Gives the function of each call the number that ``number(call)`` returns.
+
+    Custom calls of ``targets`` become calls of Python functions, too.
+    """
     with module.context:
-        for call in host_callbacks(module):
-            call.attributes["backend_config"] = _config(number(call))
+        for call in operations_within(module.operation):
+            if _is_callback(call) or called_target(call) in targets:
+                config, attributes = _config(number(call)), call.attributes
+                attributes["call_target_name"] = ir.StringAttr.get(HOST_CALLBACK)
+                attributes["api_version"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 4)
+                attributes["backend_config"] = config
+                if CONFIG_OF_JAX in attributes:
+                    del attributes[CONFIG_OF_JAX]
 
 
 def _config(number: int) -> ir.DictAttr:
@@ -115,11 +134,12 @@ def _config(number: int) -> ir.DictAttr:
 def call_from_each(
     module: ir.Module, renumbered: Mapping[int, int], partitions: int, *, sends: bool = False
 ) -> None:
-    """Has each device of a program that is divided make the calls of some functions.
+    """Makes each device of a partitioned program call some of the functions.
 
     They are called with the device's number in the program, an array of one element, and whole
     arrays, under new numbers. A token goes into the region and out of it, so that each device makes
-    ordered calls in their order. With ``sends`` all get what the first device's call returns.
+    ordered calls in their order. With ``sends`` all devices get the results of the first device's
+    call.
     """
     channels = itertools.count(_FIRST_CHANNEL) if sends else None
     register_shardy(module.context)
@@ -134,7 +154,7 @@ def call_from_each(
 def _call_in_parts(
     call: ir.Operation, number: int, partitions: int, channels: Iterator[int] | None
 ) -> None:
-    """Moves a call to a region that computes the part of one device.
+    """Moves a call into a manual computation, which each device runs.
 
     The region's operands are the devices' numbers, divided over the devices, and the call's
     operands.
@@ -179,7 +199,7 @@ def _call_in_parts(
 
 
 def _first_of(value: ir.Value, partitions: int, channel: int) -> ir.Value:
-    """Returns the value of the first device, on all."""
+    """Returns the first device's value on all devices."""
     kind = ir.RankedTensorType(value.type)
     row, rows = (
         ir.RankedTensorType.get([n, *kind.shape], kind.element_type) for n in (1, partitions)
@@ -205,7 +225,7 @@ def _whole(value: ir.Value) -> str:
 
 
 def _shardings(partitions: int, dimensions: Sequence[str]) -> ir.Attribute:
-    """Returns the shardings of several values, from the text of the dimensions of each."""
+    """Returns the shardings of several values, each given by the text of its dimensions."""
     bodies = [f'<mesh<["{_DEVICES}"={partitions}]>, [{own}]>' for own in dimensions]
     return ir.Attribute.parse(f"#sdy.sharding_per_value<[{', '.join(bodies)}]>")
 
@@ -236,7 +256,7 @@ class _Order:
         self._done: set[str] = set()
 
     def thread(self, block: ir.Block, token: ir.Value) -> ir.Value:
-        """Takes a token through a block; returns the one after it."""
+        """Passes a token through the ordered operations of a block; returns the last token."""
         for view in list(block.operations)[:-1]:
             op = view.operation
             if self._is_ordered(op):
@@ -272,7 +292,7 @@ class _Order:
             self._thread_and_return(body, body.add_argument(token.type, op.location))
         elif op.name == "sdy.manual_computation":
             return self._step_into_parts(op, token)
-        else:  # branches see the values around them
+        else:  # branches use values from outside directly
             for region in op.regions:
                 self._thread_and_return(region.blocks[0], token)
             return _add_token(op, [*op.operands], token)
@@ -343,7 +363,4 @@ def _replace(op: ir.Operation, made: list[ir.Value]) -> None:
 
 
 def _is_callback(op: ir.Operation) -> bool:
-    return (
-        op.name == "stablehlo.custom_call"
-        and text_of(op.attributes["call_target_name"]) == HOST_CALLBACK
-    )
+    return called_target(op) == HOST_CALLBACK

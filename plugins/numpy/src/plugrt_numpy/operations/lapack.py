@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
+from plugrt.stablehlo.call_attributes import CONFIG_OF_JAX
 from plugrt_numpy.data_types import Array, Function
-from plugrt_numpy.handlers import OF_JAX
 from plugrt_numpy.operation import Lowering, Operation
 from plugrt_numpy.operations.control_flow import unpack_single
 from plugrt_numpy.operations.lu import factor_lu, permutation_of
@@ -16,7 +16,7 @@ from plugrt_numpy.operations.lu import factor_lu, permutation_of
 
 def _letter(op: Operation, name: str) -> str:
     """Returns a parameter of LAPACK's: a letter, such as ``V`` for "vectors too"."""
-    place = OF_JAX if op.has(OF_JAX) else "backend_config"
+    place = CONFIG_OF_JAX if op.has(CONFIG_OF_JAX) else "backend_config"
     return chr(int(op.attribute(place)[name].value))
 
 
@@ -113,7 +113,7 @@ def _lu(op: Operation) -> Function:
 
 
 def _pivots_to_permutation(op: Operation) -> Function:
-    """As JAX has it for GPUs; on its CPU it is a loop, an exchange at a time."""
+    """As JAX's custom call on GPUs; on CPUs JAX has a loop, one exchange at a time."""
     rows = op.shape[-1]
     return lambda pivots: permutation_of(pivots, rows)
 

@@ -1,4 +1,4 @@
-"""`Answers`: sends contents, ends of waits and notices, once arrays are ready."""
+"""`Answers`: sends contents, answers to waits, and notices, once arrays are ready."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from plugrt.errors import DeletedBuffer, ResourceExhausted
 from plugrt_remote import wire
@@ -17,6 +18,9 @@ from plugrt_remote.serving.arrays import Failed, SessionArrays
 from plugrt_remote.serving.backend import ServedBackend
 from plugrt_remote.values import ProtocolError, pack
 from plugrt_remote.wire import Op, frame
+
+_COPIED_BY_TWO = 4 << 20
+"""Two threads copy contents of at least this many bytes."""
 
 
 class Answers:
@@ -29,10 +33,10 @@ class Answers:
         self.segments: dict[int, mmap.mmap] = {}
 
     def answer(self, request: int, function: Callable[[], Any]) -> None:
-        """Sends what ``function`` returns, or its error."""
+        """Sends the result of ``function``, or its error."""
         try:
             body = pack(function())
-        except Exception as error:  # noqa: BLE001 a backend may raise anything: the client's
+        except Exception as error:  # noqa: BLE001 any error of a backend is sent to the client
             self.refuse(request, error)
         else:
             self._send(frame(Op.REPLY, wire.NUMBER.pack(request) + body))
@@ -42,7 +46,7 @@ class Answers:
         self._send(frame(Op.ERROR, wire.NUMBER.pack(request) + pack(wire.pack_error(error))))
 
     def _when_ready(self, held: Any, index: int, then: Callable[[bool], None]) -> None:
-        """Calls ``then(False)`` here if the parts are ready, else ``then(True)`` on some thread."""
+        """Calls ``then(False)`` if the parts are ready, else ``then(True)`` on any thread later."""
         events = [b.ready_event() for b in (held if index < 0 else [held[index]])]
         waiting = [event for event in events if not event.is_ready()]
         if not waiting:
@@ -72,7 +76,7 @@ class Answers:
             def copy() -> None:
                 try:
                     self._send_contents(request, held[index].to_host(), mapped)
-                except Exception as error:  # noqa: BLE001 a backend may raise anything: the client's
+                except Exception as error:  # noqa: BLE001 any error of a backend is sent to the client
                     self.refuse(request, error)
 
             def then(late: bool) -> None:
@@ -82,7 +86,7 @@ class Answers:
                     copy()
 
             self._when_ready(held, index, then)
-        except Exception as error:  # noqa: BLE001 a backend may raise anything: the client's
+        except Exception as error:  # noqa: BLE001 any error of a backend is sent to the client
             self.refuse(request, error)
 
     def _send_contents(self, request: int, host: Any, mapped: mmap.mmap | None) -> None:
@@ -93,8 +97,22 @@ class Answers:
             return
         if host.nbytes > len(mapped):
             raise ResourceExhausted(f"an array of {host.nbytes} bytes is larger than its segment")
-        np.copyto(np.frombuffer(mapped, host.dtype, host.size).reshape(host.shape), host)
+        place = np.frombuffer(mapped, host.dtype, host.size).reshape(host.shape)
+        if host.nbytes < _COPIED_BY_TWO or not host.flags.c_contiguous:
+            np.copyto(place, host)
+        else:
+            self._copy_by_two(place.reshape(-1).view(np.uint8), host.reshape(-1).view(np.uint8))
         self._send(frame(Op.REPLY, answer))
+
+    def _copy_by_two(self, place: npt.NDArray[np.uint8], contents: npt.NDArray[np.uint8]) -> None:
+        """Copies bytes on this thread and one of the backend's, if one is free."""
+        half = len(place) // 2
+        other = self._backend.pool.submit(np.copyto, place[:half], contents[:half])
+        np.copyto(place[half:], contents[half:])
+        if other.cancel():  # it has not begun
+            np.copyto(place[:half], contents[:half])
+        else:
+            other.result()
 
     def wait(self, body: bytes, _: Any) -> None:
         """Answers once an array is ready."""
@@ -103,7 +121,7 @@ class Answers:
             held = self._arrays.get(number, max(index, 0))
             end = partial(_finish, held, index)
             self._when_ready(held, index, lambda late: self.answer(request, end))
-        except Exception as error:  # noqa: BLE001 a backend may raise anything: the client's
+        except Exception as error:  # noqa: BLE001 any error of a backend is sent to the client
             self.refuse(request, error)
 
     def watch(self, body: bytes, _: Any) -> None:
@@ -122,7 +140,9 @@ class Answers:
             try:
                 _finish(held, -1)
                 contents = _small_contents(held)
-            except Exception as error:  # noqa: BLE001 a backend may raise anything: the client's
+            except DeletedBuffer:  # deleted since the watch began; the computation has ended
+                pass
+            except Exception as error:  # noqa: BLE001 any error of a backend is sent to the client
                 failed = wire.pack_error(error)
             body = wire.READY.pack(number, of) + pack(failed)
             self._send(frame(Op.READY, body, 0 if contents is None else len(contents)), contents)
@@ -132,7 +152,7 @@ class Answers:
             return
         try:
             self._when_ready(held, -1, tell)
-        except Exception as error:  # noqa: BLE001 a backend may raise anything: the client's
+        except Exception as error:  # noqa: BLE001 any error of a backend is sent to the client
             failed = pack(wire.pack_error(error))
             self._send(frame(Op.READY, wire.READY.pack(number, of) + failed))
 
@@ -143,7 +163,7 @@ def _finish(held: Any, index: int) -> None:
 
 
 def _small_contents(held: Any) -> Any:
-    """Returns the bytes of an array on one device that is small; None for others."""
+    """Returns the bytes of a small array on one device; None for other arrays."""
     if len(held) > 1 or held[0].is_deleted() or held[0].dtype.kind == "V":
         return None
     if not 0 < prod(held[0].shape) * held[0].dtype.itemsize <= wire.CONTENTS_WITH_NOTICE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import struct
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from math import prod
 from typing import Any
 
@@ -20,7 +20,7 @@ from plugrt_remote.wire import Op, frame
 
 
 class ArrayRequests:
-    """Does what the messages on arrays say; none of them is answered."""
+    """Handles the messages on arrays, and answers none of them."""
 
     def __init__(
         self,
@@ -28,10 +28,10 @@ class ArrayRequests:
         arrays: SessionArrays,
         segments: Mapping[int, mmap.mmap],
         send: Callable[[bytes], object],
-        drop_program: Callable[[int], object],
+        programs: MutableMapping[int, Any],
     ) -> None:
         self._client, self._arrays, self._segments = client, arrays, segments
-        self._send, self._drop_program = send, drop_program
+        self._send, self._programs = send, programs
         self._devices = {device.id: device for device in client.addressable_devices()}
         self._memories = {
             memory.id: memory for d in self._devices.values() for memory in d.memories()
@@ -43,7 +43,7 @@ class ArrayRequests:
         return self._devices[device], None if memory < 0 else self._memories[memory]
 
     def put(self, body: bytes, payload: Any) -> None:
-        """Puts an array, whose contents came with the message or are in a segment."""
+        """Puts an array on a device; its contents came with the message or are in a segment."""
         number, device, memory, kind, rank, segment = wire.PUT.unpack_from(body)
         shape = struct.unpack(f"<{rank}q", body[wire.PUT.size :])
         if kind not in wire.DTYPES or min(shape, default=0) < 0:
@@ -73,13 +73,13 @@ class ArrayRequests:
         self._arrays.make(number, put, size)
         if segment:
             message = frame(Op.SEGMENT_FREE, wire.NUMBER.pack(segment))
-            if zero_copy:  # once the backend has dropped it
+            if zero_copy:  # once the backend has dropped the array
                 weakref.finalize(array.base, self._send, message).atexit = False
             else:
                 self._send(message)
 
     def join(self, body: bytes, _: Any) -> None:
-        """Makes an array of parts of others."""
+        """Makes an array from parts of other arrays."""
         number, count = wire.JOIN.unpack_from(body)
         parts = struct.iter_unpack("<QI", body[wire.JOIN.size :])
         found = [*parts]
@@ -104,11 +104,11 @@ class ArrayRequests:
         self._arrays.make(number, make, size)
 
     def delete(self, body: bytes, _: Any) -> None:
-        """Deletes arrays or a part of each; a client has dropped the numbers of `DROPPED` ones."""
+        """Deletes arrays or a part of each; `DROPPED` removes arrays and programs by number."""
         [part] = wire.DELETE.unpack_from(body)
         for [number] in struct.iter_unpack("<Q", body[wire.DELETE.size :]):
             if part == wire.DROPPED:
-                self._drop_program(number)
+                self._programs.pop(number, None)
             held = self._arrays.held.get(number) if part >= 0 else self._arrays.pop(number)
             if part == wire.DROPPED or held is None or type(held) is Failed:
                 continue

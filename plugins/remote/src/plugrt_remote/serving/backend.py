@@ -1,4 +1,4 @@
-"""`ServedBackend`: a backend, and the programs that it compiled for any client."""
+"""`ServedBackend`: a backend, and the programs that it compiled for all clients."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ from plugrt_remote.serving.programs import ServedProgram
 from plugrt_remote.serving.turns import Turns
 
 _MOST_PROGRAMS = 1024
-"""Programs that are kept compiled for sessions to come."""
+"""The number of compiled programs that are kept for later sessions."""
 
 
 class Policy(NamedTuple):
-    """What clients of a server may do."""
+    """The permissions and limits of a server's clients."""
 
     token: bytes = b""
-    """What clients of other machines must know."""
+    """The token that clients on other machines must send."""
     custom_calls: Collection[str] = ()
-    """Functions of the process that programs may call, ``*`` for all."""
+    """Targets of custom calls that programs may name; ``*`` allows all."""
     session_bytes: int = 0
     """The bytes that a session may have on devices; 0 means no limit."""
     callback_seconds: float = 0
     """How long a Python function of a client may run; 0 means no limit."""
+    backlog_bytes: int = 1 << 30
+    """The bytes of a session's messages that are queued while a function of its client runs."""
 
 
 class ServedBackend:
@@ -37,7 +39,7 @@ class ServedBackend:
         self.client, self.policy = client, policy or Policy()
         self.pool = ThreadPoolExecutor(4, "plugrt-serve")
         self.sessions: set[object] = set()
-        """Those that are open."""
+        """The open sessions."""
         self.turns: list[Turns] = []
         self._codes: OrderedDict[bytes, bytes] = OrderedDict()
         self._programs: OrderedDict[object, ServedProgram] = OrderedDict()
@@ -45,7 +47,7 @@ class ServedBackend:
         self._lock = threading.Lock()
 
     def describe(self) -> dict[str, Any]:
-        """Returns the facts that a client begins with."""
+        """Returns the description of the backend that each client receives at first."""
         client = self.client
         attributes = {
             name: value
@@ -88,9 +90,9 @@ class ServedBackend:
     def compile(
         self, key: tuple[Any, ...], program: Program, options: Callable[[], CompileOptions]
     ) -> ServedProgram:
-        """Returns the compiled program; one that was compiled before is used again.
+        """Returns the compiled program, from the cache if an equal one was compiled before.
 
-        One that calls Python functions is compiled for each session, whose functions they are.
+        A program that calls Python functions is always compiled: the functions are its session's.
         """
         if program.callbacks:
             self._compilations += 1

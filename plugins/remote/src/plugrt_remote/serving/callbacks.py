@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,8 +17,9 @@ from plugrt.errors import (
     Internal,
     InvalidArgument,
     PlugrtError,
+    ResourceExhausted,
 )
-from plugrt.interface import Client, Program, TensorType
+from plugrt.interface import Client, Program, TensorType, calling_launch
 from plugrt_remote import wire
 from plugrt_remote.values import pack, unpack
 from plugrt_remote.wire import Op, frame
@@ -38,7 +39,7 @@ class _Call:
 
 
 class Callbacks:
-    """Calls functions in the client, at most ``seconds`` each (0: without a limit)."""
+    """Calls functions in the client, each for at most ``seconds`` (0: without a limit)."""
 
     def __init__(self, send: Callable[..., None], seconds: float) -> None:
         self._send, self._seconds = send, seconds
@@ -46,13 +47,25 @@ class Callbacks:
         self._calls: dict[int, _Call] = {}
         self._ended = False
 
-    def bind(self, program: Program, stated: Sequence[Any], client: Client) -> Program:
-        """Returns the program with functions under numbers of this process.
+    def bind(
+        self,
+        program: Program,
+        stated: Sequence[Any],
+        handlers: Mapping[str, int],
+        client: Client,
+    ) -> Program:
+        """Returns a program that calls functions of this process, which call the client's.
 
-        ``stated`` has the client's number, the title, ``of_parts`` and ``partitioned`` of each.
-        Raises `InvalidArgument` for a program that calls others.
+        ``stated`` has the client's number, the title, ``of_parts`` and ``partitioned`` of each
+        function. ``handlers`` has the client's numbers of handlers by target: custom calls of these
+        targets become calls of functions. Raises `InvalidArgument` for calls of other functions.
         """
-        from plugrt.stablehlo.callback_order import callback_number, renumber_callbacks
+        from plugrt.stablehlo.call_attributes import CONFIG_OF_JAX, typed_values
+        from plugrt.stablehlo.callback_order import (
+            callback_number,
+            called_target,
+            renumber_callbacks,
+        )
         from plugrt.stablehlo.modules import parse, portable_artifact
         from plugrt.stablehlo.types import ir_type_to_tensor_type, is_token
 
@@ -60,13 +73,22 @@ class Callbacks:
         made: dict[int, tuple[list[TensorType], NumberedCallback]] = {}
 
         def number_here(call: Any) -> int:
-            number = callback_number(call)
             results = [result.type for result in call.results]
             types = [ir_type_to_tensor_type(t) for t in results if not is_token(t)]
+            target = called_target(call)
+            if target in handlers:
+                attributes = call.attributes
+                name = CONFIG_OF_JAX if CONFIG_OF_JAX in attributes else "backend_config"
+                values = typed_values(attributes[name]) if name in attributes else {}
+                what: Any = [handlers[target], wire.pack_attributes(values)]
+                number = -1 - len(made)
+                facts[number] = [f"the handler of {target!r}", False, False]
+            else:
+                what = number = callback_number(call)
             if number not in made and number in facts:
                 title, of_parts, partitioned = facts[number]
                 made[number] = (types, NumberedCallback(
-                    partial(self._call, number, types), str(title), has_effect=False,
+                    partial(self._call, what, types), str(title), has_effect=False,
                     of_parts=bool(of_parts), partitioned=bool(partitioned),
                 ))  # fmt: skip
             if number not in made or made[number][0] != types:
@@ -77,20 +99,27 @@ class Callbacks:
             return made[number][1].number
 
         module = parse(program.code, program.name)
-        renumber_callbacks(module, number_here)
+        renumber_callbacks(module, number_here, handlers)
+        if not made:  # the program only mentions a handler's name
+            return program
         code = portable_artifact(module, client.capabilities.stablehlo_current_version)
         callbacks = {callback.number: callback for _, callback in made.values()}
         return Program(code, "mlir", program.name, callbacks)
 
-    def _call(self, number: int, types: Sequence[TensorType], *arguments: Any) -> Arrays:
-        """Calls the function of that number in the client, and returns arrays of the types."""
+    def _call(self, what: Any, types: Sequence[TensorType], *arguments: Any) -> Arrays:
+        """Calls a function in the client, and returns arrays of the types.
+
+        ``what`` is the number of a function, or a list of a handler's number and the attributes of
+        the call.
+        """
         request, call = next(self._requests), _Call()
         self._calls[request] = call
         try:
             if self._ended:
                 self.end()
             packed, contents = wire.pack_arrays(arguments)
-            body = wire.NUMBER.pack(request) + pack([number, packed])
+            results = [wire.pack_type(t) for t in types]
+            body = wire.NUMBER.pack(request) + pack([what, packed, results, calling_launch()])
             self._send(frame(Op.CALL, body, len(contents)), contents or None)
             if not call.done.wait(self._seconds or None):
                 raise DeadlineExceeded(
@@ -107,11 +136,11 @@ class Callbacks:
         return call.results
 
     def take(self, body: bytes, payload: Any) -> None:
-        """Takes what a function of the client returned, or its error."""
+        """Receives the results of a function of the client, or its error."""
         [request] = wire.NUMBER.unpack_from(body)
         failed, types = unpack(body[wire.NUMBER.size :])
         call = self._calls.get(request)
-        if call is None:  # it came after the limit
+        if call is None:  # the answer came after the time limit
             return
         if failed is not None:
             call.error = wire.unpack_error(failed)
@@ -120,8 +149,18 @@ class Callbacks:
         call.done.set()
 
     def end(self) -> None:
-        """Fails the calls that wait for the client, which has ended, and later ones."""
+        """Makes calls that wait and later ones fail, because the client has ended."""
         self._ended = True
+        self._fail(Cancelled("the client whose function was called has ended"))
+
+    def relieve(self) -> None:
+        """Makes calls that wait fail, because the backlog has no room up to their answers."""
+        self._fail(ResourceExhausted(
+            "the client sent more messages than the server queues for a session while a function "
+            "of the client runs, and the function's results follow these messages"
+        ))  # fmt: skip
+
+    def _fail(self, error: PlugrtError) -> None:
         for call in list(self._calls.values()):
-            call.error = call.error or Cancelled("the client whose function was called has ended")
+            call.error = call.error or error
             call.done.set()

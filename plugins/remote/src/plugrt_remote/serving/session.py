@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from plugrt.errors import DeletedBuffer, NotFound, PermissionDenied
+from plugrt.errors import Cancelled, DeletedBuffer, NotFound, PermissionDenied
 from plugrt.interface import ExecuteOptions, Program
 from plugrt_remote import wire
 from plugrt_remote.addresses import peer_process
@@ -36,10 +36,10 @@ _MOST_PROGRAMS = 1 << 14
 
 
 class Session:
-    """One connection: receives messages, and does what they say, on a thread.
+    """One connection: receives and handles messages on a thread.
 
-    An error of a message that is not answered becomes the result. A message that the protocol does
-    not allow ends the session, whose arrays are freed.
+    If a message that is not answered fails, its results hold the error. A message that the protocol
+    does not allow ends the session, which frees its arrays.
     """
 
     def __init__(
@@ -62,10 +62,10 @@ class Session:
         self.segments = answers.segments
         self._programs: dict[int, ServedProgram] = {}
         requests = ArrayRequests(
-            backend.client, self.arrays, self.segments, self._send, self._drop_program
+            backend.client, self.arrays, self.segments, self._send, self._programs
         )
         self._callbacks = Callbacks(self._send, backend.policy.callback_seconds)
-        self._backlog = Backlog()
+        self._backlog = Backlog(backend.policy.backlog_bytes, self._callbacks.relieve)
         self._worker: threading.Thread | None = None
         self._turns = Turns(backend.turns)
         backend.turns.append(self._turns)
@@ -90,10 +90,11 @@ class Session:
             Op.PING: self._ping,
             Op.SEGMENT: self._segment,
             Op.RETURN: self._callbacks.take,
+            Op.CANCEL: self._cancel,
         }
 
     def run(self) -> None:
-        """Serves the client until its connection ends, then frees what it held."""
+        """Serves the client until its connection ends, then frees its arrays and programs."""
         self._sock.settimeout(SECONDS_TO_BEGIN)
         try:
             self._handle_all(self._receive)
@@ -101,22 +102,22 @@ class Session:
             self._close()
 
     def _receive(self) -> tuple[int, bytes, Any]:
-        """Returns the next message that the reading thread is to handle."""
+        """Returns the next message for this thread; adds those for the worker to its backlog."""
         reader = self._reader
         while True:
             op, body, payload = reader.next()
             reader.done()
             if (not self._greeted and op != Op.HELLO) or op not in self._table:
                 raise ProtocolError(f"the message {op} is not allowed here")
-            if self._worker is None or op == Op.RETURN:
+            if self._worker is None or op in (Op.RETURN, Op.CANCEL):
                 return op, body, payload
             self._backlog.add(op, body, payload)
 
     def _start_worker(self) -> None:
-        """Has another thread handle all messages but the answers of functions, from now on.
+        """Starts a thread that handles all messages but results of functions and cancellations.
 
-        A backend may call a function on the thread that launches its program, which then waits for
-        the answer.
+        That thread can wait for a function, if a backend calls it on the thread that launches, and
+        for the session's turn, while the reading thread receives these two.
         """
         if self._worker is None:
             self._worker = threading.Thread(target=self._work, daemon=True, name="plugrt-worker")
@@ -124,10 +125,10 @@ class Session:
 
     def _work(self) -> None:
         self._handle_all(self._backlog.take)
-        self._outbox.close()  # which ends the reading thread
+        self._outbox.close()  # ends the reading thread, too
 
     def _handle_all(self, take: Callable[[], tuple[int, bytes, Any] | None]) -> None:
-        """Handles messages until there is None, or the session ends."""
+        """Handles messages until there are no more, or the session ends."""
         table = self._table
         try:
             while (message := take()) is not None:
@@ -137,12 +138,12 @@ class Session:
                 except (struct.error, ValueError, TypeError) as error:
                     raise ProtocolError(f"the message {op} cannot be read: {error}") from None
         except ProtocolError as error:
-            logger.warning("a client's connection is ended: %s", error)
+            logger.warning("closing a client's connection: %s", error)
             self._send(frame(Op.ERROR, wire.NUMBER.pack(0) + pack([3, "", str(error)])))
         except OSError:
             pass  # the client has ended
         except Exception:  # noqa: BLE001 a fault of this module ends this session alone
-            logger.exception("a client's connection is ended by an error")
+            logger.exception("closing a client's connection after an error")
 
     def _close(self) -> None:
         self._callbacks.end()
@@ -215,33 +216,31 @@ class Session:
 
     def _compile(self, body: bytes, code: Any) -> None:
         request, number, digest = wire.COMPILE.unpack_from(body)
-        form, name, plain, stated = unpack(body[wire.COMPILE.size :])
+        form, name, plain, stated, handlers = unpack(body[wire.COMPILE.size :])
         if len(self._programs) >= _MOST_PROGRAMS:
             raise ProtocolError(f"a client has {_MOST_PROGRAMS} programs at most")
         given = None if code is None else code.tobytes()
         if given is not None and hashlib.sha256(given).digest() != digest:
-            raise ProtocolError("the code of a program is not that of its hash")
+            raise ProtocolError("the code of a program does not match its hash")
         text = given or self._backend.code(digest)
         if text is None:
-            self._answer(request, lambda: None)  # the client sends it
+            self._answer(request, lambda: None)  # the client then sends the code
             return
 
         def compile() -> Any:
             program = Program(text, form, name)
-            if stated:
-                program = self._callbacks.bind(program, stated, self._backend.client)
+            if stated or handlers:
+                client = self._backend.client
+                program = self._callbacks.bind(program, stated, handlers, client)
             refuse_custom_calls(program, self._backend.policy.custom_calls)
             key = digest, form, name, pack(plain)
             served = self._backend.compile(key, program, partial(read_options, plain))
             self._programs[number] = served
             return served.facts
 
-        if stated:
+        if stated or handlers:
             self._start_worker()
         self._backend.pool.submit(self._answer, request, compile)
-
-    def _drop_program(self, number: int) -> None:
-        self._programs.pop(number, None)
 
     def _ask(self, body: bytes, _: Any) -> None:
         request, number, method = wire.ASK.unpack(body)
@@ -251,17 +250,29 @@ class Session:
         ask = partial(self._programs[number].ask, wire.METHODS[method])
         self._backend.pool.submit(self._answer, request, ask)
 
-    def _execute(self, body: bytes, _: Any) -> None:
+    def _cancel(self, body: bytes, _: Any) -> None:
+        request, number = wire.CANCEL.unpack(body)
+        count = self._backlog.cancel(Op.EXECUTE, wire.NUMBER.pack(number))
+        self._answer(request, lambda: count)
+
+    def _execute(self, body: bytes, cancelled: Any) -> None:
         number, first, count, kept, flags = wire.EXECUTE.unpack_from(body)
         begin = wire.EXECUTE.size
         numbers = struct.unpack_from(f"<{count}Q", body, begin)
         served = self._programs.get(number)
         if served is None:
             raise ProtocolError(f"there is no program {number}")
+        if cancelled is None and self._turns.is_full():
+            if self._worker is None:  # it waits; this thread receives cancellations
+                self._start_worker()
+                self._backlog.add(Op.EXECUTE, body, None)
+                return
+            self._turns.wait()
         arrays, held = self.arrays, self.arrays.held
         self._launches += 1
-        self._turns.wait()
         try:
+            if cancelled is not None:
+                raise Cancelled("the launch was cancelled before it had begun")
             arguments = [held[n] for n in numbers]
             if Failed in map(type, arguments):
                 failed = next(a for a in arguments if type(a) is Failed)
@@ -278,7 +289,7 @@ class Session:
             raise
         except KeyError:
             results = [Failed(DeletedBuffer("an argument was deleted"))] * served.results
-        except Exception as error:  # noqa: BLE001 a backend may raise anything: the result
+        except Exception as error:  # noqa: BLE001 any error of a backend is the result
             results = [Failed(error)] * served.results
         for i, result in enumerate(results):
             arrays.add(first + i, result, 0 if type(result) is Failed else served.sizes[i])

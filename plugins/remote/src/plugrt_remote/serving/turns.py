@@ -1,4 +1,4 @@
-"""`Turns`: bounds the launches in flight of a session while other sessions launch, too."""
+"""`Turns`: limits a session's launches in flight while other sessions launch, too."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _MOST = 64
 class Turns:
     """The launches of one session that may not have ended.
 
-    A backend runs launches in order, so that one session's queue delays all others. While another
-    session has launched within a second, a session waits for its own before it launches the next:
-    for all but one where they are long, and for all but 64 where they are short.
+    A backend runs launches in order, so that one session's queue delays all others. If another
+    session has launched within the last second, a session has a limited number of launches in
+    flight: 1 if the launches are long, up to 64 if they are short.
     """
 
     def __init__(self, all: Collection[Turns]) -> None:
@@ -29,15 +29,19 @@ class Turns:
         self._window = 1
         self._pending: deque[Event] = deque(maxlen=_MOST)
 
+    def is_full(self) -> bool:
+        """Whether the session must `wait` before it launches."""
+        if len(self._all) == 1:
+            return False
+        now = self._last = time.monotonic()
+        recent = any(o is not self and now - o._last <= _RECENT for o in tuple(self._all))
+        return recent and len(self._pending) >= self._window
+
     def wait(self) -> None:
         """Waits until the session may launch."""
-        if len(self._all) == 1:
-            return
-        now = self._last = time.monotonic()
-        if all(other is self or now - other._last > _RECENT for other in tuple(self._all)):
-            return
+        now = time.monotonic()
         while len(self._pending) >= self._window:
-            with suppress(PlugrtError):  # whoever reads the result gets it
+            with suppress(PlugrtError):  # reading the result raises it
                 self._pending.popleft().wait()
             took, now = time.monotonic() - now, time.monotonic()
             if took < _SHORT:
@@ -46,7 +50,7 @@ class Turns:
                 self._window = max(self._window // 2, 1)
 
     def note(self, event: Event) -> None:
-        """Notes the end of a launch."""
+        """Adds a launch, by the event of its end."""
         self._pending.append(event)
 
     @property

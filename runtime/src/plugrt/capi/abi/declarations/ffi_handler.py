@@ -24,6 +24,9 @@ typedef struct {
 typedef struct {
   size_t struct_size; void* extension_start; void* ctx; void* stream;
 } XLA_FFI_Stream_Get_Args;
+typedef struct {
+  size_t struct_size; void* extension_start; void* ctx; int64_t run_id;
+} XLA_FFI_RunId_Get_Args;
 typedef XLA_FFI_Error* XLA_FFI_Function(void* args);
 typedef struct {
   size_t struct_size; void* extension_start; XLA_FFI_Api_Version api_version;
