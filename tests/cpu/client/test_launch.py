@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.errors import DeletedBuffer, PjrtError, Unimplemented
-from plugrt.interface import Client, CompileOptions, Program, TensorType
+from plugrt.errors import DeletedBuffer, InvalidArgument, PjrtError
+from plugrt.interface import TOKEN_TYPE, Client, CompileOptions, Program, TensorType
 from plugrt_cpu import plugin
+from plugrt_sdk.testing.programs import TOKEN
 from support.cpu_programs import add, matmul
 
 F4 = np.dtype("float32")
@@ -76,7 +77,7 @@ def test_synchronous_client() -> None:
 
 
 def failed_buffer(client: Client, text: str) -> Any:
-    """Returns a buffer whose computation has failed, as jaxlib makes it for tests of its own."""
+    """Returns a buffer whose computation has failed, by a function of jaxlib's own tests."""
     from plugrt_cpu.adapter import _jax
     from plugrt_cpu.buffer import CpuBuffer
     from plugrt_cpu.types import array_type
@@ -128,13 +129,22 @@ def test_donation_of_what_the_host_looks_at(
     del view
 
 
-def test_token_results_are_refused(client: Client) -> None:
-    program = Program(
-        b"module { func.func @main() -> !stablehlo.token {\n"
-        b"%0 = stablehlo.create_token : !stablehlo.token\nreturn %0 : !stablehlo.token } }"
-    )
-    with pytest.raises(Unimplemented, match="token"):
-        client.compile(program, CompileOptions())
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_launch_takes_the_token_of_the_one_before(client: Client, count: int) -> None:
+    loaded = client.compile(Program(TOKEN.encode()), CompileOptions(num_replicas=count))
+    devices = loaded.addressable_devices
+    token = [client.buffer_from_host(np.zeros(0, np.bool_), device) for device in devices]
+    x = [client.buffer_from_host(np.array([1, 2, 3], F4), device) for device in devices]
+    with pytest.raises(InvalidArgument, match=r"argument 0 .* must be token"):
+        loaded.execute([x, x])
+    for _ in range(3):
+        token, x = map(list, loaded.execute([token, x]))
+    for copied in (token[-1], token[-1].copy_to_device(devices[0])):
+        copied.block_until_ready()
+        assert copied.dtype == TOKEN_TYPE.dtype
+        with pytest.raises(InvalidArgument, match="a token orders effects"):
+            copied.to_host()
+    assert [each.to_host().tolist() for each in x] == [[1, 2, 3]] * count
 
 
 def test_two_threads_launch_at_once(client: Client) -> None:

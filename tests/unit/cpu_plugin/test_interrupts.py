@@ -1,7 +1,8 @@
-"""The thread that compiles instead of the main thread, interrupted at each line."""
+"""Compilation in a thread while the main thread waits, interrupted at each line."""
 
 from __future__ import annotations
 
+import _thread
 import gc
 import itertools
 import sys
@@ -18,6 +19,7 @@ from plugrt.lifetime.main_interpreter import current_frames
 from plugrt_cpu import interrupts
 from support.apart import runs_apart
 from support.interruption import Interruption
+from support.watched_calls import at_calls
 
 pytestmark = runs_apart("lifetimes")
 
@@ -25,7 +27,7 @@ pytestmark = runs_apart("lifetimes")
 def test_the_thread_keeps_nothing_alive_once_the_result_is_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """On a loaded machine it may end late; earlier a closed client was not freed before that."""
+    """The thread may end late. Earlier, a closed client was not freed before that."""
     may_end = threading.Event()
 
     class Lock:
@@ -60,14 +62,14 @@ def test_the_work_is_done_on_this_thread_where_no_other_can_start() -> None:
         threading.stack_size(before)
 
 
-def test_a_runtime_error_of_a_signal_handler_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_runtime_error_of_a_signal_handler_is_raised() -> None:
     """Python also raises a RuntimeError if no thread can start."""
 
     def handler(*_: object) -> None:
         raise RuntimeError("of the handler")
 
-    monkeypatch.setattr(thread_work, "start_new_thread", handler)
-    with pytest.raises(RuntimeError, match="of the handler"):
+    called = at_calls([_thread.start_new_thread], handler)
+    with pytest.raises(RuntimeError, match="of the handler"), called:
         interrupts.run_uninterrupted(threading.get_ident)
 
 
@@ -86,7 +88,7 @@ def await_threads() -> None:
 def test_an_interrupt_at_any_line_leaves_nothing_behind(
     module: types.ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each is raised, and work that has begun is completed."""
+    """Each interrupt is raised, and work that has begun is completed."""
     monkeypatch.setattr(interrupts, "is_alone", lambda: True)
     assert module.__file__ is not None
     for line in itertools.count():

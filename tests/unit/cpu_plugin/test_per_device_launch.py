@@ -1,4 +1,4 @@
-"""Small programs whose parts exchange nothing are launched on each device by itself."""
+"""Small programs whose parts exchange no data are launched device by device."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from plugrt_cpu.shards import await_all
 from support.behaviour import behaviour
 from support.cpu_launches import of_cpu_launches
 from support.cpu_programs import add, all_reduce, matmul
+from support.watched_calls import at_calls
 
 FOUR = CompileOptions(num_replicas=4)
 COMES_APART = jaxlib_minor() >= (0, 10)
@@ -36,7 +37,7 @@ def client() -> Iterator[Client]:
 
 
 def put(client: Client, size: int = 4, offset: int = 0) -> Any:
-    """Returns shards with the device's id, plus an offset, in them."""
+    """Returns shards filled with the device's id plus ``offset``."""
     devices = client.devices()[:4]
     buffers = [client.buffer_from_host(np.full(size, d.id + offset, "f4"), d) for d in devices]
     return client.shards(buffers)
@@ -54,8 +55,8 @@ def values(shards: Any) -> list[float]:
         ("%r = f32[4] all-reduce(f32[4] %a), replica_groups={{0,1}}", False),
         ("%r = f32[4] all-gather-start(f32[4] %a)", False),
         ("%r = f32[4] collective-permute(f32[4] %a)", False),
-        ("%r = u32[] replica-id()", False),
-        ("%r = u32[] partition-id()", False),
+        ("%r = u32[] replica-id()", True),
+        ("%r = u32[] partition-id()", True),
         ("%r = f32[4] custom-call(f32[4] %a)", False),
         ("%r = f32[4] rng(f32[] %a, f32[] %b)", False),
         ("%r = (s32[], f32[4]) while((s32[], f32[4]) %t), condition=%c, body=%b", False),
@@ -65,11 +66,9 @@ def test_what_exchanges_something(line: str, alone: bool) -> None:
     assert are_independent(f"ENTRY %main {{\n  {line}\n}}") is alone
 
 
-@pytest.mark.parametrize("name", ["replica-id", "partition-id"])
-def test_the_number_of_a_part_is_no_exchange_where_it_is_known(name: str) -> None:
-    for hlo in (f"%r = u32[] {name}()", b"\x12" + bytes([len(name)]) + name.encode() + b"\x1a"):
-        assert not are_independent(hlo)
-        assert are_independent(hlo, numbered=True)
+@pytest.mark.parametrize(("name", "alone"), [("partition-id", True), ("all-reduce", False)])
+def test_what_exchanges_something_in_bytes(name: str, alone: bool) -> None:
+    assert are_independent(b"\x12" + bytes([len(name)]) + name.encode() + b"\x1a") is alone
 
 
 def test_results_are_apart_and_go_on_as_they_are(client: Client) -> None:
@@ -130,23 +129,18 @@ def test_donation(client: Client) -> None:
 @pytest.mark.parametrize("exchanges", [False, True])
 @pytest.mark.parametrize("by_core", [False, True])
 def test_donated_parts_that_a_view_keeps_are_deleted_while_nothing_is_launched(
-    client: Client, monkeypatch: pytest.MonkeyPatch, exchanges: bool, by_core: bool
+    client: Client, exchanges: bool, by_core: bool
 ) -> None:
     """jaxlib crashes if a launch on several devices finds a deleted array."""
     loaded = client.compile(add(donate=True), FOUR)
-    if exchanges:  # as programs whose parts do
+    if exchanges:  # as for programs that exchange data
         loaded._replicas, loaded._fresh = None, False  # type: ignore[attr-defined]
     locks: list[Any] = []
-    delete = adapter._delete_if_free
-
-    def note(array: Any, lock: Any) -> bool:
-        locks.append(lock)
-        return delete(array, lock)
-
-    monkeypatch.setattr(adapter, "_delete_if_free", note)
     given, kept = put(client), put(client)
     views = [buffer.to_host() for buffer in given]
-    (loaded.launcher if by_core else loaded.execute)([given, kept])
+    launch = loaded.launcher if by_core else loaded.execute
+    with at_calls([adapter._delete_if_free], lambda inputs, _: locks.append(inputs["launch_lock"])):
+        launch([given, kept])
     assert all(b.is_deleted() for b in given)
     assert locks
     assert {*map(id, locks)} == {id(client.launch_lock)}  # type: ignore[attr-defined]
@@ -203,6 +197,7 @@ SMALL: dict[str, tuple[Any, tuple[tuple[Any, ...], ...]]] = {
     "over one axis": (lambda a, b: (a + b, b), ((("x", "y"),), (("x", "y"),))),
     "all whole": (lambda a: a @ a, ((),)),
     "donated": (lambda a: -a, (("x",),)),
+    "parts of what is whole, by their numbers": (lambda a, b: a + b, (("y", "x"), ())),
 }  # fmt: skip
 
 
@@ -241,27 +236,39 @@ def test_results_of_one_call_are_waited_for_by_what_tells_its_ends() -> None:
     assert not await_all([first, second])
 
 
-@behaviour(
-    112,
-    "on cpu, programs that exchange data, or ask their number, are launched on all devices at once",
-)
 @of_cpu_launches
-def test_partitions_that_exchange_data_or_ask_their_number_are_launched_together() -> None:
+@pytest.mark.skipif(not COMES_APART, reason="needs jaxlib 0.10")
+def test_parts_that_are_launched_apart_have_their_numbers() -> None:
+    order = [plugrt.devices()[i] for i in (3, 0, 2, 1)]
+    mesh = Mesh(np.array(order).reshape(2, 2), ("x", "y"))
+    both = plugrt.shard_map(
+        lambda v: v + 10 * plugrt.lax.axis_index("x") + plugrt.lax.axis_index("y"),
+        mesh=mesh,
+        in_specs=PartitionSpec("x", "y"),
+        out_specs=PartitionSpec("x", "y"),
+    )
+    each = plugrt.pmap(lambda v: v + plugrt.lax.axis_index("i"), "i", devices=order)
+    host = np.zeros((2, 2), np.int32)
+    of_mesh = plugrt.device_put(host, NamedSharding(mesh, PartitionSpec("x", "y")))
+    for f, given, expected in (
+        (plugrt.jit(both), of_mesh, [[0, 1], [10, 11]]),
+        (each, np.zeros(4, np.int32), [0, 1, 2, 3]),
+    ):
+        for _ in range(2):
+            found = f(given)
+            assert found._live().is_split
+            np.testing.assert_array_equal(found, expected)
+
+
+@behaviour(112, "on cpu, programs that exchange data are launched on all devices at once")
+@of_cpu_launches
+def test_partitions_that_exchange_data_are_launched_together() -> None:
     host = np.arange(64, dtype=np.float32).reshape(8, 8)
     rows = plugrt.device_put(host, over(("x", "y")))
     for f, expected in ((lambda a: xp.sum(a, axis=0), host.sum(0)), (lambda a: a @ a, host @ host)):
         found = plugrt.jit(f)(rows)
         assert not found._live().is_split
         np.testing.assert_allclose(found, expected)
-    mesh = over().mesh
-    numbers = plugrt.shard_map(
-        lambda: plugrt.lax.axis_index("x")[None],
-        mesh=mesh,
-        in_specs=(),
-        out_specs=PartitionSpec("x"),
-    )()
-    assert not numbers._live().is_split
-    assert [*map(int, numbers)] == [0, 1]
 
 
 def test_a_format_that_is_not_known_is_not_edited(client: Client) -> None:
@@ -269,4 +276,4 @@ def test_a_format_that_is_not_known_is_not_edited(client: Client) -> None:
     size, start = protobuf.read_varint(memoryview(payload), 0)
     head = protobuf.without(payload[start : start + size], {1: None}) + protobuf.integer(1, 4)
     with pytest.raises(Unimplemented, match="version not known here"):
-        for_one_device(protobuf.varint(len(head)) + head + payload[start + size :])
+        for_one_device(protobuf.varint(len(head)) + head + payload[start + size :], 4, 1)

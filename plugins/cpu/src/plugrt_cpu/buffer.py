@@ -163,6 +163,8 @@ def gives_views(tensor_type: TensorType) -> bool:
 def read(raw: Any, tensor_type: TensorType) -> npt.NDArray[Any]:
     """Returns the contents of jaxlib's array on one device, like `CpuBuffer.to_host`."""
     dtype = tensor_type.dtype
+    if tensor_type.is_token:
+        raise InvalidArgument("a token orders effects and holds nothing")
     try:
         if gives_views(tensor_type):
             if collecting:

@@ -8,6 +8,7 @@ from typing import Any
 
 from plugrt.errors import Unimplemented
 from plugrt.interface import (
+    TOKEN_TYPE,
     DeviceAssignment,
     Executable,
     Layout,
@@ -151,8 +152,10 @@ def _tensor_type(shape: Any, role: str) -> TensorType:
     # shape") when the dimensions of a token are read, since
     # https://github.com/openxla/xla/pull/24375.
     if not shape.is_array():
+        if str(shape) == "token[]":
+            return TOKEN_TYPE
         raise Unimplemented(
-            f"the program has a {role} of type {shape}; plugrt's cpu plugin has arrays only"
+            f"the program has a {role} of type {shape}; plugrt's cpu plugin has arrays and tokens"
         )
     dimensions, text = tuple(shape.dimensions()), shape.layout().to_string()
     row_major = ",".join(map(str, range(len(dimensions) - 1, -1, -1)))

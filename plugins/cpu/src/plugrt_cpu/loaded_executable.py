@@ -28,7 +28,7 @@ from plugrt_cpu.fork import refuse_after_fork
 from plugrt_cpu.scratch import make_scratch
 from plugrt_cpu.shards import CpuShards
 from plugrt_cpu.tracebacks import collecting, stop_recording
-from plugrt_cpu.types import array_type
+from plugrt_cpu.types import array_type, fits
 
 _new = object.__new__
 _get_raw = attrgetter("raw")
@@ -171,7 +171,7 @@ class CpuLoadedExecutable(LoadedExecutable):
     def launcher(self) -> Callable[[Sequence[Any]], Sequence[Any]]:
         """`execute` without its checks, from jaxlib's arrays to jaxlib's arrays.
 
-        A wrapper around each, read and made at every launch, costs a tenth of one with 40
+        Reading and making a wrapper of each at every launch costs a tenth of a launch with 40
         arguments and results.
         """
         return self._launch_donating if self._donated else self._launch_raw
@@ -288,7 +288,7 @@ class CpuLoadedExecutable(LoadedExecutable):
                 f"the program {name!r} takes {len(expected)} arguments; {len(arguments)} were given"
             )
         for i, (argument, wanted) in enumerate(zip(arguments, expected, strict=True)):
-            if argument.type is not wanted and argument.type != wanted:
+            if argument.type is not wanted and not fits(argument.type, wanted):
                 raise InvalidArgument(
                     f"argument {i} of the program {name!r} must be {wanted}; "
                     f"{argument.type} was given"

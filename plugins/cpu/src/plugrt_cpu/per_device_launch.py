@@ -14,9 +14,7 @@ from typing import Any
 
 from plugrt.capi.programs.launch_order import are_independent, is_small
 from plugrt.errors import PjrtError
-from plugrt.interface import DeviceAssignment
 from plugrt_cpu import adapter, serialization
-from plugrt_cpu import compile_options as compile_options
 from plugrt_cpu.device import ClientBase, CpuDevice
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.executable import CpuExecutable
@@ -43,6 +41,7 @@ class Replicas:
         """
         if compiled.num_replicas * compiled.num_partitions != len(devices):
             return None
+        # Workaround for jaxlib-load-warnings
         if jaxlib_minor() < (0, 10):
             return None  # jaxlib 0.9 prints many warnings when it deserialises an executable
         try:
@@ -57,18 +56,16 @@ class Replicas:
     ) -> None:
         raw_client = client.require_open()
         packed = serialization.unpack(compiled.serialize())
-        payload = packed.payload if compiled.num_partitions == 1 else for_one_device(packed.payload)
+        with_device = for_one_device(packed.payload, compiled.num_replicas, compiled.num_partitions)
         memory_kinds, types = compiled.output_memory_kinds, compiled.output_types
         self._types = types
         self._places = [client.place(devices, memory_kind) for memory_kind in memory_kinds]
         self._launches: list[Callable[..., Any]] = []
         self._launches_with_tokens: list[Callable[..., Any]] = []
         self._handlers: list[list[Any]] = []
-        for device in devices:
+        for number, device in enumerate(devices):
             raw = raw_client.deserialize_executable(
-                payload,
-                adapter.device_list([device.raw]),
-                _options_for_device(packed.options, device),
+                with_device(number, device.id), adapter.device_list([device.raw])
             )
             self._launches.append(raw.execute_sharded)
             self._launches_with_tokens.append(partial(raw.execute_sharded, with_tokens=True))
@@ -103,8 +100,3 @@ class Replicas:
         for shards in made:
             shards._ends = ends
         return made
-
-
-def _options_for_device(encoded: bytes, device: CpuDevice) -> Any:
-    assignment = DeviceAssignment(((device.id,),))
-    return compile_options.place(compile_options.parse(encoded), assignment)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plugrt.errors import NotAnArray, UnsupportedDtype
-from plugrt.interface import Layout, TensorType
+from plugrt.interface import TOKEN_TYPE, Layout, TensorType
 from plugrt.lifetime.uninterrupted_imports import import_native
 from plugrt_cpu import adapter
 
@@ -29,6 +29,7 @@ _SUB_BYTE = ("int2", "int4", "uint2", "uint4", "float4_e2m1fn")
 
 BUFFER_PROTOCOL_DTYPES = frozenset(map(np.dtype, _BUFFER_PROTOCOL))
 """Dtypes of Python's buffer protocol in jaxlib; NumPy has them all."""
+_FIRST_TOKEN = (0,), np.dtype(bool)
 _NUMPY_NUMBERS = 256
 """NumPy's own dtypes have smaller numbers."""
 
@@ -58,8 +59,14 @@ def is_sub_byte(dtype: np.dtype[Any]) -> bool:
 
 @lru_cache(maxsize=8192)
 def array_type(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[TensorType, adapter.Aval]:
-    """Returns the type, the same object each time, and its description for jaxlib."""
-    return TensorType(shape, dtype), adapter.Aval(shape, dtype)
+    """Returns the type, the same object each time, and its description for jaxlib.
+
+    A token is for jaxlib what begins a chain: an empty array.
+    """
+    kind = TensorType(shape, dtype)
+    if kind.is_token:
+        return TOKEN_TYPE, array_type(*_FIRST_TOKEN)[1]
+    return kind, adapter.Aval(shape, dtype)
 
 
 @lru_cache(maxsize=1024)
@@ -70,6 +77,11 @@ def type_in_layout(
     if layout is None:  # not an argument of `array_type`: a cache key depends on how it is passed
         return array_type(shape, dtype)[0]
     return TensorType(shape, dtype, layout)
+
+
+def fits(found: TensorType, wanted: TensorType) -> bool:
+    """Whether an argument of one type can be given for a parameter of another."""
+    return found == wanted or (wanted.is_token and found == array_type(*_FIRST_TOKEN)[0])
 
 
 def layout_of(tensor_type: TensorType) -> Layout:
