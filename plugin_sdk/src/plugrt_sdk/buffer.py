@@ -52,6 +52,13 @@ class BackendBuffer(Buffer):
         self._memory = memory
         self._uses: Uses | None = None
         self._event = event
+        self._delete: Callable[[], None] | None = None
+        if session.counts_buffers:
+            self._hold(handle)
+
+    def _hold(self, handle: Handle) -> None:
+        """Calls the backend when the buffer is freed."""
+        session, event = self._session, self._event
         self._held = held = Held(handle, session)
         self._delete = held.end
         try:
@@ -104,20 +111,20 @@ class BackendBuffer(Buffer):
         return self._handle
 
     def deleted_error(self) -> DeletedBuffer:
-        """Returns the error for a use of it after it was deleted."""
+        """Returns the error for a use of a deleted array."""
         taker = getattr(self, "_taker", None)
         why = "was deleted" if taker is None else f"was donated to a launch of {taker!r}"
         return DeletedBuffer(f"the buffer {self._type} on {self.device!r} {why}")
 
     def begin_use(self) -> Handle:
-        """Returns the handle, which stays until `end_use`; `DeletedBuffer` if it is gone."""
+        """Returns the handle, kept until `end_use`; raises `DeletedBuffer` after `delete`."""
         handle = self.handle
         if self._uses is not None and not self._uses.begin():
             raise self.deleted_error()
         return handle
 
     def end_use(self) -> None:
-        """Ends what `begin_use` began."""
+        """Releases a handle that `begin_use` returned."""
         if self._uses is not None:
             self._uses.end()
 
@@ -154,7 +161,7 @@ class BackendBuffer(Buffer):
             raise InvalidArgument(f"a token, on {self.device!r}, orders effects and holds nothing")
 
     def _read(self, method: str, handle: Handle) -> npt.NDArray[Any]:
-        """Returns what an author's method makes of the handle, if it is an array of this type."""
+        """Returns the array that an author's method makes of the handle; checks its type."""
         backend = self._session.backend
         given: Any = require_handle(backend, method, getattr(backend, method)(handle))
         wanted = self._type
@@ -178,7 +185,8 @@ class BackendBuffer(Buffer):
             return
         self._deleted = True
         self._handle = None
-        self._delete()
+        if self._delete is not None:
+            self._delete()
 
     def give_away(self, taker: str, consumed: bool) -> None:
         """Ends the buffer as donated; the handle is the launch's if it has ``consumed`` it."""
@@ -282,7 +290,7 @@ class BackendBuffer(Buffer):
 
 
 def _when_ready(event: Event | None, callback: Callable[[], None]) -> None:
-    """Calls back when there is no event, or when it has come."""
+    """Calls a function at once if there is no event, else when the event is complete."""
     if event is None or event.is_ready():
         callback()
     else:

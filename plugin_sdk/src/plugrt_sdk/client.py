@@ -44,7 +44,7 @@ from plugrt_sdk.serialization import deserialize
 from plugrt_sdk.session import Session
 from plugrt_sdk.topology import BackendTopology
 
-# Here and not in the package: what JAX and pytest import of it without a client needs no plugrt.
+# Not in `__init__`: JAX and pytest import parts of the package that do not need plugrt.
 _FOLDER = Path(__file__).parent
 hide_frames(f"{_FOLDER}/", but=[f"{_FOLDER / 'conformance'}/"])
 
@@ -174,7 +174,7 @@ class BackendClient(Client):
                 f"{target!r:.60} and {handler!r:.60}"
             )
         if in_c and self._capabilities.custom_calls:
-            # Not before: cffi is imported for it.
+            # Imported late: it imports cffi.
             from plugrt.capi.extensions.ffi_frames import call_c_handler
             from plugrt.capi.extensions.ffi_stages import StagedHandler
 
@@ -182,7 +182,14 @@ class BackendClient(Client):
                 handler = StagedHandler(target, handler)
             else:
                 handler = call_c_handler(target, cast("int", handler))
+        self._session.has_handlers = True
         self.backend.register_handler(target, cast("Handler", handler))
+
+    def unregister_handler(self, target: str) -> None:
+        self._session.require_open()
+        if "unregister_handler" not in self._session.methods:
+            self._unimplemented("unregister_handler")
+        self.backend.unregister_handler(target)
 
     @with_argument_errors
     def register_handler_type(self, name: str, type_id: int, type_info: int | None = None) -> None:

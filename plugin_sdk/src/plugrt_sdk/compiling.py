@@ -43,7 +43,7 @@ def compile_program(
     if options.num_partitions > 1:
         inputs, outputs = _device_types(backend, program, options) or (inputs, outputs)
     if program.may_name_layouts:
-        taken, given = layouts_of(module)
+        taken, given = layouts_of(module, chooses="put_in_layout" in methods)
         inputs = _lay_out_all(inputs, taken, methods, backend)
         outputs = _lay_out_all(outputs, given, methods, backend)
     launch = require_launch(backend, "compile", backend.compile(program, options))

@@ -22,7 +22,8 @@ FIELDS = {
 """Method to the field of `Capabilities` that overriding it declares."""
 OPTIONAL = (
     *FIELDS, "replicas", "partitions", "collectives", "dtypes", "process_index", "delete",
-    "put_in_memory", "copy_to_memory", "view", "pointer", "serialize", "deserialize",
+    "close", "put_in_memory", "copy_to_memory", "view", "pointer", "serialize", "deserialize",
+    "unregister_handler",
 )  # fmt: skip
 """The optional methods that a client calls; the others have a default that does nothing."""
 

@@ -26,9 +26,11 @@ ProgramLayouts = tuple[Sequence[Layout | AutoLayout | None], Sequence[Layout | A
 def read_layouts(program: Program) -> ProgramLayouts:
     """Returns the layouts that a program states for its parameters and for its results.
 
-    None is the default, ``Layout.AUTO`` the compiler's choice: attributes ``mhlo.layout_mode`` of
-    ``main``. Raises `plugrt.errors.InvalidArgument` for a text that is no layout; other errors as
-    for `read_module`.
+    Reads the attributes ``mhlo.layout_mode`` of ``main``. None is the default layout and
+    ``Layout.AUTO`` the compiler's choice; a result that is a transposed parameter keeps the
+    parameter's order in memory.
+    Raises `plugrt.errors.InvalidArgument` for a text that is no layout; other errors as for
+    `read_module`.
 
     >>> text = b'''func.func @main(%x: tensor<2x3xf32> {mhlo.layout_mode = "{0,1}"})
     ...   -> tensor<2x3xf32> { return %x : tensor<2x3xf32> }'''
@@ -38,8 +40,8 @@ def read_layouts(program: Program) -> ProgramLayouts:
     return layouts_of(read_module(program))
 
 
-def layouts_of(module: ir.Module) -> ProgramLayouts:
-    """Returns the layouts that a module's ``main`` states."""
+def layouts_of(module: ir.Module, *, chooses: bool = True) -> ProgramLayouts:
+    """Returns the layouts that a module's ``main`` states, and those that the compiler chooses."""
     main = next(
         op
         for op in module.body.operations
@@ -47,7 +49,26 @@ def layouts_of(module: ir.Module) -> ProgramLayouts:
     )
     sides = ("arg_attrs", len(main.type.inputs)), ("res_attrs", len(main.type.results))
     parameters, results = ([*map(_read, attributes_of(module, *side))] for side in sides)
+    *_, end = main.entry_block.operations
+    for i, value in enumerate(end.operands):
+        if chooses and results[i] is Layout.AUTO:
+            results[i] = _choose(value, parameters)
     return parameters, results
+
+
+def _choose(
+    value: ir.Value, parameters: Sequence[Layout | AutoLayout | None]
+) -> Layout | AutoLayout:
+    """Returns the order in memory of the parameter that a value transposes, or AUTO."""
+    made = value.owner
+    if getattr(made, "name", None) != "stablehlo.transpose":
+        return Layout.AUTO
+    [parameter] = made.operands
+    if not hasattr(parameter, "arg_number"):  # another operation computes it
+        return Layout.AUTO
+    order, stated = [*made.attributes["permutation"]], parameters[parameter.arg_number]
+    held = stated.major_to_minor if isinstance(stated, Layout) else range(len(order))
+    return Layout(tuple(map(order.index, held)), ())
 
 
 def _read(attributes: ir.DictAttr) -> Layout | AutoLayout | None:
@@ -86,5 +107,5 @@ def lay_out(
 
 
 def layout_of(tensor_type: TensorType) -> Layout:
-    """Returns how an array of a type lies: row-major unless the type says otherwise."""
+    """Returns the layout of an array of a type: row-major unless the type states another."""
     return tensor_type.layout or Layout.row_major(len(tensor_type.shape))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from itertools import count, repeat
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from plugrt.interface import (
     Shards,
     TensorType,
 )
+from plugrt.interface.handler_calls import call_in_launch
 from plugrt.lifetime.waiter import ended
 from plugrt.native.finalizers import finish_pending
 from plugrt_sdk.buffer import BackendBuffer
@@ -34,6 +36,8 @@ from plugrt_sdk.uses import Uses, begin_all, end_all
 _FIRST_TOKEN = TensorType((0,), np.dtype(np.bool_))
 """The type of a chain's first token, as hosts pass it (`plugrt.interface.TOKEN_TYPE`)."""
 
+# Process-wide: numbers the launches of all backends, for `calling_launch`.
+_numbers = count(1)
 Arguments = Sequence[Sequence[BackendBuffer]]
 
 
@@ -44,7 +48,7 @@ class BackendLoadedExecutable(LoadedExecutable):
         "_deleted",
         "_donates",
         "_launch",
-        "_memories",
+        "_results",
         "_seen",
         "_session",
         "addressable_devices",
@@ -62,9 +66,9 @@ class BackendLoadedExecutable(LoadedExecutable):
         self.addressable_devices = tuple(devices)
         self._launch = executable.compiled.launch
         self._donates = "donated" in session.methods
-        self._memories = [
-            [device.memory(kind) for device in devices] for kind in executable.output_memory_kinds
-        ]
+        kinds = zip(executable.output_types, executable.output_memory_kinds, strict=True)
+        self._results = [(kind, [d.memory(place) for d in devices]) for kind, place in kinds]
+        """The type of each result, and its memory on each device."""
         self._seen = [*executable.input_types]
         """Each parameter's type, as the object that fitted last: an identity check is quick."""
         self._deleted = False
@@ -120,33 +124,34 @@ class BackendLoadedExecutable(LoadedExecutable):
     def _run(self, *arguments: Any) -> list[tuple[BackendBuffer, ...]]:
         """Calls the author's function and owns its results."""
         try:
-            results = self._launch(*arguments)
+            if self._session.has_handlers:
+                number = next(_numbers)
+                results = call_in_launch(lambda: number, self._launch, *arguments)
+            else:
+                results = self._launch(*arguments)
         except MemoryError as error:
             what = f"the launch of {self.executable.name!r}"
             raise self._session.explain_exhaustion(what, error) from None
         self._check_results(results)
-        session, kinds, owned = self._session, self.executable.output_types, []
-        for kind, handles, memories in zip(kinds, results, self._memories, strict=True):
-            made = [
-                BackendBuffer(session, handle, kind, memory)
-                for handle, memory in zip(handles, memories, strict=True)
-            ]
-            owned.append(tuple(made))
+        session, owned = self._session, []
+        for handles, (kind, memories) in zip(results, self._results, strict=True):
+            made = map(BackendBuffer, repeat(session), handles, repeat(kind), memories)
+            owned.append((*made,))
         return owned
 
     def _check_results(self, results: Sequence[Sequence[Handle]]) -> None:
-        count, devices = len(self._memories), len(self.addressable_devices)
-        kinds = self.executable.output_types
         try:
-            fits = len(results) == count
-            for kind, handles in zip(kinds, results, strict=False):
-                fits = fits and len(handles) == devices
+            fits = len(results) == len(self._results)
+            for handles, (kind, memories) in zip(results, self._results, strict=False):
+                fits = fits and len(handles) == len(memories)
                 for handle in handles:
-                    fits = fits and (handle is not None or kind.is_token)
+                    if handle is None and not kind.is_token:
+                        fits = False
         except TypeError:
             fits = False
         if not fits:
-            expected = f"a list for each of {count} results of {self.executable.name!r}, each of "
+            number, devices = len(self._results), len(self.addressable_devices)
+            expected = f"a list for each of {number} results of {self.executable.name!r}, each of "
             expected += f"{devices} handles (one a device)"
             raise wrong_return(self._session.backend, "launch", expected, results)
 

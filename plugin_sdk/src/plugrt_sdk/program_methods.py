@@ -18,7 +18,7 @@ from plugrt_sdk.optional import refuse_left_out
 
 
 class ProgramMethods:
-    """Optional methods of `Backend`: overriding one declares the capability, else hosts do without.
+    """Optional methods of `Backend`: overriding one declares a capability, which hosts then use.
 
     A method that is not overridden is never called.
     """
@@ -63,8 +63,8 @@ class ProgramMethods:
     ) -> tuple[Sequence[TensorType], Sequence[TensorType]] | None:
         """Returns the types of a program's parameters and results on one device, or None.
 
-        Asked for programs of several partitions, whose ``main`` has the types of whole arrays while
-        each device holds a part. None, the default, means the types of ``main``.
+        Called for programs of several partitions: ``main`` has the types of whole arrays, and each
+        device has a part. None, the default, means the types of ``main``.
         """
         return None
 
@@ -85,6 +85,14 @@ class ProgramMethods:
         """
         refuse_left_out(self, "register_handler")
 
+    def unregister_handler(self, target: str) -> None:
+        """Forgets the handler of a target for programs that are compiled from now on.
+
+        Programs that were compiled before keep it. Raise `NotFound` where there is none. Without
+        this method handlers stay as long as the backend.
+        """
+        refuse_left_out(self, "unregister_handler")
+
     def donated(self, program: Program, options: CompileOptions) -> Collection[int]:
         """Returns the parameters whose handles launches may consume (``donation``).
 
@@ -97,11 +105,13 @@ class ProgramMethods:
         refuse_left_out(self, "donated")
 
     def serialize(self, compiled: Compiled) -> bytes:
-        """Returns what `deserialize` needs, besides program and options, which the SDK stores.
+        """Returns the bytes that `deserialize` needs.
 
-        The two declare ``executable_serialization``: hosts then keep executables between runs
-        (plugrt's and JAX's compilation caches). `SavesPrograms` is a base class that stores nothing
-        and compiles again. Without them every process compiles.
+        The SDK also stores the program and the options.
+
+        Overriding both declares ``executable_serialization``: hosts then keep executables between
+        runs (plugrt's and JAX's compilation caches). `SavesPrograms` is a base class that stores
+        nothing and compiles again. Without these methods every process compiles.
         """
         refuse_left_out(self, "serialize")
 
@@ -127,23 +137,23 @@ class ProgramMethods:
     def cost_analysis(self, compiled: Compiled) -> Mapping[str, OptionValue]:
         """Returns ``flops``, ``bytes accessed`` and other figures of a launch (``cost_analysis``).
 
-        Called by ``Compiled.cost_analysis()`` of plugrt and JAX; without it that is
-        `Unimplemented`.
+        Called by ``Compiled.cost_analysis()`` of plugrt and JAX, which raises `Unimplemented`
+        without this method.
         """
         refuse_left_out(self, "cost_analysis")
 
     def memory_analysis(self, compiled: Compiled) -> MemoryAnalysis:
         """Returns the bytes that a launch needs, on one device (``memory_analysis``).
 
-        Called by ``Compiled.memory_analysis()`` of plugrt and JAX. Without it that is
-        `Unimplemented`.
+        Called by ``Compiled.memory_analysis()`` of plugrt and JAX, which raises `Unimplemented`
+        without this method.
         """
         refuse_left_out(self, "memory_analysis")
 
     def optimized_program(self, compiled: Compiled) -> Program:
-        """Returns the program that is run, as you rewrote it (``optimized_program``).
+        """Returns the program that is run, after your optimisation (``optimized_program``).
 
-        In whatever format; hosts can show StableHLO (``mlir``) and HLO. Called by ``as_text()`` of
-        plugrt and JAX; without it that is `Unimplemented`.
+        Any format is allowed; hosts can show StableHLO (``mlir``) and HLO. Called by ``as_text()``
+        of plugrt and JAX, which raises `Unimplemented` without this method.
         """
         refuse_left_out(self, "optimized_program")

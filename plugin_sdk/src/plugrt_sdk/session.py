@@ -35,9 +35,11 @@ class Session:
         "asynchronous",
         "backend",
         "client",
+        "counts_buffers",
         "counts_uses",
         "devices",
         "dtypes",
+        "has_handlers",
         "has_memories",
         "methods",
         "partitions",
@@ -63,6 +65,10 @@ class Session:
             )
         self.counts_uses = not self.methods.isdisjoint(("delete", "event", "donated"))
         """Whether the backend must know when handles are released (`plugrt_sdk.uses`)."""
+        self.has_handlers = False
+        """Whether a custom call may ask which launch calls it."""
+        self.counts_buffers = self.counts_uses or "close" in self.methods
+        """Whether the backend must know when the last buffer ends."""
         self.asynchronous = "event" in self.methods
         self._live: list[None] = []
         self._closed = False
@@ -74,9 +80,10 @@ class Session:
         return self.client.backend_name
 
     def explain_exhaustion(self, what: str, error: MemoryError) -> ResourceExhausted:
-        """Returns the error for a failed allocation: ours unchanged, Python's with PJRT's code.
+        """Returns `ResourceExhausted` for a failed allocation.
 
-        It has the traceback of the author's method.
+        An error of that class is returned unchanged. The error has the traceback of the author's
+        method.
         """
         if isinstance(error, ResourceExhausted):
             return error
@@ -126,8 +133,8 @@ class Session:
                 )
 
     def event_of(self, handle: Handle) -> Event | None:
-        """Returns the author's event of a handle; None where its contents are there."""
-        if handle is None:  # a token's
+        """Returns the author's event of a handle; None if the contents are complete."""
+        if handle is None:  # the handle of a token
             return None
         event = self.backend.event(handle)
         if event is not None and not isinstance(event, Event):
@@ -135,13 +142,13 @@ class Session:
         return event
 
     def require_dtype(self, dtype: np.dtype[np.generic]) -> None:
-        """Raises `UnsupportedDtype` for one that the backend does not declare."""
+        """Raises `UnsupportedDtype` for a dtype that the backend does not declare."""
         if self.dtypes is not None and dtype not in self.dtypes:
             names = ", ".join(sorted(known.name for known in self.dtypes))
             raise UnsupportedDtype(f"{self.backend_name} has no arrays of {dtype}; it has {names}")
 
     def count_buffer(self) -> Iterator[None]:
-        """Counts a buffer that was made, until ``next`` of the iterator: a function in C."""
+        """Counts a new buffer until the returned iterator, a function in C, is advanced."""
         self._live.append(None)
         return map(list.pop, (self._live,))
 

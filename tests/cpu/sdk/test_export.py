@@ -1,7 +1,6 @@
-"""The cpu plugin exported: one suite on the client itself, through a table, and from a library.
+"""The exported cpu plugin: one suite on its client, through a table, and from a library.
 
-And under stock JAX, in child processes: the table as a capsule, and the library by the environment
-alone.
+Child processes with stock JAX use the table as a capsule, and the library by the environment alone.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from plugrt.interface import (
     Program,
 )
 from plugrt.plugins import LibraryPlugin
-from plugrt_cpu.create_client import start
+from plugrt_cpu import plugin as cpu_backend
 from plugrt_sdk.export import export_capsule, export_library
 from support import children
 from support.apart import runs_apart
@@ -52,11 +51,11 @@ ONE = np.float32([1, 2, 3])
 
 
 def _direct(folder: Path) -> Client:
-    return start(OPTIONS)
+    return cpu_backend.create_client(OPTIONS)
 
 
 def _capsule(folder: Path) -> Client:
-    capsule = export_capsule(lambda **options: start(options))
+    capsule = export_capsule(lambda **options: cpu_backend.create_client(options))
     return LibraryPlugin("exported", c_api=capsule).create_client(OPTIONS)
 
 
@@ -135,7 +134,7 @@ def test_a_launch_that_fails_says_why_and_what_it_took(client: Client, devices: 
 
 
 def test_an_argument_that_went_without_the_host_s_knowledge_is_named(tmp_path: Path) -> None:
-    """Like a deletion by another thread: the message reports that, not the library's refusal."""
+    """As if another thread deleted it: the message says so, and not that the library refused."""
     client = _capsule(tmp_path)
     program, x, y = _compile(client, DONATING), _put(client), _put(client)
     x._spec.handle.library.call("Buffer_Delete", buffer=x._pointer)
@@ -256,6 +255,16 @@ print(*jax.jit(jax.grad(lambda x: jnp.sum(jnp.sin(x) ** 2)))(jnp.arange(4.0)).to
 x = jnp.ones(3)
 assert jax.jit(lambda x: x + 1, donate_argnums=0)(x)[0] == 2 and x.is_deleted()
 """
+
+
+@needs_jax
+def test_callbacks_of_jax_s_own_cpu_stay_its_own(client: Client) -> None:
+    """An exported plugin may serve JAX's callbacks, but leaves JAX's own cpu backend alone."""
+    import jax
+
+    double = jax.jit(lambda x: jax.pure_callback(lambda v: 2 * np.asarray(v), x, x))
+    with jax.default_device(jax.devices("cpu")[0]):
+        np.testing.assert_array_equal(double(ONE), 2 * ONE)
 
 
 @needs_jax

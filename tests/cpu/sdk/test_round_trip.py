@@ -1,8 +1,7 @@
-"""One suite for every client: plugins directly, and as exported libraries under hosts.
+"""The suite `plugrt_sdk.testing`, which authors run on their plugins, passes for every client.
 
-Authors run `plugrt_sdk.testing` on their own plugins. Here the NumPy backend and the cpu plugin
-pass it directly, through a table in a capsule, and from a shared library, both by plugrt's own host
-of the C API; the plugin itself declares the expected capabilities.
+The NumPy backend and the cpu plugin pass it directly, through a table in a capsule, and from a
+shared library, both by plugrt's host of the C API. The plugin declares the expected capabilities.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import pytest
 
 from plugrt.interface import Client
 from plugrt.plugins import LibraryPlugin
-from plugrt_cpu.create_client import start
+from plugrt_cpu import plugin as cpu_backend
 from plugrt_numpy import plugin
 from plugrt_sdk.export import export_capsule, export_library
 from plugrt_sdk.testing import CHECKS, Subject
@@ -23,7 +22,7 @@ from plugrt_sdk.testing import CHECKS, Subject
 OPTIONS: dict[str, Any] = {"num_devices": 2}
 STARTS: dict[str, Callable[..., Client]] = {
     "numpy": lambda **options: plugin.create_client(options),
-    "cpu": lambda **options: start(options),
+    "cpu": lambda **options: cpu_backend.create_client(options),
 }
 
 

@@ -1,4 +1,4 @@
-"""plugrt's comparators are recognised as keys, by which NumPy sorts in one call."""
+"""The NumPy backend recognises plugrt's comparators as keys, and sorts by them in one call."""
 
 from __future__ import annotations
 
@@ -26,13 +26,18 @@ SORTS: dict[str, tuple[Callable[..., Any], int]] = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int16", "uint8", "bfloat16", "complex64"])
-@pytest.mark.parametrize("name", SORTS)
+CASES = [
+    (name, dtype)
+    for name in SORTS
+    for dtype in ("float32", "int16", "uint8", "bfloat16", "complex64")
+    if (name, dtype) != ("top_k", "complex64")  # top_k refuses complex numbers
+]
+
+
+@pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_keys_are_recognised(name: str, dtype: str) -> None:
     function, keys = SORTS[name]
     if dtype == "complex64":
-        if name == "top_k":  # has no arguments
-            return
         keys *= 2
     array = np.zeros((5, 4), np.dtype(dtype))
     module = parse(plugrt.jit(function).lower(array).as_text())

@@ -14,6 +14,8 @@ from plugrt.interface import Client, CompileOptions, Program
 from plugrt_reference.backend import Reference
 from plugrt_sdk import Backend, BackendClient, BackendPlugin
 from support.distributions import run_python
+from support.late_client import Adder
+from support.native_core import python_calls
 
 ADD = b"""func.func public @main(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<3xf32> {
   %0 = stablehlo.add %a, %b : tensor<3xf32>
@@ -64,7 +66,7 @@ if EARLY:
 
 @pytest.mark.parametrize(("early", "told"), [("True", "deleted\n"), ("False", "")])
 def test_a_buffer_is_left_to_the_process_that_ends(early: str, told: str) -> None:
-    """Its backend's modules may have lost their names: earlier, freeing it printed a traceback."""
+    """At exit, modules may have lost their names: earlier, freeing a buffer printed a traceback."""
     done = run_python(ENDING.replace("EARLY", early))
     assert (done.stdout, done.stderr, done.returncode) == (told, "", 0)
 
@@ -81,6 +83,39 @@ def test_a_client_closes_its_backend_when_the_last_buffer_is_gone(client: Backen
     assert reference.closed
     with pytest.raises(FailedPrecondition, match="closed"):
         client.buffer_from_host(ONE, client.devices()[0])
+
+
+class _Plain(Adder):
+    """A backend that overrides none of the methods that the deletion of a buffer calls."""
+
+    delete, close = Backend.delete, Backend.close
+
+
+def test_close_alone_waits_for_the_last_buffer() -> None:
+    closed = []
+
+    class Closing(_Plain):
+        def close(self) -> None:
+            closed.append(True)
+
+    client = BackendClient(Closing())
+    x = client.buffer_from_host(ONE, client.devices()[0])
+    client.close()
+    assert not closed
+    del x
+    assert closed == [True]
+
+
+def test_a_buffer_of_a_backend_that_is_told_of_no_end_ends_without_a_call() -> None:
+    """Calling the methods cost a fourth of a small launch under JAX."""
+    client = BackendClient(_Plain())
+    loaded, x = _add(client), client.buffer_from_host(ONE, client.devices()[0])
+    loaded.execute([(x,), (x,)])  # the first launch compares types
+    with python_calls() as seen:
+        results = loaded.execute([(x,), (x,)])
+        made = len(seen)
+        del results
+    assert (made <= 8, seen[made:]) == (True, []), seen
 
 
 @pytest.mark.parametrize(

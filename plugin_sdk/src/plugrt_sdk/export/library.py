@@ -65,7 +65,7 @@ def export_library(name: str, path: str | os.PathLike[str], *, minor: int | None
     at = template.index(MARKER) + len(MARKER)
     record = encoded.ljust(LONGEST_NAME + 1, b"\0")
     target = Path(path)
-    # In place of an older one, not over it: a process that has loaded that one would crash.
+    # Replaces an older file, without writing into it: processes that have loaded it would crash.
     write(target, template[:at] + record + template[at + len(record) :], 0o755)
     return target.absolute()
 
@@ -93,13 +93,22 @@ def table_address(record: str) -> int:
                 minor=int(minor) if minor else API_MINOR,
                 topology_factory=factory.create_topology,
             )
-            if "jax._src.callback" in sys.modules:  # the host may be JAX, which has no other hook
+            if _is_new_to_jax(name):  # if the host is JAX, no other hook runs
                 connect_functions(name, _capsules[record])
         return _address(_capsules[record])
 
 
+def _is_new_to_jax(platform: str) -> bool:
+    """Whether JAX is there and has no backend of that name, whose functions would be replaced."""
+    if "jax._src.callback" not in sys.modules:
+        return False
+    from jax._src import xla_bridge
+
+    return platform not in xla_bridge._backend_factories
+
+
 class PluginFactory:
-    """Makes clients of the installed plugin of a name, which is imported for the first."""
+    """Makes clients of an installed plugin, which the first call imports."""
 
     def __init__(self, name: str) -> None:
         self._name = name

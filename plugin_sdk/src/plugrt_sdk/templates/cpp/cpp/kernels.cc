@@ -123,7 +123,7 @@ struct LogicalNot {
   bool operator()(bool x) const { return !x; }
 };
 
-// --- elementwise: numbers are {elements} ----------------------------------------------------------------------------
+// elementwise: numbers are {elements}
 
 template <typename Operation, typename T, typename Result>
 void Unary(void* result, void* const* arguments, const int64_t* numbers) {
@@ -147,7 +147,7 @@ void Convert(void* result, void* const* arguments, const int64_t* numbers) {
   for (int64_t i = 0; i < numbers[0]; ++i) out[i] = static_cast<Result>(x[i]);
 }
 
-// --- select: numbers are {elements, 1, or 0 where one condition is for all} ----------------------------------------
+// select: numbers are {elements, 1, or 0 where one condition is for all}
 
 template <typename Bits>
 void Select(void* result, void* const* arguments, const int64_t* numbers) {
@@ -158,7 +158,7 @@ void Select(void* result, void* const* arguments, const int64_t* numbers) {
   for (int64_t i = 0; i < numbers[0]; ++i) out[i] = condition[i * numbers[1]] ? yes[i] : no[i];
 }
 
-// --- iota: numbers are {elements, size of the dimension, elements of the dimensions after it} ----------------------
+// iota: numbers are {elements, size of the dimension, elements of the dimensions after it}
 
 template <typename T>
 void Iota(void* result, void* const*, const int64_t* numbers) {
@@ -166,7 +166,7 @@ void Iota(void* result, void* const*, const int64_t* numbers) {
   for (int64_t i = 0; i < numbers[0]; ++i) out[i] = static_cast<T>(i / numbers[2] % numbers[1]);
 }
 
-// --- broadcast and transpose: numbers are {rank, sizes of the result, strides of the argument} --------------------
+// broadcast and transpose: numbers are {rank, sizes of the result, strides of the argument}
 
 // Calls `visit` with the place in memory of each index, the last dimension first.
 template <typename Visit>
@@ -197,7 +197,7 @@ void Move(void* result, void* const* arguments, const int64_t* numbers) {
   ForEach(rank, numbers + 1, numbers + 1 + rank, [&](int64_t place) { *out++ = x[place]; });
 }
 
-// --- reduce: numbers are {rank kept, rank reduced, sizes kept, strides kept, sizes reduced, strides reduced} -------
+// reduce: numbers are {rank kept, rank reduced, sizes kept, strides kept, sizes reduced, strides reduced}
 
 template <typename Operation, typename T>
 void Reduce(void* result, void* const* arguments, const int64_t* numbers) {
@@ -216,7 +216,7 @@ void Reduce(void* result, void* const* arguments, const int64_t* numbers) {
   });
 }
 
-// --- dot: numbers are {products, rows, terms, columns} of (products, rows, terms) and (products, terms, columns) ---
+// dot: numbers are {products, rows, terms, columns} of (products, rows, terms) and (products, terms, columns)
 
 template <typename T>
 void Dot(void* result, void* const* arguments, const int64_t* numbers) {
@@ -239,7 +239,7 @@ void Dot(void* result, void* const* arguments, const int64_t* numbers) {
   }
 }
 
-// --- the table ------------------------------------------------------------------------------------------------------
+// the table
 
 using Table = std::unordered_map<std::string, Kernel>;
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import cache
+from importlib.resources import files
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import cffi
@@ -16,7 +16,8 @@ from plugrt.errors import Internal, PluginBroken
 
 from my_chip import NAME
 
-_FOLDER = Path(__file__).parent
+# An editable install keeps the library in another folder than this file.
+_FOLDER = files("my_chip")
 VARIABLE = "MY_CHIP_LIBRARY_PATH"
 """Names another build of the runtime, such as a debug build."""
 
@@ -64,7 +65,6 @@ class Runtime:
                 f"correct {VARIABLE}"
             ) from error
         self.most_devices: int = lib.runtime_most_devices()
-        self._null = ffi.NULL
 
     def _require(self, status: int) -> None:
         if status:
@@ -74,7 +74,7 @@ class Runtime:
     def allocate(self, device: int, size: int) -> Any:
         """Returns a pointer that frees its memory when it is dropped; raises `MemoryError`."""
         memory = self._lib.runtime_allocate(device, size)
-        if memory == self._null:
+        if not memory:
             raise MemoryError(f"{NAME}:{device} has no memory for {size} bytes")
         return self._ffi.gc(memory, self._lib.runtime_free, size)
 
@@ -91,7 +91,7 @@ class Runtime:
         return made
 
     def get(self, array: DeviceArray) -> npt.NDArray[Any]:
-        """Copies an array to the host, when everything that was launched before has ended."""
+        """Copies an array to the host, after all earlier launches have ended."""
         host = np.empty(array.shape, array.dtype)
         self._require(self._lib.runtime_wait(array.device))
         address = self._address(host)
