@@ -1,4 +1,4 @@
-"""Random calls of NumPy's functions: arguments, and other values of each parameter."""
+"""Random calls of NumPy's functions: arguments, and values other than the defaults."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 Call: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]
-"""Arguments by position, and another value for each further parameter."""
+"""Positional arguments, and a value for each further parameter that is not its default."""
 
 
 class Draw:
-    """Random arrays: of one dtype of each kind, with and without elements."""
+    """Draws arrays of one dtype of each kind, with and without elements."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
@@ -29,14 +29,14 @@ class Draw:
         return tuple(int(n) for n in sizes)
 
     def empty(self) -> Any:
-        """An array without elements along its first axis."""
+        """Returns an array without elements along its first axis."""
         return np.zeros((0, 3), self.float)
 
     def floats(self, *shape: int) -> Any:
         return np.asarray(self.rng.standard_normal(shape).round(2) * 3, self.float)
 
     def any(self, least: int = 0, most: int = 3) -> Any:
-        """Floats, integers or booleans of a random shape."""
+        """Returns floats, integers or booleans of a random shape."""
         shape = self.shape(least, most)
         return self.pick(self.floats, self.ints, self.bools)(*shape)
 
@@ -58,14 +58,14 @@ class Draw:
         return np.asarray(self.rng.integers(0, high, shape), np.int32)
 
     def spread(self, n: int) -> Any:
-        """Rising numbers."""
+        """Returns increasing numbers."""
         return np.cumsum(self.rng.random(n) + 0.1).astype(self.float)
 
     def matrix(self) -> Any:
         return self.floats(self.n, self.m)
 
     def regular(self, n: int) -> Any:
-        """A matrix that has an inverse."""
+        """Returns a matrix that has an inverse."""
         return self.floats(n, n) + np.eye(n, dtype=self.float) * 9
 
 
@@ -306,7 +306,9 @@ CALLS: dict[str, Callable[[Draw], Call]] = {
     "outer": lambda d: ((d.matrix(), d.floats(2)), {}),
     "packbits": lambda d: ((d.bools(3, 9),), {"axis": d.pick(0, 1), "bitorder": "little"}),
     "pad": lambda d: ((d.matrix(), d.pick(1, (1, 2), [(0, 1), (2, 0)])), {}),
-    "pad with": lambda d: ((d.matrix(), 1), {"constant_values": 3}),
+    "pad with": lambda d: (
+        (d.matrix(), 1), {"constant_values": d.pick(3, (3, 4), [(1, 2), (3, 4)], [[5], [6]])}
+    ),
     "pad by": lambda d: ((d.matrix(), 1), {"mode": "edge"}),
     "partition": lambda d: ((np.asarray([[3, 1, 2]], d.float), [0, 1, 2]),
                             {"axis": d.pick(0, None)}),
@@ -429,7 +431,7 @@ CALLS: dict[str, Callable[[Draw], Call]] = {
     "linalg.vecdot": lambda d: ((d.floats(3, 3), d.floats(3, 3)), {"axis": -2}),
     "linalg.vector_norm": lambda d: ((d.matrix(),), {"axis": 0, "keepdims": True, "ord": 1}),
 }  # fmt: skip
-"""By NumPy's name."""
+"""Functions that draw a call, by NumPy's name."""
 
 IN_PLACE: dict[str, Callable[[Draw], Call]] = {
     "copyto": lambda d: ((d.matrix(), d.floats(d.m)), {"where": d.bools(d.n, d.m)}),

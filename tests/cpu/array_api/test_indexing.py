@@ -23,6 +23,7 @@ from plugrt.errors import (
 from plugrt.interface import CompileOptions
 from support.compiles import counting
 from support.effort import EFFORT
+from support.jax_oracle import jax
 from support.keys import keys
 from support.numpy_oracle import ALL, identical, sample, traced
 from support.xla_cpu import add
@@ -97,6 +98,16 @@ def test_random_keys_give_what_numpy_gives(data: st.DataObject) -> None:
     identical(xp.asarray(a)[key], expected)
 
 
+def test_an_empty_mask_has_the_length_of_its_axis() -> None:
+    """Differs from JAX: `x[mask]` with a mask of shape `(0,)` for an axis of another length |
+    nothing, as in NumPy | refused, as other lengths are.
+    """
+    mask = np.zeros(0, np.bool_)
+    assert jax.numpy.ones(3)[mask].shape == (0,)
+    with pytest.raises(InvalidIndex, match="they must be equal"):
+        xp.ones(3)[mask]
+
+
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (1,), (7, 0), (100,), (101, 2), (250,)])
 def test_iteration_gives_what_indexing_gives(shape: tuple[int, ...]) -> None:
     host = np.arange(np.prod(shape), dtype=np.int16).reshape(shape)
@@ -129,7 +140,7 @@ def test_iteration_launches_once_for_a_hundred_rows() -> None:
             return launching
 
         patch.setattr(loaded, "launcher", property(launcher))
-        patch.setattr(loaded, "launch_steps", None)  # with them the core would call no launcher
+        patch.setattr(loaded, "launch_steps", None)  # with steps the core calls no launcher
         assert [int(row) for row in x] == [*range(301)]
     plugrt.clear_caches()
     assert len(launches) == 8  # four slices, and their operations

@@ -21,6 +21,13 @@ def test_nothing_is_written_into_an_array(name: str) -> None:
         getattr(xp.asarray(A), {"cumulative_sum": "cumsum"}.get(name, name))(out=np.zeros(()))
 
 
+@pytest.mark.parametrize("function", [xp.any, xp.all])
+def test_no_out_is_passed_as_numpy_does_through_other_arrays(function: Any) -> None:
+    assert function(xp.asarray(A), axis=1, out=None).tolist() == [True, True]
+    with pytest.raises(Unimplemented, match="cannot write into out"):
+        function(xp.asarray(A), out=xp.zeros((), bool))
+
+
 def test_what_a_function_does_not_take_is_said() -> None:
     x = xp.asarray(A)
     with pytest.raises(TypeError, match=r"mean has no parameter 'dtype'.*astype"):
@@ -43,7 +50,7 @@ def test_like_what_is_no_array_of_ours(make: Callable[..., Any]) -> None:
 
 def test_scalars_by_keyword_are_arguments_of_each_call() -> None:
     x = xp.asarray(A)
-    for high in (3, 3, 5):  # the second call used a program that was traced without bounds
+    for high in (3, 3, 5):  # earlier, the second call ran a program without bounds
         assert xp.max(xp.clip(x, min=2, max=high)).item() == high
     for _ in range(2):
         assert lax.abs(x=-1).item() == 1

@@ -158,6 +158,7 @@ def test_numpys_own_arrays_are_filled() -> None:
 
 WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "no counterpart": (np.frexp, r"numpy\.frexp has no counterpart.*numpy\.frexp\(numpy\.asarray"),
+    "no ufunc of NumPy": (np.frompyfunc(abs, 1, 1), r"^abs \(vectorized\) has no counterpart"),
     "no such method": (lambda x: np.add.at(x, 0, 1), r"numpy\.add\.at has no counterpart"),
     "what to write": (np.linalg.eigvals, r"on the device, for example, numpy\.linalg\.eigvalsh"),
     "in linalg": (np.linalg.eig, r"numpy\.linalg\.eig has no counterpart"),

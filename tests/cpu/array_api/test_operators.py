@@ -267,3 +267,40 @@ def test_an_integer_power_of_a_complex_number_is_a_product(exponent: int) -> Non
     expected = np.asarray(jax.numpy.asarray(z) ** exponent)
     for found in (xp.asarray(z) ** exponent, plugrt.jit(lambda z: z**exponent)(z)):
         np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+_WITH_INTEGERS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "+": lambda xp, x, n: x + n,
+    "reversed |": lambda xp, x, n: n | x,
+    "<<": lambda xp, x, n: x << n,
+    "maximum": lambda xp, x, n: xp.maximum(x, n),
+    "where": lambda xp, x, n: xp.where(x > 1, x, n),
+    "clip": lambda xp, x, n: xp.clip(x, n, None),
+    "at.set": lambda xp, x, n: x.at[0].set(n),
+    "at.add": lambda xp, x, n: x.at[0].add(n),
+    "full_like": lambda xp, x, n: xp.full_like(x, n),
+    "asarray": lambda xp, x, n: xp.asarray(n, dtype=x.dtype),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.uint8, np.int32, np.uint32])
+@pytest.mark.parametrize("operation", _WITH_INTEGERS)
+def test_python_integers_that_the_dtype_cannot_hold(operation: str, dtype: Any) -> None:
+    call, host = _WITH_INTEGERS[operation], np.asarray([1, 2], dtype)
+
+    def outcome(library: Any, x: Any, n: Any, form: Callable[..., Any] = lambda f: f) -> Any:
+        try:
+            return np.asarray(form(lambda x: call(library, x, n))(x)).tolist()
+        except OverflowError:
+            return OverflowError
+
+    x = xp.asarray(host)
+    for n in (-1, 300, 1 << 32, 1 << 40, -(1 << 31) - 1, 1 << 63):
+        with jax.enable_x64(False):
+            expected = outcome(jax.numpy, jax.numpy.asarray(host), n)
+        assert outcome(xp, x, n) == expected, n
+        if expected is OverflowError:  # the others would be compiled once more
+            assert outcome(xp, x, n, traced) is expected, n
+    if dtype is np.uint32:  # which holds it, though JAX refuses all beyond int32
+        large = 3_000_000_000
+        assert outcome(xp, x, large) == outcome(xp, x, np.uint32(large))

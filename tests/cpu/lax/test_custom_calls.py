@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from plugrt import jit, lax
+from plugrt import config, jit, lax
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.interface import TensorType
 from support.jax_oracle import same
@@ -36,6 +36,9 @@ def test_rng_bit_generator_makes_bits_and_a_new_key(dtype: Any) -> None:
     again = lax.rng_bit_generator(key, (100,), dtype)[1]
     same(again, bits)
     assert not np.array_equal(np.asarray(lax.rng_bit_generator(new, (100,), dtype)[1]), bits)
+    wide = lax.rng_bit_generator(key, (100,))[1]
+    with config.override(enable_x64=False):  # the generator's state has 64 bits
+        same(lax.rng_bit_generator(key, (100,))[1], wide)
 
 
 def test_rng_bit_generator_takes_an_algorithm_and_refuses_other_keys() -> None:

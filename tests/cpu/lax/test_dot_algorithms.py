@@ -35,7 +35,7 @@ BRAINS: dict[str, Any] = {
 
 
 def steps(text: str) -> list[str]:
-    """Returns the types of conversions and products of a program, and the algorithm."""
+    """Returns a program's conversions and products, with types and algorithm, without names."""
     lines = [line for line in text.splitlines() if "stablehlo.convert" in line or "dot_gen" in line]
     return [re.sub(r"%\w+|precision = \[\w+, \w+\]|, +", "", line).strip() for line in lines]
 
@@ -58,10 +58,10 @@ def test_programs_of_presets_are_jaxs(name: str) -> None:
         theirs = programs(x, y, jax.lax, precision=name, preferred_element_type=preferred)
         for precision in (name, lax.DotAlgorithmPreset[name], jax.lax.DotAlgorithmPreset[name]):
             if name == "DEFAULT" and isinstance(precision, str):
-                continue  # a preset in JAX, the precision of that name here: the same program
+                continue  # here the string names a precision, in JAX a preset
             ours = programs(x, y, lax, precision=precision, preferred_element_type=preferred)
-            if name == "DEFAULT":  # JAX leaves operands of two dtypes to the compiler
-                assert ours == (theirs if lhs == rhs else ours)
+            if name == "DEFAULT" and lhs != rhs:  # JAX leaves these operands to the compiler
+                assert not any("algorithm" in step for step in ours)
             else:
                 assert ours == theirs, (lhs, rhs, preferred)
 

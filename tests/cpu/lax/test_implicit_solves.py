@@ -1,4 +1,4 @@
-"""`lax.custom_linear_solve` and `custom_root`, which run a given solver."""
+"""`lax.custom_linear_solve` and `custom_root`, which run the user's solver."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ B = np.float32([1, 2, 3])
 
 
 def solve_by_gradients(of: Any) -> Callable[[Any, Any], Any]:
-    """Returns a conjugate-gradient solver that calls its matvec, written with one lax."""
+    """Returns a conjugate-gradient solver, written with plugrt's or JAX's lax."""
 
     def solve(matvec: Any, b: Any) -> Any:
         def step(_: Any, state: Any) -> Any:
@@ -108,17 +108,17 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "no solver": (lambda: SOLVE(one, B, None), ArgumentTypeError, "solve of custom_linear_solve"),
     "no root's tangent": (lambda: ROOT(one, B, given, None), ArgumentTypeError, "tangent_solve of"),
     "another shape of matvec": (
-        lambda: SOLVE(lambda x: x[:2], B, given), ShapeError, r"what matvec .*\[\(3,\)\]; it ret"),
-    "a tuple of matvec": (lambda: SOLVE(lambda x: (x,), B, given), StructureError, "what matvec"),
+        lambda: SOLVE(lambda x: x[:2], B, given), ShapeError, r"result of matvec .*\[\(3,\)\]$"),
+    "a tuple of matvec": (lambda: SOLVE(lambda x: (x,), B, given), StructureError, "of matvec of"),
     "another shape of the solution": (
-        lambda: SOLVE(one, B, lambda f, b: b[:2]), ShapeError, r"what solve .*\[\(2,\)\]"),
+        lambda: SOLVE(one, B, lambda f, b: b[:2]), ShapeError, r"result of solve .*\[\(2,\)\]"),
     "a pair that is not asked for": (
-        lambda: SOLVE(one, B, lambda f, b: (b, 1)), StructureError, "what solve of custom_linear"),
+        lambda: SOLVE(one, B, lambda f, b: (b, 1)), StructureError, "result of solve of custom_li"),
     "no pair": (lambda: SOLVE(one, B, given, has_aux=True), StructureError, "returns a pair"),
     "a tuple of f": (
-        lambda: ROOT(lambda x: (x, x), B, given, given), StructureError, "the structure of"),
+        lambda: ROOT(lambda x: (x, x), B, given, given), StructureError, "has the structure"),
     "text": (lambda: SOLVE(one, "b", given), NotAnArray, "argument b of custom_linear_solve"),
-    "text from a solver": (lambda: SOLVE(one, B, lambda f, b: "b"), NotAnArray, "what solve"),
+    "text from a solver": (lambda: SOLVE(one, B, lambda f, b: "b"), NotAnArray, "result of solve"),
 }  # fmt: skip
 
 

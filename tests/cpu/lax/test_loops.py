@@ -85,7 +85,7 @@ def test_a_carry_that_changes_is_refused_with_its_path_and_both_types() -> None:
 
 
 def test_a_predicate_that_is_no_boolean_scalar_is_refused() -> None:
-    with pytest.raises(DtypeError, match="cond_fun of while_loop returns must be a boolean"):
+    with pytest.raises(DtypeError, match="result of cond_fun of while_loop must be a boolean"):
         lax.while_loop(lambda x: x, lambda x: x, 1)
     with pytest.raises(ShapeError, match="must be a scalar"):
         lax.while_loop(lambda x: lax.lt(x, 3), lambda x: x, float32(2))

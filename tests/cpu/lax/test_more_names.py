@@ -88,7 +88,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         DtypeError, r"found bool\[\]"),
     "no number": (
         lambda: lax.scatter_apply(V, AT, lambda x: "x", NUMBERS, update_shape=(1,)),
-        NotAnArray, "what func of lax.scatter_apply returns"),
+        NotAnArray, "the result of func of lax.scatter_apply"),
     "another shape of updates": (
         lambda: lax.scatter_apply(V, AT, lambda x: x, NUMBERS, update_shape=(2,)),
         TracingError, "lax.scatter_apply of"),

@@ -128,7 +128,7 @@ def test_conv_takes_jaxs_dimension_numbers_and_integers() -> None:
 @pytest.mark.parametrize(
     ("lhs", "rhs", "options", "error", "message"),
     [
-        ((1, 3, 7), (4, 2, 3), {}, ShapeError, "has 3 features.* takes 2"),
+        ((1, 3, 7), (4, 2, 3), {}, ShapeError, "has 3 features.* has 2"),
         ((1, 3, 7), (4, 3, 3, 3), {}, ShapeError, r"\(1, 3, 7\) and \(4, 3, 3, 3\)"),
         ((1, 3, 7), (4, 3, 3), {"padding": "FULL"}, ArgumentError, "got 'FULL'"),
         ((1, 3, 7), (4, 3, 3), {"window_strides": (1, 1)}, ArgumentError, "needs 1"),

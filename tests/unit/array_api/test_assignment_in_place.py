@@ -1,4 +1,4 @@
-"""Which assignments write to the buffers that the array has."""
+"""Assignments in place: the cases that write to the array's own buffers."""
 
 from __future__ import annotations
 
@@ -16,21 +16,17 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt.array_api.indexing import at
 from plugrt.execution.arrays.array import array_holding
+from plugrt.native.native_core import core
 from support.native_core import IN_C
+from support.watched_calls import at_calls
 
 
 @pytest.fixture
-def in_place(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether each assignment to an array that may be alone was in place."""
+def in_place() -> Iterator[list[bool]]:
+    """The results of `_assign_in_place`: whether each attempted assignment was in place."""
     found: list[bool] = []
-    assign = at._assign_in_place
-
-    def record(*given: Any) -> bool:
-        found.append(assign(*given))
-        return found[-1]
-
-    monkeypatch.setattr(at, "_assign_in_place", record)
-    return found
+    with at_calls([at._assign_in_place], lambda _, result: found.append(result), after=True):
+        yield found
 
 
 def test_all_but_the_first(in_place: list[bool]) -> None:
@@ -69,19 +65,39 @@ def test_not_where_something_else_may_read(use: str, in_place: list[bool]) -> No
     del kept
 
 
-@pytest.mark.parametrize("known", ["reference", "host copy", "use"])
-def test_each_sign_of_another_reader_is_enough(known: str) -> None:
+@pytest.mark.parametrize("known", ["reference", "host copy", "use", "view"])
+def test_each_sign_of_another_reader_is_enough(known: str, monkeypatch: pytest.MonkeyPatch) -> None:
     x = xp.zeros(65536)
     x[0] = 1
     taker = array_holding(x._shards, x._aval)
-    kept = x._shards if known == "reference" else None  # as a thread that reads has
+    kept = x._shards if known == "reference" else None  # as in a thread that reads
     if known == "host copy":
-        x._extra = np.ones(65536)  # of a backend whose copies refer to no list of buffers
+        x._extra = np.ones(65536)  # a copy that holds no buffers
     if known == "use":
         USES["pointer"](x)
+    if known == "view" and core is not None:  # a view that holds no buffers
+        reader = core.FunctionReader(
+            held_class=type(x._shards), is_ready=lambda held: True, wait=id, lock=Lock(),
+            view=lambda held: bytes(x.nbytes), shape=x.shape, dtype=x.dtype, unless=(), format="f",
+        )  # fmt: skip
+        monkeypatch.setattr(x._aval, "reader", reader)
+        assert memoryview(x).tolist() == [0] * 65536
+    elif known == "view":
+        pytest.skip("the Python array makes views by its host copies")
     assert not x._lend_to(taker, [])
     assert x._shards is taker._shards
     del kept
+
+
+def test_not_where_buffers_with_a_pointer_were_kept(in_place: list[bool]) -> None:
+    x = xp.zeros(65536)
+    x[0] = 1
+    pointer = x.unsafe_buffer_pointer()
+    x[:0] = 2
+    assert x.unsafe_buffer_pointer() == pointer
+    x[:0] = 2
+    x[1] = 3
+    assert in_place == []
 
 
 def test_not_from_the_array_itself(in_place: list[bool]) -> None:
@@ -144,7 +160,7 @@ def test_who_waited_for_the_end_may_keep_the_buffers(in_place: list[bool]) -> No
         x._end_loan(taker, made)
         assert kept.result() is x._shards
     x[0] = 7
-    assert in_place == []  # nor is it tried: a pointer has no reference
+    assert in_place == []  # not even tried: a pointer holds no reference
 
 
 def test_its_own_thread_does_not_wait() -> None:
@@ -232,7 +248,7 @@ def test_an_assignment_ends_no_other() -> None:
     taker = array_holding(x._shards, x._aval)
     made: list[Any] = []
     assert x._lend_to(taker, made)
-    x._end_loan(xp.zeros(65536, dtype=x.dtype), [])  # of a thread that was found at its end
+    x._end_loan(xp.zeros(65536, dtype=x.dtype), [])  # as in a thread that has ended
     made.append(taker.at[1].set(9))
     x._end_loan(taker, made)
     assert x[:3].tolist() == [5, 9, 2]
@@ -243,7 +259,7 @@ def test_parts_may_be_of_the_value_before_an_assignment() -> None:
     held = x._held()
     part = x.addressable_shards[0].data
     x[0] = 5
-    x._keep_parts([part], held)  # like a thread that checked before
+    x._keep_parts([part], held)  # like a thread that checked earlier
     assert part[:2].tolist() == [0, 1]
     x.delete()
     with pytest.raises(plugrt.errors.DeletedBuffer, match="was deleted"):

@@ -2,14 +2,11 @@
 
 Every function accepts arrays (also NumPy's and Python scalars) and works eagerly, as one launch,
 and while a function is traced, as a part of its program. Names, arguments and semantics are the
-standard's; where it leaves a choice, NumPy's and JAX's. `linalg` and `fft` are its extensions.
-Beyond it there are `swapaxes`, `ravel`, dtypes with fewer bits, `einsum` and other common NumPy
+standard's, or, if it leaves a choice, NumPy's and JAX's. `linalg` and `fft` are its extensions. The
+namespace also has `swapaxes`, `ravel`, dtypes with fewer bits, `einsum` and other common NumPy
 functions (`numpy_functions`). Its functions need jaxlib's MLIR bindings (``pip install
 "plugrt[trace]"``).
 """
-
-import sys
-from importlib import import_module
 
 from plugrt.lifetime.uninterrupted_imports import homes_of, names_from
 
@@ -73,8 +70,6 @@ def _missing(name: str) -> str:
 
 
 __getattr__ = names_from(__name__, _HOMES, _missing)
-if "einops" in sys.modules:
-    import_module("plugrt.array_api.einops_backend")
 
 
 def __dir__() -> list[str]:

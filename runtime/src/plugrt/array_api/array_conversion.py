@@ -63,7 +63,7 @@ def asarray(
     'bfloat16'
     """
     try:
-        try:  # not a decorator: another frame would cost half as much as passing an array through
+        try:  # no decorator: its frame would cost half as much as returning an array unchanged
             if copy is not None:
                 require_flag("asarray", "copy", copy, optional=True)
             target = None if dtype is None else as_dtype(dtype)
@@ -138,7 +138,7 @@ def _read_foreign(obj: object, target: Dtype | None) -> npt.NDArray[np.generic]:
     if host.dtype.hasobject and host.ndim == 0:
         raise NotAnArray(
             f"asarray got {obj!r:.60} of type {type(obj).__module__}.{type(obj).__qualname__}; it "
-            "takes arrays, scalars, nested sequences of these, and what has __dlpack__, a buffer "
+            "takes arrays, scalars, nested sequences of these, objects with __dlpack__, a buffer "
             "or __array__"
         )
     host = host_array(host, "the argument of asarray")
@@ -158,7 +158,7 @@ def _read_sequence(
     if target is None and all(type(leaf) in _SCALARS for leaf in leaves):
         host = cast(host, _default_dtype(host, leaves))
     elif target is None and any(type(leaf) in _SCALARS for leaf in leaves):
-        # NumPy counts Python scalars as arrays of 64 bits; among others they are weak.
+        # NumPy treats Python scalars as 64-bit arrays; beside other elements they are weak.
         known = [(np.asarray(leaf).dtype, type(leaf) in _SCALARS) for leaf in leaves]
         host = cast(host, result_dtype(known))
     return host_array(host, "the argument of asarray")
@@ -178,7 +178,7 @@ def _default_dtype(host: npt.NDArray[np.generic], leaves: list[Any]) -> Dtype:
     """Returns the dtype of a sequence of Python scalars that NumPy converted to ``host``."""
     found = "i" if leaves and all(isinstance(x, int) for x in leaves) else dtype_kind(host.dtype)
     if found in "iu" and host.dtype != np.bool_:
-        # For integers beyond int64 NumPy chooses uint64, float64 or object, never ours.
+        # For integers beyond int64 NumPy chooses uint64, float64 or object.
         ends = (min(leaves), max(leaves))
         return max((scalar_dtype(int(x)) for x in ends), key=lambda dtype: dtype.itemsize)
     return {"f": default_float(), "c": default_complex()}.get(found, host.dtype)

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import ml_dtypes
 import numpy as np
 
+from plugrt.errors import Unimplemented
 from plugrt.tracing.argument_checks import reduced_shape
 from plugrt.tracing.emit import (
     active_trace,
@@ -24,6 +25,18 @@ from plugrt.tracing.promotion import default_int, dtype_kind, itemsize_bits
 from plugrt.tracing.tracer import Tracer
 
 Dtype = np.dtype[np.generic]
+
+
+def refuse_out(name: str, out: object) -> None:
+    """Raises `Unimplemented` unless ``out`` is None: functions return new arrays.
+
+    NumPy's functions (``np.mean(x)``) pass ``out=None`` to methods, also to JAX's, and xarray
+    passes it on.
+    """
+    if out is not None:
+        raise Unimplemented(
+            f"{name} cannot write into out: arrays do not change; use what it returns"
+        )
 
 
 Combine: TypeAlias = Callable[[Tracer, Tracer], Tracer]
@@ -48,8 +61,8 @@ def fold(
 def accumulate(combine: Combine, x: Tracer, initial: object, axis: int) -> Tracer:
     """Returns the running reduction of ``x`` along ``axis``, of the shape of ``x``.
 
-    One window for each element, reaching back to the first: XLA rewrites that to a tree of blocks
-    on every platform (3 ms for a million elements on two cores, as fast as a hand-made scan).
+    Reduces one window for each element, back to the first: XLA rewrites that to a tree of blocks on
+    every platform (3 ms for a million elements on two cores, as fast as a hand-made scan).
     """
     if x.size == 0:
         return x
@@ -96,9 +109,10 @@ def _extreme(dtype: Dtype, *, highest: bool) -> object:
 
 
 def sum_dtype(dtype: Dtype) -> Dtype:
-    """Returns the dtype that sums and products of this one have by the standard.
+    """Returns the dtype of sums and products of a dtype, by the standard.
 
-    Integers narrower than the default integer get its width, booleans become it, others stay.
+    Integers narrower than the default integer get its width, booleans become the default integer,
+    other dtypes stay.
     """
     kind = dtype_kind(dtype)
     if kind == "b":
@@ -110,14 +124,14 @@ def sum_dtype(dtype: Dtype) -> Dtype:
 
 
 def widen_for_sum(x: Tracer) -> Tracer:
-    """Returns ``x`` in the dtype that sums are carried in: float32 for narrower floats."""
+    """Returns ``x`` in the dtype of accumulators: float32 for narrower floats."""
     if dtype_kind(x.dtype) == "f" and x.dtype.itemsize < 4:
         return convert(x, np.float32)
     return x
 
 
 def count_reduced(shape: Sequence[int], axes: tuple[int, ...]) -> int:
-    """Returns how many elements go into each result of a reduction over ``axes``."""
+    """Returns the number of elements that a reduction over ``axes`` combines to one."""
     count = 1
     for axis in axes:
         count *= shape[axis]

@@ -20,9 +20,10 @@ from plugrt.array_api import (
 from plugrt.array_api.array_conversion import asarray
 from plugrt.array_api.elementwise import complex as elementwise_complex
 from plugrt.array_api.elementwise import float_properties, rounding
+from plugrt.array_api.fold import refuse_out
 from plugrt.array_api.indexing import functions
 from plugrt.array_api.indexing.at import IndexUpdateHelper, setitem
-from plugrt.array_api.reduction_methods import REDUCTION_METHODS, refuse_out
+from plugrt.array_api.reduction_methods import REDUCTION_METHODS
 from plugrt.errors import InvalidArgument
 from plugrt.tracing.promotion import default_int
 from plugrt.tracing.trace import current_trace
@@ -30,7 +31,7 @@ from plugrt.tracing.trace import current_trace
 Axis = int | Sequence[int] | None
 
 
-_ROWS = 100  # of one launch, as in JAX
+_ROWS = 100  # read by one launch, as in JAX
 
 
 def iterate(self: Any) -> Iterator[Any]:
@@ -64,7 +65,7 @@ def reshape(self: object, *shape: object, **options: object) -> Any:
 
 
 def transpose(self: Any, *axes: Any) -> Any:
-    """Returns the axes in the order given, as integers or as one tuple; else reversed."""
+    """Returns the array with its axes in an order, given as integers or a tuple; else reversed."""
     order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
     return manipulation.permute_dims(self, tuple(order) if order else tuple(range(self.ndim))[::-1])
 
@@ -75,7 +76,7 @@ def ravel(self: Any) -> Any:
 
 
 def squeeze(self: Any, axis: Axis = None) -> Any:
-    """Returns the array without the axes of size 1 that are named; None means all of them."""
+    """Returns the array without the named axes of size 1; None means all of them."""
     every = tuple(i for i, n in enumerate(self.shape) if n == 1)
     return manipulation.squeeze(self, axis=every if axis is None else axis)
 
@@ -119,7 +120,7 @@ def round_(self: object, decimals: int = 0, out: None = None) -> Any:
 def __round__(self: Any, ndigits: int | None = None, /) -> Any:
     """Returns the array rounded; without ``ndigits`` as integers, as in JAX.
 
-    These have the default dtype, and 64 bits where the array has (so that uint64 becomes int64).
+    The integers have the default dtype, or int64 for an array of 64 bits, also for uint64.
     """
     if ndigits is not None:
         return rounding.round(self, ndigits)
@@ -128,13 +129,13 @@ def __round__(self: Any, ndigits: int | None = None, /) -> Any:
 
 
 def clip(self: object, min: object = None, max: object = None, out: None = None) -> Any:
-    """Returns the array kept within ``min`` and ``max``."""
+    """Returns the array limited to ``min`` and ``max``."""
     refuse_out("clip", out)
     return float_properties.clip(self, min, max)
 
 
 def dot(self: Any, other: Any) -> Any:
-    """Returns the product over the last axis and the last but one of ``other``, as NumPy's."""
+    """Returns NumPy's product over the last axis and the last but one of ``other``."""
     other = asarray(other)
     if not self.ndim or not other.ndim:
         return self * other

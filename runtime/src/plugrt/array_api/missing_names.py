@@ -1,4 +1,4 @@
-"""Hints for NumPy names that the array API standard spells otherwise or lacks."""
+"""Hints for NumPy names that the array API standard renames or lacks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RENAMED = {
     "power": "pow", "right_shift": "bitwise_right_shift", "rint": "round",
     "true_divide": "divide", "unique": "unique_values",
 }  # fmt: skip
-"""NumPy's name to the standard's, for one and the same function."""
+"""NumPy's names to the standard's names of the same functions."""
 WRITTEN = {
     "angle": "xp.atan2(xp.imag(x), xp.real(x))",
     "append": "xp.concat([x, y], axis=0)",
@@ -55,17 +55,17 @@ WRITTEN = {
     "vdot": "xp.vecdot(xp.ravel(x), xp.ravel(y))",
     "vsplit": "lax.split(x, (1, 1))",
 }  # fmt: skip
-"""NumPy's name to an expression that computes it; ``x`` and ``y`` are n x n, ``v`` and ``w`` of n
+"""NumPy's names to expressions that compute them; ``x`` and ``y`` are n x n, ``v`` and ``w`` have n
 elements."""
 
 
 def standard_name(name: str) -> str:
-    """Returns the standard's name of a function that NumPy calls ``name``, for all NumPy has."""
+    """Returns the standard's name of the function that NumPy calls ``name``."""
     return RENAMED.get(name, name)
 
 
 def missing_name(name: str) -> str:
-    """Returns what the AttributeError says about a name that the namespace lacks."""
+    """Returns the text of the AttributeError for a name that the namespace lacks."""
     text = f"module 'plugrt.array_api' has no attribute {name!r}"
     if name in WRITTEN:
         return f"{text}; the array API standard lacks it: write, for example, {WRITTEN[name]}"
@@ -74,8 +74,10 @@ def missing_name(name: str) -> str:
     if name == "nn":
         return f"{text}; write its functions with plugrt.lax, or use plugrt.from_jax(jax.nn.gelu)"
     if callable(getattr(np, name, None)):
-        return (
-            f"{text}; the array API standard lacks it: "
-            f"numpy.{name} on numpy.asarray(x) computes it on the host"
-        )
+        from plugrt.array_api.numpy_counterparts import COUNTERPARTS
+        from plugrt.array_api.numpy_ufuncs import UFUNCS
+
+        here = name in COUNTERPARTS["numpy"] or name in UFUNCS
+        how = "(x), on the device" if here else "(numpy.asarray(x)), on the host"
+        return f"{text}; the array API standard lacks it: write numpy.{name}{how}"
     return text

@@ -1,4 +1,4 @@
-"""Functions of NumPy that the standard lacks or calls otherwise, as ``jax.numpy`` has them."""
+"""Functions of NumPy that the standard lacks or names differently, as in ``jax.numpy``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plugrt.array_api.elementwise.float_properties import isfinite, isnan
 from plugrt.array_api.elementwise.operands import ANY, FLOATING, binary, unary
 from plugrt.array_api.fold import count_reduced
 from plugrt.array_api.indexing.functions import take
-from plugrt.array_api.manipulation import concat, permute_dims
+from plugrt.array_api.manipulation import broadcast_to, concat, permute_dims, stack
 from plugrt.array_api.matrix_products import tensordot
 from plugrt.array_api.searching import where
 from plugrt.array_api.sorting import sort
@@ -41,7 +41,7 @@ def array(
     device: DeviceLike | None = None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Returns `asarray` of ``object`` in memory of its own, unless ``copy`` is False.
+    """Returns `asarray` of ``object``, as a copy unless ``copy`` is False.
 
     Raises as `asarray`.
     """
@@ -51,7 +51,7 @@ def array(
 
 @with_argument_errors
 def concatenate(arrays: Sequence[ArrayLike], axis: int | None = 0) -> Array:
-    """Returns `concat` of arrays along ``axis``; None joins them flattened. Raises as `concat`."""
+    """Returns `concat` of arrays along ``axis``; None flattens them. Raises as `concat`."""
     joined: Array = concat(arrays, axis=axis)
     return joined
 
@@ -72,7 +72,7 @@ def hstack(arrays: Sequence[ArrayLike]) -> Array:
 
 @with_argument_errors
 def dstack(arrays: Sequence[ArrayLike]) -> Array:
-    """Returns arrays joined along the third axis: of matrices a stack. Raises as `concat`."""
+    """Returns arrays joined along the third axis; matrices are stacked. Raises as `concat`."""
     rows = [_reshape_to(x, 2, front=True) for x in map(asarray, arrays)]
     return concatenate([_reshape_to(x, 3, front=False) for x in rows], axis=2)
 
@@ -91,9 +91,9 @@ def _reshape_to(x: Array, ndim: int, *, front: bool) -> Array:
 
 @with_argument_errors
 def split(ary: ArrayLike, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Array]:
-    """Returns the parts of an array along ``axis``: so many equal ones, or between indices.
+    """Returns the parts of an array along ``axis``: a number of equal ones, or between indices.
 
-    Raises `ShapeError` where the axis has no equal parts, `AxisError`.
+    Raises `ShapeError` if the axis has no equal parts, `AxisError`.
 
     >>> [part.shape for part in xp.split(xp.ones(6), [1, 3])]
     [(1,), (2,), (3,)]
@@ -120,7 +120,7 @@ def split(ary: ArrayLike, indices_or_sections: int | Sequence[int], axis: int = 
 def transpose(a: Tracer, axes: Sequence[int] | None = None) -> Tracer:
     """Returns an array with its axes in the order ``axes``, or reversed. Any dtype.
 
-    Raises `AxisError`, `ArgumentError` where not every axis is named once.
+    Raises `AxisError`, and `ArgumentError` unless every axis is named once.
     """
     reverse = tuple(range(a.ndim))[::-1]
     result: Tracer = permute_dims(a, reverse if axes is None else tuple(axes))
@@ -131,8 +131,8 @@ def transpose(a: Tracer, axes: Sequence[int] | None = None) -> Tracer:
 def dot(a: Tracer, b: Tracer) -> Tracer:
     """Returns the sum of products over the last axis of ``a`` and the last but one of ``b``.
 
-    The product where one of them is 0-d. Numeric dtypes and bool. Raises `ShapeError` where the
-    sizes differ.
+    Multiplies if one of them is 0-d. Numeric dtypes and bool. Raises `ShapeError` if the sizes
+    differ.
     """
     if not a.ndim or not b.ndim:
         scalar: Tracer = a * b
@@ -205,7 +205,7 @@ def isclose(
 def _isclose(
     a: Tracer, b: Tracer, *arrays: Tracer, rtol: float | None, atol: float | None, equal_nan: bool
 ) -> Tracer:
-    """Returns what `isclose` does; tolerances that are None are in ``arrays``."""
+    """Returns the result of `isclose`; tolerances that are None are in ``arrays``."""
     a, b = binary("isclose", a, b, ANY, ("a", "b"))
     if a.dtype.kind in "biu":
         a, b = (unary("isclose", x, FLOATING) for x in (a, b))
@@ -235,9 +235,9 @@ def allclose(
 
 @operation(static=("axis", "keepdims"), weak_by="none")
 def median(a: Tracer, axis: Axes = None, keepdims: bool = False) -> Tracer:
-    """Returns the middle value over ``axis`` (None: all), of an even number the mean of both.
+    """Returns the middle value over ``axis`` (None: all), or the mean of the two middle ones.
 
-    NaN where one is among them. Real dtypes; integers become floats. Raises `AxisError`,
+    NaN if there is a NaN among them. Real dtypes; integers become floats. Raises `AxisError`,
     `ShapeError` for no elements.
 
     >>> xp.median(xp.asarray([1.0, 4.0, 2.0, 3.0]))
@@ -260,14 +260,14 @@ def median(a: Tracer, axis: Axes = None, keepdims: bool = False) -> Tracer:
 
 @operation(static=("pad_width", "mode"))
 def pad(
-    array: Tracer, pad_width: object, mode: str = "constant", constant_values: Tracer | float = 0
+    array: Tracer, pad_width: object, mode: str = "constant", constant_values: Any = 0
 ) -> Tracer:
-    """Returns an array with more elements before and after, ``constant_values`` of them.
+    """Returns an array padded before and after, with ``constant_values`` by default.
 
-    ``pad_width`` is a number for both ends of each axis, a pair (before, after), or such a pair
-    for each axis. Any dtype. Of NumPy's modes there are "constant", and "edge", "reflect",
-    "symmetric" and "wrap", which repeat elements; `ArgumentError` for others, and for widths that
-    do not fit.
+    ``pad_width`` is a number for both ends of each axis, a pair (before, after), or such a pair for
+    each axis; so is ``constant_values``. Any dtype. NumPy's modes "constant", and "edge",
+    "reflect", "symmetric" and "wrap", which repeat elements; raises `ArgumentError` for others, and
+    for widths that do not fit.
 
     >>> xp.pad(xp.asarray([1, 2]), (0, 2))
     Array([1, 2, 0, 0], dtype=int32)
@@ -285,15 +285,29 @@ def pad(
         ) from error
     if (widths < 0).any():
         raise ArgumentError(f"pad_width of pad is {pad_width}; it takes 0 or more")
-    value: object = constant_values
     if mode != "constant":
-        if type(value) is Tracer or value != 0:
+        if type(constant_values) is Tracer or constant_values != 0:
             raise ArgumentError(
                 f"pad has constant_values and mode {mode!r}, which repeats elements"
             )
         return _repeat_ends(array, widths, mode)
-    filled = convert(value, array.dtype) if type(value) is Tracer else constant(value, array.dtype)
-    return _pad(array, filled, widths)
+    value = _join(constant_values, array.dtype)
+    if not value.ndim:
+        return _pad(array, value, widths)
+    values = broadcast_to(value, (array.ndim, 2))
+    for axis, end in np.argwhere(widths):  # axis by axis, as in NumPy
+        here = np.zeros_like(widths)
+        here[axis, end] = widths[axis, end]
+        array = _pad(array, values[int(axis), int(end)], here)
+    return array
+
+
+def _join(values: Any, dtype: np.dtype[Any]) -> Tracer:
+    """Returns a tracer, a number, or nested sequences of these, as an array."""
+    if isinstance(values, list | tuple):
+        joined: Tracer = stack([_join(value, dtype) for value in values])
+        return joined
+    return convert(values, dtype) if type(values) is Tracer else constant(values, dtype)
 
 
 _REPEATING = ("edge", "reflect", "symmetric", "wrap")

@@ -1,10 +1,10 @@
-"""What NumPy's own functions do with arrays: they run the array API's, on the arrays' device.
+"""NumPy's functions of plugrt's arrays: they run functions of the array API on their device.
 
-NumPy hands its functions over by two protocols (NEP 13 for ufuncs, NEP 18 for the others):
-``np.sin(x)`` runs ``array_api.sin``, eagerly or as a part of a trace. A function that has no
-counterpart is refused, since NumPy would copy the data to the host without a word. What can only
-mean the host, such as ``np.save`` and ``np.allclose``, reads the arrays. (JAX has neither protocol:
-there ``np.sin(x)`` is a NumPy array.)
+NumPy calls two protocols (NEP 13 for ufuncs, NEP 18 for other functions): ``np.sin(x)`` runs
+``array_api.sin``, eagerly or as a part of a trace. A function without a counterpart is refused,
+since NumPy would silently copy the data to the host. Functions that can only run on the host, such
+as ``np.save`` and ``np.allclose``, read the arrays. (JAX has neither protocol: there ``np.sin(x)``
+is a NumPy array.)
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ _BY_METHOD = frozenset(METHODS) & {
     "all", "any", "argmax", "argmin", "cumprod", "cumsum", "max", "mean", "min", "prod", "repeat",
     "round", "squeeze", "std", "sum", "take", "var",
 }  # fmt: skip
-"""Functions that NumPy itself answers by a method of the same name and parameters."""
+"""Functions for which NumPy itself calls a method of the same name and parameters."""
 _ON_HOST = frozenset({
     "allclose", "array2string", "array_equal", "array_equiv", "array_repr", "array_str", "copyto",
     "may_share_memory", "min_scalar_type", "save", "savetxt", "savez", "savez_compressed",
     "shares_memory",
 })  # fmt: skip
-"""Functions whose results are Python's, files or NumPy arrays that were passed to be filled."""
+"""Functions whose results are Python objects, files, or NumPy arrays passed by the caller."""
 _BY_DATA = frozenset({
     "intersect1d", "real_if_close", "setdiff1d", "setxor1d", "trim_zeros", "union1d", "unique",
 })  # fmt: skip
-"""Functions whose results' shapes or dtypes depend on data: NumPy's own, on the host."""
+"""Functions whose results' shapes or dtypes depend on data: NumPy runs them on the host."""
 _BY_SHAPE = frozenset({"common_type", "einsum_path"})
-"""Functions of shapes and dtypes alone, whose results are Python's."""
+"""Functions of shapes and dtypes, whose results are Python objects."""
 _IN_PARTS = frozenset({
     "array_split", "dsplit", "hsplit", "isneginf", "isposinf", "isreal", "polyadd", "polysub",
     "put_along_axis", "resize", "rollaxis", "vsplit",
 })  # fmt: skip
-"""Functions that NumPy itself writes with others, without copies to the host."""
+"""Functions that NumPy implements with others, without copies to the host."""
 _REDUCTIONS = {
     "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
     "logical_or": "any",
@@ -63,7 +63,7 @@ _OPERATORS = {
     np.bitwise_and: "and", np.bitwise_or: "or", np.bitwise_xor: "xor",
     np.left_shift: "lshift", np.right_shift: "rshift",
 }  # fmt: skip
-"""Ufuncs that are operators: NumPy's arrays and scalars call them for ``host + x``."""
+"""Ufuncs of operators: NumPy's arrays and scalars call them for ``host + x``."""
 _NOTHING = np.empty(0)
 _ACCUMULATIONS = {"add": "cumsum", "multiply": "cumprod"}
 _WRITTEN = {
@@ -72,9 +72,9 @@ _WRITTEN = {
     "numpy.linalg.eig": "numpy.linalg.eigh(x) of a symmetric x",
     "numpy.linalg.eigvals": "numpy.linalg.eigvalsh(x) of a symmetric x",
 }  # fmt: skip
-"""What to write for names that are refused."""
+"""Replacements for names that are refused."""
 _OF_FLOATS = frozenset({"fabs", "rint"})
-"""Ufuncs that give floats for integers too, where the standard's functions give integers."""
+"""Ufuncs that return floats for integers, too, unlike the standard's functions."""
 
 
 def make_protocols(namespace: ModuleType) -> dict[str, Callable[..., Any]]:
@@ -91,7 +91,7 @@ def make_protocols(namespace: ModuleType) -> dict[str, Callable[..., Any]]:
             return getattr(second, f"__r{name}__")(_convert_operand(first))
         if not all(isinstance(x, _OPERANDS) for x in inputs):
             return NotImplemented
-        title = f"numpy.{ufunc.__name__}"
+        title = _name_ufunc(ufunc)
         out = options.pop("out", None)
         function, defaults = _find_ufunc(namespace, ufunc, method)
         drop_plain(title, options)
@@ -138,21 +138,27 @@ def make_protocols(namespace: ModuleType) -> dict[str, Callable[..., Any]]:
 def _find_ufunc(
     namespace: ModuleType, ufunc: np.ufunc, method: str
 ) -> tuple[Callable[..., object], dict[str, object]]:
-    """Returns the function that a method of a ufunc is, and the arguments that NumPy implies."""
+    """Returns the function for a method of a ufunc, and the arguments that NumPy implies."""
     name = ufunc.__name__
     if method == "__call__":
         function = arithmetic.divmod if name == "divmod" else _find(namespace, name)
         if function is None:
-            from plugrt.array_api.numpy_ufuncs import UFUNCS  # which loads linalg
+            from plugrt.array_api.numpy_ufuncs import UFUNCS  # loads linalg
 
             function = UFUNCS.get(name)
         if name in _OF_FLOATS and function is not None:
             return lambda x: function(astype(x, inexact(x.dtype))), {}
-        return function or _refuse_name(f"numpy.{name}"), {}
+        return function or _refuse_name(_name_ufunc(ufunc)), {}
     if method == "outer" and (binary := _find(namespace, name)):
         return lambda a, b: binary(_add_axes(a, b), b), {}
     known = {"reduce": _REDUCTIONS, "accumulate": _ACCUMULATIONS}.get(method, {}).get(name)
-    return METHODS[known] if known else _refuse_name(f"numpy.{name}.{method}"), {"axis": 0}
+    return METHODS[known] if known else _refuse_name(f"{_name_ufunc(ufunc)}.{method}"), {"axis": 0}
+
+
+def _name_ufunc(ufunc: np.ufunc) -> str:
+    """Returns the name of a ufunc, with the module if that is NumPy's."""
+    name = ufunc.__name__
+    return f"numpy.{name}" if getattr(np, name, None) is ufunc else name
 
 
 def _add_axes(a: Any, b: Any) -> object:
@@ -183,10 +189,10 @@ def _convert_operand(x: object) -> object:
 def _call(
     namespace: ModuleType, func: Callable[..., object], title: str, bound: inspect.BoundArguments
 ) -> object:
-    """Returns what the counterpart of ``func`` gives for NumPy's own arguments."""
+    """Returns the result of the counterpart of ``func`` for NumPy's arguments."""
     name = func.__name__
     owner = func.__module__.rpartition(".")[2]
-    from plugrt.array_api.numpy_counterparts import COUNTERPARTS  # which loads linalg and fft
+    from plugrt.array_api.numpy_counterparts import COUNTERPARTS  # loads linalg and fft
 
     if written := COUNTERPARTS.get(owner, {}).get(name):
         arrays = _name_arrays(written)
@@ -209,7 +215,7 @@ def _call(
 
 @cache
 def _name_arrays(function: Callable[..., object]) -> frozenset[str]:
-    """Returns the parameters that are arrays, and no sequences of arrays."""
+    """Returns the names of parameters that are arrays, not sequences of arrays."""
     return frozenset(
         p.name for p in _signature(function).parameters.values() if p.annotation == "Traced"
     )
@@ -302,6 +308,6 @@ def _read(x: object) -> object:
 
 
 def _stand_in(x: object) -> object:
-    """Returns a NumPy array without its own elements in place of a plugrt array."""
+    """Returns a NumPy array of the same shape without own elements for a plugrt array."""
     known: Any = x
     return np.broadcast_to(np.empty((), known.dtype), known.shape) if isinstance(x, _OURS) else x

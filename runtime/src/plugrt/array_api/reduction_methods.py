@@ -1,4 +1,4 @@
-"""Methods of arrays that reduce or accumulate along axes, with the arguments of NumPy's."""
+"""Methods of arrays that reduce or accumulate along axes, with NumPy's arguments."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from plugrt.array_api.data_types import astype, iinfo
 from plugrt.array_api.elementwise.arithmetic import abs, square
 from plugrt.array_api.elementwise.exponential import sqrt
 from plugrt.array_api.elementwise.float_properties import maximum, minimum
-from plugrt.array_api.fold import count_reduced
+from plugrt.array_api.fold import count_reduced, refuse_out
 from plugrt.array_api.manipulation import broadcast_to
 from plugrt.array_api.searching import where as choose
-from plugrt.errors import ArgumentError, IntegerOverflow, Unimplemented
+from plugrt.errors import ArgumentError, IntegerOverflow
 from plugrt.tracing.argument_checks import normalize_axes
 from plugrt.tracing.promotion import default_int, dtype_kind
 
@@ -36,16 +36,16 @@ _REDUCTIONS: dict[str, tuple[Callable[..., object], object, Combine | None]] = {
     "any": (utility.any, False, None),
     "all": (utility.all, True, None),
 }
-"""The function, its identity, and the function that joins an initial value."""
+"""The function, its identity, and the function that combines its result with ``initial``."""
 
 
 def reduce_some(name: str, x: Any, *, where: Any, initial: Any = None, **options: Any) -> Any:
-    """Returns the reduction ``name`` of the elements of ``x`` where the booleans hold.
+    """Returns the reduction ``name`` of the elements of ``x`` where ``where`` is true.
 
     ``where`` broadcasts with ``x``; None is all elements. With ``initial`` the reduction begins
     with that value. Raises `ArgumentError` for "max" and "min" with ``where`` and no ``initial``,
-    `ShapeError` where the shapes do not broadcast, `IntegerOverflow` where the dtype cannot hold
-    ``initial``. As in NumPy.
+    `ShapeError` if the shapes do not broadcast, `IntegerOverflow` if ``initial`` does not fit the
+    dtype. As in NumPy.
     """
     function, identity, combine = _REDUCTIONS[name]
     if identity is None and initial is None:
@@ -62,7 +62,7 @@ def reduce_some(name: str, x: Any, *, where: Any, initial: Any = None, **options
         return function(x, **options)
     axes = normalize_axes(name, options.get("axis"), x.ndim)
     if identity is None and not count_reduced(x.shape, axes):
-        return astype(statistics.sum(x, **options), x.dtype) + initial  # which is initial alone
+        return astype(statistics.sum(x, **options), x.dtype) + initial  # equal to initial
     found: Any = function(x, **options)
     _require_fit(name, initial, found.dtype)
     return combine(found, initial)
@@ -86,7 +86,7 @@ def mean_of_some(x: Any, *, where: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def variance_of_some(x: Any, *, where: Any, axis: Any, keepdims: bool, correction: float) -> Any:
-    """Returns the variance of the elements where ``where`` holds; see `statistics.var`."""
+    """Returns the variance of the elements where ``where`` is true; see `statistics.var`."""
     mask = broadcast_to(_read_mask("var", where), x.shape)
     deviations = square(abs(x - mean_of_some(x, where=mask, axis=axis, keepdims=True)))
     count = statistics.sum(astype(mask, default_int()), axis=axis, keepdims=keepdims)
@@ -108,17 +108,6 @@ def _read_mask(name: str, where: Any) -> object:
 
 Axis = int | Sequence[int] | None
 Method = Callable[..., Any]
-
-
-def refuse_out(name: str, out: object) -> None:
-    """Raises `Unimplemented` for an array to write into: arrays do not change.
-
-    NumPy's functions (``np.mean(x)``) pass ``out=None`` to the methods, as they do to JAX's.
-    """
-    if out is not None:
-        raise Unimplemented(
-            f"{name} cannot write into out: arrays do not change; use what it returns"
-        )
 
 
 def _sum_method(name: str, function: Method) -> Method:

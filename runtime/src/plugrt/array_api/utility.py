@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from plugrt.array_api.elementwise.operands import ANY, common_dtype
-from plugrt.array_api.fold import binary_combiner, fold
+from plugrt.array_api.fold import binary_combiner, fold, refuse_out
 from plugrt.array_api.manipulation import slice_along
 from plugrt.array_api.searching import is_nonzero
 from plugrt.errors import ArgumentError, ShapeError
@@ -17,21 +17,25 @@ from plugrt.typing import Axes
 
 
 @operation(static=("axis", "keepdims"))
-def all(x: Tracer, /, axis: Axes = None, *, keepdims: bool = False) -> Tracer:
+def all(x: Tracer, /, axis: Axes = None, *, keepdims: bool = False, out: None = None) -> Tracer:
     """Returns whether all elements over ``axis`` are true: not zero. True if there are none.
 
-    Any dtype; the result is boolean, without the axes unless ``keepdims``. Raises `AxisError`.
+    Any dtype; the result is boolean, without the axes unless ``keepdims``. ``out`` is None
+    alone, which NumPy's functions pass. Raises `AxisError`.
     """
+    refuse_out("all", out)
     axes = normalize_axes("all", axis, x.ndim)
     return fold(binary_combiner(hlo.and_), is_nonzero(x), True, axes, keepdims=keepdims)
 
 
 @operation(static=("axis", "keepdims"))
-def any(x: Tracer, /, axis: Axes = None, *, keepdims: bool = False) -> Tracer:
+def any(x: Tracer, /, axis: Axes = None, *, keepdims: bool = False, out: None = None) -> Tracer:
     """Returns whether an element over ``axis`` is true: not zero. False if there are none.
 
-    Any dtype; the result is boolean, without the axes unless ``keepdims``. Raises `AxisError`.
+    Any dtype; the result is boolean, without the axes unless ``keepdims``. ``out`` is None
+    alone, which NumPy's functions pass. Raises `AxisError`.
     """
+    refuse_out("any", out)
     axes = normalize_axes("any", axis, x.ndim)
     return fold(binary_combiner(hlo.or_), is_nonzero(x), False, axes, keepdims=keepdims)
 
@@ -46,7 +50,7 @@ def diff(
     prepend: Tracer | None = None,
     append: Tracer | None = None,
 ) -> Tracer:
-    """Returns the ``n``-th differences of neighbours along ``axis``; of bool, whether they differ.
+    """Returns the ``n``-th differences of neighbours along ``axis``; for bool, whether they differ.
 
     ``prepend`` and ``append`` are joined to ``x`` along ``axis`` first. Each difference shortens
     the axis by one, down to 0. Any dtype. Raises `ShapeError` if the joined arrays do not match,

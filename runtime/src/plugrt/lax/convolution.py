@@ -22,7 +22,7 @@ from plugrt.typing import DTypeLike
 
 
 class ConvDimensionNumbers(NamedTuple):
-    """Which dimension is which: batch, feature (of rhs: output, input feature), then spatial."""
+    """The order of dimensions: batch, feature (of rhs: output, input feature), then spatial."""
 
     lhs_spec: Sequence[int]
     rhs_spec: Sequence[int]
@@ -79,7 +79,7 @@ def conv_dimension_numbers(
 
 
 class _Geometry(NamedTuple):
-    """The window's parameters in each spatial dimension."""
+    """The parameters of a convolution in each spatial dimension."""
 
     strides: list[int]
     padding: list[tuple[int, int]]
@@ -214,9 +214,9 @@ def _check_features(
         )
     if found != takes * feature or gives % feature or gives % batch:
         raise ShapeError(
-            f"lhs {lhs.shape} has {found} features, and rhs {rhs.shape} takes {takes} in each of "
-            f"{feature} feature groups and gives {gives}, which must be a multiple of the group "
-            f"counts {groups}"
+            f"lhs {lhs.shape} has {found} features, and rhs {rhs.shape} has {takes} input features "
+            f"in each of {feature} feature groups and {gives} output features, which must be a "
+            f"multiple of the group counts {groups}"
         )
     if lhs.shape[numbers.lhs_spec[0]] % batch:
         raise ShapeError(f"the batch of lhs {lhs.shape} is not a multiple of {batch} batch groups")

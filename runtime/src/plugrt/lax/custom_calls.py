@@ -92,7 +92,7 @@ def custom_call(
 
 
 def _refuse_unsuited(target: str, operands: Sequence[object], config: object) -> None:
-    """Raises for operands that are containers, and for arrays as attributes: people swap them."""
+    """Raises for operands that are containers, and for arrays as attributes, a frequent mistake."""
     for i, operand in enumerate(operands):
         if operand is None or isinstance(operand, tuple | list | dict):
             raise NotAnArray(
@@ -156,7 +156,7 @@ def _custom_call(
 
 
 def constrain_layout(x: Tracer, layout: Layout) -> Tracer:
-    """Returns a value that the compiler is to have in a layout at this point of the program."""
+    """Returns a value that the compiler must have in a layout at this point of the program."""
     order, kind = [layout.major_to_minor[::-1]], TensorType(x.shape, x.dtype)
     target = "LayoutConstraint"
     [made] = _custom_call((x,), target, (kind,), False, "", 1, order, order, {}, 0)
@@ -261,7 +261,7 @@ def rng_bit_generator(
     """Returns a new key and unsigned integers of random bits, by the backend's own generator.
 
     The key is uint32[4] or uint64[2]; the bits may differ between backends (see `plugrt.random` for
-    numbers that do not), and are divided as ``out_sharding`` says. Raises `DtypeError` for other
+    numbers that do not), and have the sharding ``out_sharding``. Raises `DtypeError` for other
     keys, and for a ``dtype`` that is no integer. As ``jax.lax.rng_bit_generator``.
     """
     result_dtype = as_dtype(dtype)
@@ -275,7 +275,10 @@ def rng_bit_generator(
             "the key of lax.rng_bit_generator is uint32[4] or uint64[2]; found "
             f"{TensorType(key.shape, key.dtype)}"
         )
-    state = bitcast_convert_type(reshape(key, (2, 2)), np.uint64) if short else key
+    state = key
+    if short:  # also if 64-bit types are off
+        of = TensorType((2,), np.dtype(np.uint64))
+        state = emit(hlo.bitcast_convert, reshape(key, (2, 2)), result=of)
     number = RandomAlgorithm(int(algorithm))
     names = ("DEFAULT", "THREE_FRY", "PHILOX")
     drawn = np.dtype(f"uint{max(32, 8 * result_dtype.itemsize)}")
@@ -305,10 +308,10 @@ def _generator(types: list[ir.Type], state: ir.Value, *, algorithm: object, loc:
 def rng_uniform(a: Tracer, b: Tracer, shape: Sequence[int]) -> Tracer:
     """Returns numbers drawn uniformly from ``a`` up to ``b``, excluded, in an array of ``shape``.
 
-    Their state is the backend's: each call gives others, and which ones is not to be had again;
-    see `plugrt.random` for numbers by keys. ``a`` and ``b`` are scalars of one dtype, floats,
-    integers or booleans. Raises `ArgumentError` for arrays, `DtypeError` for different dtypes. As
-    ``jax.lax.rng_uniform``.
+    The generator's state is the backend's: each call returns other numbers, which cannot be
+    reproduced; see `plugrt.random` for numbers by keys. ``a`` and ``b`` are scalars of one dtype,
+    floats, integers or booleans. Raises `ArgumentError` for arrays, `DtypeError` for different
+    dtypes. As ``jax.lax.rng_uniform``.
     """
     a, b = same_dtype("rng_uniform", ("a", "b"), [a, b])
     check_dtype_kind("rng_uniform", "a", a.dtype, "biuf")

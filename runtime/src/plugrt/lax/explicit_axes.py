@@ -1,10 +1,11 @@
-"""`reshard`, `auto_axes`, `explicit_axes`: arrays whose types say how they are divided."""
+"""`reshard`, `auto_axes`, `explicit_axes`: shardings in the types of arrays."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from plugrt.errors import ArgumentTypeError, InvalidArgument, Unimplemented
@@ -29,7 +30,7 @@ T = TypeVar("T")
 
 @with_argument_errors
 def reshard(x: T, out_shardings: object) -> T:
-    """Returns a pytree of arrays divided as ``out_shardings`` says, over Explicit axes.
+    """Returns a pytree of arrays with the shardings ``out_shardings``, over Explicit axes.
 
     ``out_shardings`` is a `PartitionSpec`, over the mesh in the context, a `NamedSharding`, or a
     pytree prefix of ``x`` of them. Within a traced function it changes the type of a value. As
@@ -56,7 +57,7 @@ def reshard(x: T, out_shardings: object) -> T:
 
 
 def _retype(trace: Trace, x: Tracer, sharding: NamedSharding) -> Tracer:
-    """Returns a traced value of a type; over Auto axes alone that leaves it to the compiler."""
+    """Returns a traced value with a sharding in its type; over Auto axes only as a constraint."""
     if sharding.mesh.explicit_axes or trace.types is None:
         return x.constrained(sharding, "reshard")
     made = trace.types.constrained(x.value, sharding, sharding, trace.location())
@@ -85,12 +86,12 @@ def auto_axes(
     axes: AxisName | Iterable[AxisName] | None = None,
     out_sharding: object = None,
 ) -> Any:
-    """Returns a function that runs over Auto axes of the mesh: the compiler divides its values.
+    """Returns a function that runs over Auto axes of the mesh: the compiler shards its values.
 
-    ``axes`` are names of axes, by default all. ``out_sharding``, given here or at the call, is how
-    the results are divided. As ``jax.sharding.auto_axes``. Calls raise
-    `ArgumentTypeError` without ``out_sharding``, `InvalidArgument` where the shardings are over
-    another mesh than the one in the context, and `Unimplemented` for axes that are Manual.
+    ``axes`` are names of axes, by default all. ``out_sharding``, given here or at the call, is the
+    sharding of the results. As ``jax.sharding.auto_axes``. Calls raise `ArgumentTypeError` without
+    ``out_sharding``, `InvalidArgument` where the shardings are over another mesh than the one in
+    the context, and `Unimplemented` for axes that are Manual.
     """
     if f is None:
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
@@ -106,9 +107,9 @@ def explicit_axes(
 ) -> Any:
     """Returns a function that runs over Explicit axes of the mesh.
 
-    ``axes`` are names of axes, by default all. ``in_sharding``, given here or at the call, is how
-    the arguments are divided there. As ``jax.sharding.explicit_axes``. Calls raise as `auto_axes`
-    does, and `InvalidArgument` where there is no mesh.
+    ``axes`` are names of axes, by default all. ``in_sharding``, given here or at the call, is the
+    sharding of the arguments in it. As ``jax.sharding.explicit_axes``. Calls raise as for
+    `auto_axes`, and `InvalidArgument` without a mesh.
     """
     if f is None:
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
@@ -118,7 +119,7 @@ def explicit_axes(
 @with_argument_errors
 @contextmanager
 def use_abstract_mesh(mesh: AbstractMesh) -> Iterator[None]:
-    """Context manager: sets the mesh of the calls within it, by its shape alone.
+    """Context manager: sets the mesh of the calls within it, without devices.
 
     In a traced function the types of new values are over it: `reshard` changes older ones. As
     ``jax.sharding.use_abstract_mesh``. Raises `ArgumentTypeError` for another object than a
@@ -133,7 +134,7 @@ def use_abstract_mesh(mesh: AbstractMesh) -> Iterator[None]:
             f"use_abstract_mesh cannot change the size of the mesh: it is {around!r}, got {mesh!r}"
         )
     if trace is None:
-        context = mesh_context.MeshContext(mesh, mesh)
+        context = replace(mesh_context.current(), specs=mesh, programs=mesh)
         with mesh_context.surround(context):
             yield
         return

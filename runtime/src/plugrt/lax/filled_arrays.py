@@ -101,7 +101,8 @@ def _full(shape: Sequence[int], fill_value: Tracer, dtype: DTypeLike | None = No
             e.broadcast_to(e.convert(fill_value, "uint32"), (*sizes, dtype.words)), dtype
         )
     result_dtype = fill_value.dtype if dtype is None else as_dtype(dtype)
-    filled = e.broadcast_to(e.convert(fill_value, result_dtype), sizes)
+    # Strong: as in JAX an integer that the dtype cannot hold wraps around.
+    filled = e.broadcast_to(e.convert(e.strong(fill_value), result_dtype), sizes)
     return e.with_weakness(filled, dtype is None and fill_value.weak)
 
 

@@ -94,7 +94,7 @@ def flatten_computation(
                 f"the computation of lax.{title} must return the structure of its operands: "
                 f"expected {describe(spec)}, found {describe(found)}"
             )
-        outputs = [as_tracer(x, f"what the computation of lax.{title} returns") for x in leaves]
+        outputs = [as_tracer(x, f"the result of the computation of lax.{title}") for x in leaves]
         for i, (x, y) in enumerate(zip(outputs, scalars, strict=False)):
             if (x.shape, x.dtype) != ((), y.dtype) and not (x.weak and not x.shape):
                 raise DtypeError(
@@ -156,7 +156,7 @@ def _make_reduction(
         f"The dtype is one of these: {kind_words(kinds)} (else `DtypeError`), and stays. Raises "
         "`AxisError` for a dimension out of range.",
     )
-    # As in JAX: sums of weak integers are weak, their bits taken together are not.
+    # As in JAX: sums of weak integers are weak, bitwise reductions are not.
     weak_by: Any = "none" if kinds == "biu" else "all"
     made: Reduction = operation(static=("axes",), weak_by=weak_by, shards=shards)(body)
     return made
@@ -216,7 +216,7 @@ cumlogsumexp = _make_cumulative(
 
 @operation(static=("axis", "index_dtype"), weak_by="none")
 def argmax(operand: Tracer, axis: int, index_dtype: DTypeLike) -> Tracer:
-    """Returns the index of the largest element along an axis: the first, and NaN is the largest.
+    """Returns the first index of the largest element along an axis; NaN counts as the largest.
 
     Real dtypes and bool; the result has ``index_dtype`` and lacks the axis. Raises `DtypeError`,
     `AxisError`, and `ArgumentError` for an axis of length 0. As ``jax.lax.argmax``.
@@ -229,7 +229,7 @@ def argmax(operand: Tracer, axis: int, index_dtype: DTypeLike) -> Tracer:
 
 @operation(static=("axis", "index_dtype"), weak_by="none")
 def argmin(operand: Tracer, axis: int, index_dtype: DTypeLike) -> Tracer:
-    """Returns the index of the smallest element along an axis: the first, and NaN is the smallest.
+    """Returns the first index of the smallest element along an axis; NaN counts as the smallest.
 
     Real dtypes and bool; the result has ``index_dtype`` and lacks the axis. Raises `DtypeError`,
     `AxisError`, and `ArgumentError` for an axis of length 0. As ``jax.lax.argmin``.

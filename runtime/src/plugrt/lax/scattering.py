@@ -37,10 +37,10 @@ Scatter: TypeAlias = Callable[..., Any]
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """Which dimension is which in a `scatter`; ``jax.lax.ScatterDimensionNumbers`` fits as well.
+    """The roles of dimensions in a `scatter`; ``jax.lax.ScatterDimensionNumbers`` is accepted, too.
 
-    The last dimension of the indices holds, for each of ``scatter_dims_to_operand_dims``, where
-    to begin.
+    The last dimension of the indices has the start for each dimension in
+    ``scatter_dims_to_operand_dims``.
     """
 
     update_window_dims: Sequence[int]
@@ -76,7 +76,7 @@ def _make_scatter(
         body,
         __name__,
         name,
-        f"Returns ``operand`` with {says} the places ``scatter_indices``.",
+        f"Returns ``operand`` with {says} the positions ``scatter_indices``.",
         "Updates beyond the array are left out, or with ``mode`` 'clip' moved into it; updates of "
         "one place are applied in unspecified order. ``operand`` and ``updates`` have one dtype, "
         f"one of these: {kind_words(kinds)}; the indices are integers. Raises `DtypeError` for "
@@ -164,7 +164,7 @@ def scatter_apply(
     """Returns ``operand`` with ``func`` applied to the elements at ``scatter_indices``.
 
     ``func`` maps a scalar of the operand's dtype to another; it is applied twice to an element that
-    is named twice. ``update_shape`` is the shape that the updates of another scatter would have;
+    is indexed twice. ``update_shape`` is the shape that the updates of another scatter would have;
     other arguments and errors are as for `scatter`. Raises `DtypeError` for a function that returns
     any other object. As ``jax.lax.scatter_apply``.
 
@@ -179,7 +179,7 @@ def scatter_apply(
     clips = parse_mode("scatter_apply", mode) is GatherScatterMode.CLIP
 
     def apply(x: Tracer, _: Tracer) -> Tracer:
-        returned = strong(as_tracer(func(x), "what func of lax.scatter_apply returns"))
+        returned = strong(as_tracer(func(x), "the result of func of lax.scatter_apply"))
         if (returned.shape, returned.dtype) != ((), x.dtype):
             raise DtypeError(
                 f"func of lax.scatter_apply must return a scalar of {x.dtype.name}, the operand's "
@@ -200,21 +200,17 @@ def scatter_apply(
     return launch("scatter_apply", (func,), key, given, run, reads_once=True)
 
 
-scatter = _make_scatter(
-    "scatter", lambda _, y: y, "biufc", "``updates`` in the place of what was at"
-)
-scatter_add = _make_scatter(
-    "scatter_add", _make_combine(hlo.add), "iufc", "``updates`` added to what is at"
-)
+scatter = _make_scatter("scatter", lambda _, y: y, "biufc", "``updates`` at")
+scatter_add = _make_scatter("scatter_add", _make_combine(hlo.add), "iufc", "``updates`` added at")
 scatter_sub = _make_scatter(
-    "scatter_sub", _make_combine(hlo.subtract), "iufc", "``updates`` subtracted from what is at"
+    "scatter_sub", _make_combine(hlo.subtract), "iufc", "``updates`` subtracted at"
 )
 scatter_mul = _make_scatter(
-    "scatter_mul", _make_combine(hlo.multiply), "iufc", "``updates`` multiplied with what is at"
+    "scatter_mul", _make_combine(hlo.multiply), "iufc", "elements multiplied by ``updates`` at"
 )
 scatter_min = _make_scatter(
-    "scatter_min", _make_combine(hlo.minimum), "biuf", "the smaller of ``updates`` and what is at"
+    "scatter_min", _make_combine(hlo.minimum), "biuf", "the smaller of old and new elements at"
 )
 scatter_max = _make_scatter(
-    "scatter_max", _make_combine(hlo.maximum), "biuf", "the larger of ``updates`` and what is at"
+    "scatter_max", _make_combine(hlo.maximum), "biuf", "the larger of old and new elements at"
 )

@@ -139,7 +139,7 @@ def normal(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tr
     part = np.dtype(f"float{result_dtype.itemsize * 4}")
     keys = split_key(key, (2,))
     real, imag = (sample_normal(read_row(keys, i), wanted, part) for i in range(2))
-    # A complex division, for JAX's very bits.
+    # A complex division, for the same bits as JAX.
     result: Tracer = lax.div(lax.complex(real, imag), full(wanted, np.sqrt(2), result_dtype))
     return result
 
@@ -273,8 +273,8 @@ def _gumbel(key: Tracer, shape: Shape, dtype: np.dtype[np.generic], mode: str | 
     else:
         both = sample_uniform(key, (2, *shape), dtype, constant(0, dtype), one)
         high, low = read_row(both, 0), read_row(both, 1)
-        small = lax.add(lax.mul(constant(2.0**-info.nmant, dtype), low), tiny)
-        number = lax.select(lax.ge(high, constant(0.5, dtype)), high, lax.add(high, small))
+        more = lax.add(high, lax.mul(constant(2.0**-info.nmant, dtype), low))
+        number = lax.select(lax.ge(high, constant(0.5, dtype)), high, lax.add(more, tiny))
         inner = lax.neg(lax.log1p(lax.neg(number)))
     result: Tracer = lax.neg(lax.log(inner))
     return result

@@ -1,4 +1,4 @@
-"""Samples of the gamma distribution, and of those made of it: `beta`, `dirichlet`, `t`, …"""
+"""Samples of the gamma distribution, and of those derived from it: `beta`, `dirichlet`, `t`, …"""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _sample(
     count = math.prod(wanted)
     alphas = reshape(broadcast_parameter(function, "a", a, wanted, dtype), (count,))
     keys = split_key(key, (count,))
-    if keys.dtype.itemsize == 8:  # Threefry's give the same bits alone and together
+    if keys.dtype.itemsize == 8:  # Threefry keys give the same bits alone and in an array
         drawn = _draw(keys, alphas, in_logs)
     else:
         drawn = lax.map(lambda each: _draw(each[0], each[1], in_logs), (keys, alphas))
@@ -119,7 +119,7 @@ def _number(value: float, dtype: np.dtype[Any]) -> Any:
 def _repeat(
     holds: Callable[..., Any], step: Callable[..., tuple[Any, ...]], state: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Returns the state after steps, each of its elements changed for as long as ``holds``."""
+    """Returns the state after steps, which change an element while ``holds`` is true for it."""
 
     def advance(old: tuple[Any, ...]) -> tuple[Any, ...]:
         going = holds(*old)
@@ -163,7 +163,9 @@ def dirichlet(
     """
     own, result_dtype = read_key("dirichlet", key), float_dtype("dirichlet", dtype)
     if not alpha.ndim:
-        raise ShapeError("alpha of random.dirichlet has its parameters along an axis; found 0-d")
+        raise ShapeError(
+            "alpha of random.dirichlet must have one dimension or more, found a 0-d array"
+        )
     batch = alpha.shape[:-1]
     wanted = batch if shape is None else normalize_shape("random.dirichlet", shape)
     logs = loggamma(own, alpha, (*wanted, alpha.shape[-1]), result_dtype)

@@ -27,6 +27,7 @@ from plugrt.execution.arrays.arguments import (
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_types import is_registered
 from plugrt.execution.arrays.aval import Aval
+from plugrt.execution.arrays.host_data import needs_unsigned
 from plugrt.execution.launches.flat_calls import FlatCall, static_key
 from plugrt.execution.launches.pipeline import Pipeline, Runner
 from plugrt.execution.launches.programs import resolve_launch
@@ -34,6 +35,7 @@ from plugrt.execution.placement.placement import Launch
 from plugrt.execution.shardings.named_sharding import NamedSharding
 from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse
+from plugrt.native.known_dtypes import is_key_dtype
 from plugrt.settings.options import Token
 from plugrt.stablehlo.bindings import MLIRError
 from plugrt.tracing.captures import as_tracer
@@ -152,11 +154,12 @@ class Operation(Traceable[P, R]):
     def _read(self, call: FlatCall, token: Token) -> tuple[Sequence[Any], list[Aval]]:
         for where, value in call.statics:
             self._must_hash(where, value)
-        if (avals := quick_avals(call.leaves, token)) is not None:
-            return as_arrays(call.leaves), avals
+        leaves = _with_unsigned(call.leaves)
+        if (avals := quick_avals(leaves, token)) is not None:
+            return as_arrays(leaves), avals
         names = self._check(call)
         title = self._title
-        return read_arguments(call.leaves, lambda i: f"argument {names[i]!r} of {title}", token)
+        return read_arguments(leaves, lambda i: f"argument {names[i]!r} of {title}", token)
 
     def _make_runner(self, key: Any, call: FlatCall, avals: Sequence[Aval]) -> Runner:
         names = self._check(call)
@@ -287,7 +290,7 @@ class Operation(Traceable[P, R]):
         given: tuple[Any, dict[str, Any]],
         out: object,
     ) -> R:
-        """Returns results divided as ``out_sharding`` says; how, the compiler decides."""
+        """Returns results with the sharding ``out_sharding``; inside, the compiler chooses."""
         what = f"out_sharding of {self._title}"
         sharding = read_sharding(out, what, current_trace())
         trace = active_trace()
@@ -345,11 +348,24 @@ class Operation(Traceable[P, R]):
         staged = stage(apply, make_parameters(types, names, self._donates), name=self._title)
         if not staged.plan.unpaired:
             return staged
-        return replace(staged, plan=replace(staged.plan, unpaired=()))  # no fault of the user's
+        return replace(staged, plan=replace(staged.plan, unpaired=()))  # the user cannot avoid it
+
+
+def _with_unsigned(leaves: Sequence[Any]) -> Sequence[Any]:
+    """Returns leaves with Python integers beyond int32 as uint32, beside an array of that or keys.
+
+    As parameters they would be of 64 bits, and nothing would be known of their values.
+    """
+    if not any(map(needs_unsigned, leaves)):
+        return leaves
+    dtypes = [getattr(x, "dtype", None) for x in leaves]
+    if not any(dtype == np.uint32 or is_key_dtype(dtype) for dtype in dtypes):
+        return leaves
+    return [np.uint32(x) if needs_unsigned(x) else x for x in leaves]
 
 
 def _add_up(given: Any, what: str) -> tuple[bool, Any]:
-    """Returns whether there are terms of sums among arguments, and these with the sums instead."""
+    """Returns whether any argument is unreduced, and the arguments with their sums instead."""
     leaves, structure = pytrees.flatten(given)
     changed = False
     for i, x in enumerate(leaves):

@@ -24,7 +24,7 @@ import numpy as np
 
 from plugrt.errors import DtypeError, IntegerOverflow
 from plugrt.execution.arrays.casting import (
-    dtype_kind as dtype_kind,  # among what promotion is made of
+    dtype_kind as dtype_kind,  # for users of this module
 )
 from plugrt.execution.arrays.casting import kind_rank as kind_rank  # likewise
 from plugrt.settings.declarations import config
@@ -82,7 +82,7 @@ def _is_narrow(dtype: Dtype) -> bool:
 
 
 def promote_dtypes(a: Dtype, b: Dtype) -> Dtype:
-    """Returns the dtype that two arrays of these dtypes are brought to. Symmetric."""
+    """Returns the common dtype to which arrays of two dtypes are converted. Symmetric."""
     if a == b:
         return a
     return _promote(a, b, config.enable_x64 is not False)
@@ -149,7 +149,7 @@ def scalar_result(array: Dtype, scalar_kind: str) -> Dtype:
 
 
 def result_dtype(operands: Sequence[tuple[Dtype, bool]]) -> Dtype:
-    """Returns the dtype that operands, given as (dtype, is weak), are brought to."""
+    """Returns the common dtype of operands, each given as (dtype, is weak)."""
     strong = [dtype for dtype, weak in operands if not weak]
     weak = [dtype for dtype, is_weak in operands if is_weak]
     if len(strong) == 1 and not weak:
@@ -192,15 +192,12 @@ def check_fits(x: Tracer, dtype: np.dtype[Any]) -> None:
     """Raises `IntegerOverflow` where a Python integer loses digits in an integer dtype.
 
     As in JAX those within the default integer dtype wrap around (``uint8(1) - 1 - 1``); larger
-    ones are refused, unless the dtype holds them.
+    ones are refused, unless the dtype holds them. Of a parameter the value is not known.
     """
     if config.enable_x64 is True or x.dtype.itemsize < 8 or dtype.itemsize == 8:
         return
     limits = np.iinfo(dtype)
-    if x.scalar is None:  # a parameter: all that is known is that it needs 64 bits
-        fits = limits.max > np.iinfo(default_int()).max
-    else:
-        fits = limits.min <= int(x.scalar) <= limits.max
+    fits = x.scalar is not None and limits.min <= int(x.scalar) <= limits.max
     if not fits:
         what = "an integer" if x.scalar is None else f"the Python integer {int(x.scalar)}"
         raise IntegerOverflow(

@@ -51,11 +51,11 @@ def trunc(x: Tracer, /) -> Tracer:
 
 @operation(static=("decimals",), weak_by="body")
 def round(x: Tracer, /, decimals: int = 0) -> Tracer:
-    """Returns ``x`` rounded to so many decimal places, halves to even; for complex, of each part.
+    """Returns ``x`` rounded to ``decimals`` places, halves to even; for complex, of each part.
 
-    As in JAX integers are taken as they are, and `Unimplemented` is raised for a negative number of
-    places of them; floats are scaled, rounded and scaled back, so that the last digit may be off by
-    one. (The standard has no ``decimals``.) The shape and dtype stay. Raises `DtypeError` for bool.
+    As in JAX integers are returned unchanged, and raise `Unimplemented` for a negative number of
+    places; floats are scaled, rounded and scaled back, so that the last digit may be off by one.
+    (The standard has no ``decimals``.) The shape and dtype stay. Raises `DtypeError` for bool.
     """
     is_weak = x.weak
     x = unary("round", x, SIGNED)
@@ -71,7 +71,7 @@ def _round_to(x: Tracer, places: int) -> Tracer:
         if places < 0:
             raise Unimplemented(
                 f"round to {places} places of an array of {x.dtype.name}: integers can be rounded "
-                "to decimal places from 0 only; astype converts"
+                "to 0 or more decimal places only; astype converts"
             )
         return x
     if places > math.log10(finfo(x.dtype).max):

@@ -37,7 +37,7 @@ _WRITE_MODES = (None, "drop", "fill", "clip", "promise_in_bounds")
 
 
 class IndexUpdateHelper:
-    """What ``x.at`` gives: index it with a key and call an update, ``x.at[key].set(value)``."""
+    """The attribute ``x.at``: index it with a key and call an update, ``x.at[key].set(value)``."""
 
     __slots__ = ("_array",)
 
@@ -110,7 +110,7 @@ class IndexUpdateRef:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
     ) -> Any:
-        """Returns ``x`` with ``function``, which works element by element, applied."""
+        """Returns ``x`` with ``function``, which is elementwise, applied to the elements."""
         if not callable(function):
             raise ArgumentTypeError(f"x.at[key].apply takes a function; got {function!r:.60}")
         flags = (mode, indices_are_sorted, unique_indices, None)
@@ -201,7 +201,7 @@ def setitem(x: Any, key: object, value: object, /) -> None:
     update, given, options = _find_update(x, key, value)
     if getattr(x, "_is_alone", False) and _assign_in_place(x, update, given, options):
         return
-    while True:  # again where another thread has assigned meanwhile
+    while True:  # again if another thread has assigned meanwhile
         held = x._held()
         new = update(x, *given, how="set", function=None, **options)
         if x._replace(held, _place_as(x, new)):
@@ -219,13 +219,13 @@ def _place_as(x: Any, new: Any) -> Any:
 def _assign_in_place(
     x: Any, update: Operation[..., Any], given: tuple[Any, Any], options: dict[str, object]
 ) -> bool:
-    """Assigns by a launch that writes to the buffers of ``x``, where nothing else has them.
+    """Assigns by a launch that writes to the buffers of ``x``, if nothing else refers to them.
 
     Returns whether it did. Other threads wait for the buffers.
     """
     index, value = given
     if type(value) not in _PLAIN and not isinstance(value, np.generic):
-        return False  # to convert it may read x
+        return False  # its conversion may read x
     operands = index if type(index) is tuple else (index,)
     taker = array_holding(x._shards, x._aval)
     made: list[Any] = []
@@ -233,7 +233,7 @@ def _assign_in_place(
         return False
     launch = partial(_IN_PLACE[update], how="set", function=None, **options)
     try:
-        # In C alone: an interrupt comes before the launch, or after its result was kept.
+        # Only in C: an interrupt comes before the launch, or after the array has its result.
         made += map(launch, (taker,), (index,), (value,))
         made[0] = _place_as(x, made[0])
     finally:
@@ -250,11 +250,11 @@ def _assign_in_trace(x: Tracer, key: Any, value: Any) -> None:
             "y = x.at[key].set(value), and return it"
         )
     new = x.at[key].set(value)
-    x._value, x.scalar, x.origin = new._value, new.scalar, new.origin
+    x._value, x.scope, x.scalar, x.origin = new._value, new.scope, new.scalar, new.origin
 
 
 def _is_mask(key: Any, x: Any, values: Any) -> bool:
-    """Whether an update is a select between old and new values: the mask's count is not needed."""
+    """Whether an update is a select between old and new values, without the mask's count."""
     if not isinstance(key, Array | np.ndarray) or dtype_kind(key.dtype) != "b" or not key.ndim:
         return False
     if key.shape != x.shape[: key.ndim]:
@@ -273,7 +273,7 @@ def get_at(
     mode: str | None,
     fill_value: object,
 ) -> Tracer:
-    """Returns the elements that a key's parts pick, by ``mode`` where they are out of bounds."""
+    """Returns the elements that a key selects; ``mode`` decides about positions out of bounds."""
     return read(x, Key(spec, operands), mode, fill_value)
 
 
@@ -283,7 +283,7 @@ def get_at(
 def update_where(
     x: Tracer, mask: Tracer, value: Tracer, *, how: str, function: Callable[[Any], object] | None
 ) -> Tracer:
-    """Returns ``x`` updated where ``mask`` holds, by a value that fits any count of the mask."""
+    """Returns ``x`` updated where ``mask`` is true, by a value that fits any count of the mask."""
     value = _cast_values(x, value, how)
     rest = x.shape[mask.ndim :]
     if value.ndim > len(rest):
@@ -318,7 +318,7 @@ def update_at(
     sorted_: bool,
     unique: bool,
 ) -> Tracer:
-    """Returns ``x`` updated at the elements that a key's parts pick."""
+    """Returns ``x`` updated at the elements that a key selects."""
     key = Key(spec, index)
     value = _cast_values(x, value, how)
 

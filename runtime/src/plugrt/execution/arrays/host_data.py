@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.ma
 import numpy.typing as npt
 
 from plugrt.errors import IntegerOverflow, NotAnArray, UnsupportedDtype
@@ -32,10 +31,10 @@ _FLOAT0 = np.dtype([("float0", np.void)])
 def host_array(x: Any, name: str = "the value") -> npt.NDArray[np.generic]:
     """Returns NumPy data in a form that a backend accepts: native byte order, a numeric dtype.
 
-    Python scalars get the default dtype of their kind. JAX's ``float0``, which has no data, is
-    False on a device, as in JAX. Converts objects with a registered function
-    (`register_array_type`), ``__jax_array__``, ``__array__`` or ``__dlpack__``; JAX does not accept
-    them any more. Raises `NotAnArray` or `UnsupportedDtype` with ``name`` in the message.
+    Python scalars get the default dtype of their kind. JAX's ``float0``, which has no data, becomes
+    False, as in JAX. Converts objects with a registered function (`register_array_type`),
+    ``__jax_array__``, ``__array__`` or ``__dlpack__``; JAX no longer accepts these. Raises
+    `NotAnArray` or `UnsupportedDtype` with ``name`` in the message.
     """
     cls = type(x)
     if cls is np.ndarray and x.dtype in accepted_dtypes(config.token()):
@@ -43,7 +42,8 @@ def host_array(x: Any, name: str = "the value") -> npt.NDArray[np.generic]:
         return array
     if cls in (bool, int, float, complex):
         return cast(x, scalar_dtype(x))
-    if isinstance(x, np.ma.MaskedArray):
+    # Plain arrays first: NumPy imports `ma`, which defines masked arrays, at its first use.
+    if isinstance(x, np.ndarray) and cls is not np.ndarray and isinstance(x, np.ma.MaskedArray):
         raise NotAnArray(
             f"{name} is a masked array, and a mask cannot be kept on a device; pass .filled(value) "
             "or the data and the mask as two arrays"
@@ -78,13 +78,13 @@ def accepted_dtypes(settings: Token) -> frozenset[np.dtype[np.generic]]:
 
 
 def python_scalar(x: object) -> bool | int | float | complex | None:
-    """Returns a Python scalar, or a member of an enumeration or subclass as the number it is.
+    """Returns a Python scalar; converts members of enumerations and subclasses to the plain number.
 
-    None for everything else, NumPy's scalars among them.
+    None for everything else, including NumPy's scalars.
     """
     if isinstance(x, np.generic):
         return None
-    if isinstance(x, int):  # no class is derived from bool
+    if isinstance(x, int):  # bool has no subclasses
         return x if type(x) is bool else int(x)
     if isinstance(x, float):
         return float(x)
@@ -119,7 +119,7 @@ _CURES = {
     "U": "numbers that stand for its texts, such as np.unique(x, return_inverse=True)[1]",
     "S": "x.view(np.uint8), its bytes",
 }
-"""What to pass in the place of an array, by the kind of its dtype."""
+"""What to pass in place of an array, by the kind of its dtype."""
 
 
 def _cure(dtype: np.dtype[np.generic]) -> str:
@@ -131,7 +131,7 @@ def _cure(dtype: np.dtype[np.generic]) -> str:
 def scalar_dtype(
     x: bool | int | float | complex, token: Token | None = None
 ) -> np.dtype[np.generic]:
-    """Returns the dtype that a Python scalar has when it meets no array.
+    """Returns the dtype of a Python scalar without an array beside it.
 
     Raises `IntegerOverflow`, as JAX raises `OverflowError`, for an integer that no signed dtype
     of these settings holds.
@@ -154,11 +154,19 @@ def _too_large(x: int) -> IntegerOverflow:
     why = "int32, and JAX_ENABLE_X64 is 0" if narrow else "int64 (64 bits)"
     unsigned = np.uint32 if narrow else np.uint64
     cure = (
-        f"numpy.{unsigned.__name__}({x}) does, and so does asarray with that dtype"
+        f"pass numpy.{unsigned.__name__}({x}), or give asarray that dtype"
         if 0 <= x <= np.iinfo(unsigned).max
         else "pass it as a float"
     )
     return IntegerOverflow(f"the Python integer {x} does not fit {why}; {cure}")
+
+
+def needs_unsigned(x: object) -> bool:
+    """Whether ``x`` is a Python integer that uint32 holds and int32 does not.
+
+    False where these settings have no integers beyond int32.
+    """
+    return type(x) is int and 1 << 31 <= x < 1 << 32 and config.enable_x64 is not False
 
 
 _INT32, _INT64 = (np.dtype(n) for n in ("int32", "int64"))

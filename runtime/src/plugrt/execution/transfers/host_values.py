@@ -13,7 +13,12 @@ from plugrt.errors import DeletedBuffer
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_making import share_buffers
 from plugrt.execution.arrays.casting import cast
-from plugrt.execution.arrays.host_data import host_array, python_scalar, scalar_dtype
+from plugrt.execution.arrays.host_data import (
+    host_array,
+    needs_unsigned,
+    python_scalar,
+    scalar_dtype,
+)
 from plugrt.execution.arrays.transfer_guard import check_transfer
 from plugrt.execution.placement.default_device import default_device
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
@@ -36,7 +41,7 @@ def as_array(x: object, name: str) -> Array:
         if x._shards is None and x.is_deleted():
             raise DeletedBuffer(f"{name}: {x._deleted_message()}")
         return x
-    if isinstance(x, Array):  # a leaked tracer: this raises `LeakedTracer`
+    if isinstance(x, Array):  # raises `LeakedTracer` for a leaked tracer
         x._live()
     if (plain := python_scalar(x)) is not None:
         here = SingleDeviceSharding(default_device())
@@ -82,10 +87,10 @@ def _scalar_key(
 
 
 def scalar_operand(x: bool | int | float | np.generic, array: Array) -> Array:
-    """Returns a Python or NumPy scalar as an array where ``array`` is, for operators (``x + 1``).
+    """Returns a Python or NumPy scalar as an array on ``array``'s devices, for ``x + 1``.
 
-    Beside an array over a mesh it is on each of its devices, put there once. A fast path of
-    `as_array`. Not for a Python -0.0, which equals 0.0 as a dict key.
+    For an array over a mesh it is replicated, and put only once. This is a fast path of `as_array`,
+    but not for a Python -0.0, which equals 0.0 as a dict key.
     """
     aval = array._aval
     value = x.tobytes() if isinstance(x, np.generic) else x
@@ -96,6 +101,8 @@ def scalar_operand(x: bool | int | float | np.generic, array: Array) -> Array:
         if key[0].guarded:
             what = f"the scalar {x!r}, to {where!r}"
             check_transfer("host_to_device", what, explicit=True)
+        if aval.dtype == np.uint32 and needs_unsigned(x):
+            x = np.uint32(x)
         if isinstance(x, np.generic):
             found = put_whole(host_array(x), where, committed=False)
         elif isinstance(x, float | complex) and aval.dtype.char in "dD":
@@ -109,15 +116,14 @@ def scalar_operand(x: bool | int | float | np.generic, array: Array) -> Array:
 class HostConstant:
     """The contents of a host array when a function was traced, put once on each device.
 
-    A copy, since programs are loaded later, and again for other devices, when the array may have
-    changed. All programs of one trace share it: the function's own, and those of functions that
-    call it.
+    It is a copy, since the array may change before programs are loaded, perhaps for other devices.
+    All programs of one trace share it: the function's own, and those of functions that call it.
     """
 
     __slots__ = ("_placed", "_source", "data")
 
     def __init__(self, source: Any, host: npt.NDArray[np.generic]) -> None:
-        """``host`` is ``source`` in a dtype that devices have."""
+        """``host`` is ``source``, converted to a dtype of devices."""
         self.data = host.copy()
         # NumPy's scalars cannot be referred to weakly.
         self._source = weakref.ref(source) if isinstance(source, np.ndarray) else None
@@ -135,17 +141,17 @@ class HostConstant:
 
     @property
     def source(self) -> npt.NDArray[np.generic] | None:
-        """The array that it was copied from, while that lives."""
+        """The array that it was copied from, while that exists; else None."""
         return None if self._source is None else self._source()
 
     def has_value(self, host: npt.NDArray[np.generic]) -> bool:
-        """Whether ``host`` holds the same, bit by bit."""
+        """Whether ``host`` has equal contents, bit by bit."""
         if (host.shape, host.dtype) != (self.shape, self.dtype):
             return False
         return np.array_equal(_bytes(host), _bytes(self.data))
 
     def place(self, sharding: Sharding) -> Array:
-        """Returns it on the devices of ``sharding``: the same array while a program holds that."""
+        """Puts it on the devices of ``sharding``; reuses the array while a program holds it."""
         found = self._placed.get(sharding)
         if found is None:
             found = self._placed.setdefault(sharding, put_sharded(self.data, sharding))

@@ -50,7 +50,7 @@ def associative_scan(
 
         def combine(a: list[Tracer], b: list[Tracer]) -> list[Tracer]:
             flat = pytrees.flatten(fn(pytrees.unflatten(spec, a), pytrees.unflatten(spec, b)))[0]
-            return [as_tracer(x, "what fn of associative_scan returns") for x in flat]
+            return [as_tracer(x, "the result of fn of associative_scan") for x in flat]
 
         given = [_reverse(x, at) if reverse else x for x in leaves]
         found = _scan_pairs(combine, given, at)
@@ -64,7 +64,7 @@ def associative_scan(
 def _scan_pairs(
     combine: Callable[[list[Tracer], list[Tracer]], list[Tracer]], xs: list[Tracer], axis: int
 ) -> list[Tracer]:
-    """Combines neighbours, scans the halves so made, and fills the places between."""
+    """Combines pairs of neighbours, scans the results, and computes the elements between them."""
     length = xs[0].shape[axis]
     if length < 2:
         return xs
@@ -93,7 +93,7 @@ def _slice_axis(x: Tracer, axis: int, start: int, limit: int, step: int) -> Trac
 
 
 def _interleave(even: Tracer, odd: Tracer, axis: int) -> Tracer:
-    """Returns elements from both in turn; ``even`` may have one more."""
+    """Returns elements of both alternately; ``even`` may have one more."""
     count = odd.shape[axis]
     wide = (*odd.shape[: axis + 1], 1, *odd.shape[axis + 1 :])
     pair = [reshape(x, wide) for x in (_slice_axis(even, axis, 0, count, 1), odd)]

@@ -1,4 +1,4 @@
-"""`custom_linear_solve` and `custom_root`: solutions by functions of the caller's."""
+"""`custom_linear_solve` and `custom_root`: solutions by the caller's functions."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _main(title: str, found: object) -> object:
 
 
 def _results(title: str, function: Function, given: object) -> object:
-    """Returns the types that a function gives, without adding anything to the trace."""
+    """Returns the types of a function's results, without adding anything to the trace."""
     leaves, spec = pytrees.flatten(given)
     types = [(x.shape, x.dtype, x.weak, x.sharding_type) for x in leaves]
     staged: Staged = stage(
@@ -126,19 +126,19 @@ def _results(title: str, function: Function, given: object) -> object:
 def _check(
     title: str, name: str, found: object, like: object, argument: str, *, shapes: bool = False
 ) -> None:
-    """Raises unless what a function returned has the structure of an argument, and its shapes."""
+    """Raises unless a function's result has the structure of an argument, and its shapes."""
     structures = pytrees.structure(found), pytrees.structure(like)
     if structures[0] != structures[1]:
         raise StructureError(
-            f"what {name} of {title} returns has the structure of {argument}, {structures[1]}; it "
-            f"returned {structures[0]}"
+            f"the result of {name} of {title} has the structure {structures[0]}; it needs that of "
+            f"{argument}, {structures[1]}"
         )
-    shape = functools.partial(_shape, f"what {name} of {title} returns")
+    shape = functools.partial(_shape, f"the result of {name} of {title}")
     ours, wanted = ([shape(x) for x in pytrees.leaves(t)] for t in (found, like))
     if shapes and ours != wanted:
         raise ShapeError(
-            f"what {name} of {title} returns has the shapes of {argument}, {wanted}; it returned "
-            f"{ours}"
+            f"the result of {name} of {title} has the shapes {ours}; it needs those of {argument}, "
+            f"{wanted}"
         )
 
 

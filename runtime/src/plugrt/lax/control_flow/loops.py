@@ -27,12 +27,12 @@ T = TypeVar("T")
 
 @with_argument_errors
 def while_loop(cond_fun: Callable[[T], object], body_fun: Callable[[T], T], init_val: T) -> T:
-    """Returns the value after ``body_fun`` was applied while ``cond_fun`` gave true.
+    """Returns the value after ``body_fun`` was applied for as long as ``cond_fun`` returned true.
 
     The value is a pytree whose structure, shapes and dtypes the body keeps; ``cond_fun`` returns a
-    boolean scalar. Both functions are traced once, and may use arrays from around them. Raises
-    `StructureError`, `ShapeError` or `DtypeError` where the body changes the value's type or
-    ``cond_fun`` returns something else. As ``jax.lax.while_loop``.
+    boolean scalar. Both functions are traced once, and may capture arrays. Raises `StructureError`,
+    `ShapeError` or `DtypeError` where the body changes the value's type or ``cond_fun`` returns
+    something else. As ``jax.lax.while_loop``.
 
     >>> lax.while_loop(lambda x: x < 50, lambda x: 2 * x, xp.asarray(3))
     Array(96, dtype=int32)
@@ -72,7 +72,7 @@ def emit_while(
                 carry.leaves,
                 lambda *v: [
                     scalar_predicate(
-                        cond_fun(carry.rebuild(v)), f"what cond_fun of {title} returns"
+                        cond_fun(carry.rebuild(v)), f"the result of cond_fun of {title}"
                     )
                 ],
             )
@@ -95,9 +95,9 @@ def _emit_while_asking_first(
     init: Any,
     widens: bool,
 ) -> object:
-    """Adds a loop whose ``cond_fun`` calls Python in order: it runs in the body, and before.
+    """Adds a loop with ordered calls in ``cond_fun``, which runs before it and in the body.
 
-    The region of a condition returns a boolean and nothing else, no token either.
+    The region of a condition returns only a boolean, and so no token.
     """
 
     def step(state: Any) -> Any:
@@ -121,9 +121,10 @@ def fori_loop(
 
     Bounds that are Python integers make a loop of known length, which is unrolled by ``unroll``
     steps (True: all); bounds that are integer arrays make a `while_loop`. The index is int32 unless
-    the bounds are arrays or NumPy scalars of another integer dtype (JAX: not for NumPy's). Raises
-    `DtypeError` or `ShapeError` for bounds that are no integer scalars, and if the body changes the
-    type of the value; `ArgumentError` for ``unroll`` with traced bounds. As ``jax.lax.fori_loop``.
+    the bounds are arrays or NumPy scalars of another integer dtype (JAX ignores NumPy's dtypes).
+    Raises `DtypeError` or `ShapeError` for bounds that are no integer scalars, and if the body
+    changes the type of the value; `ArgumentError` for ``unroll`` with traced bounds. As
+    ``jax.lax.fori_loop``.
 
     >>> lax.fori_loop(0, 5, lambda i, x: x + i, xp.asarray(0))
     Array(10, dtype=int32)
