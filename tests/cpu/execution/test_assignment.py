@@ -34,7 +34,7 @@ DTYPES = (
 
 
 def random_array(shape: tuple[int, ...], dtype: type, seed: int) -> Any:
-    """Returns numbers from 0 to 6."""
+    """Returns random numbers from 0 to 6."""
     return np.asarray(np.random.RandomState(seed).rand(*shape) * 7).astype(dtype)
 
 
@@ -50,7 +50,7 @@ def random_part(rng: random.Random, n: int, arrays: bool) -> Any:
 
 
 def random_key(rng: random.Random, shape: tuple[int, ...]) -> Any:
-    """Returns a mask of the first axes, or keys for some axes, one of them by an array at most."""
+    """Returns a mask of the first axes, or keys for some axes, at most one of them an array."""
     if shape and rng.random() < 0.2:
         masked = shape[: rng.randint(1, len(shape))]
         return np.asarray(np.random.RandomState(rng.randrange(10**6)).rand(*masked) < 0.5)
@@ -105,7 +105,7 @@ def test_assignments_as_numpy(seed: int) -> None:
 
 
 def capture(x: Any) -> Callable[[], Any]:
-    """Returns a function traced with an array; its first values are constants of the program."""
+    """Returns a compiled function that captures the current values of an array as constants."""
     return plugrt.jit(lambda: x + 0).lower().compile()
 
 
@@ -218,6 +218,28 @@ def test_what_returns_the_array_itself(same: str) -> None:
     assert ITSELF[same](x) is x
 
 
+@pytest.mark.parametrize("how", ["device_put", "to_device", "asarray"])
+def test_only_an_array_that_is_committed_to_a_place_is_the_result_of_a_put_there(how: str) -> None:
+    device = plugrt.devices()[0]
+    put: Any = {
+        "device_put": plugrt.device_put, "to_device": lambda x, place: x.to_device(place),
+        "asarray": lambda x, place: xp.asarray(x, device=place),
+    }[how]  # fmt: skip
+    for place in (device, plugrt.sharding.SingleDeviceSharding(device)):
+        x = xp.arange(4.0)
+        y = put(x, place)
+        x[0] = 9
+        assert y.tolist() == [0, 1, 2, 3]
+        assert put(y, place) is y
+        assert plugrt.device_put(y, place, may_alias=False) is not y
+
+
+def test_of_an_integer_the_low_bits_are_assigned() -> None:
+    x = xp.zeros(2, dtype=xp.uint8)
+    x[0] = 300
+    assert x.tolist() == [44, 0]
+
+
 def test_hash_and_comparison_stay() -> None:
     x, y = xp.arange(3.0), xp.arange(3.0)
     for expected in ([True] * 3, [False, True, True]):
@@ -328,7 +350,7 @@ def test_a_captured_array_is_traced_again() -> None:
     assert f.lower(1.0).compile()(1.0).tolist() == [11, 2, 3]
 
 
-# The first and the second values of an array, and how a function reads them while it is traced.
+# An array's values before and after an assignment, and a function that reads it in a trace.
 PAIR, NUMBER, MASK = ([1.0, 2.0], [8.0, 2.0]), (1, 2), ([True, True], [False, True])
 READS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "operation": (PAIR, lambda x: x + 0),
@@ -390,7 +412,7 @@ def in_mesh(read: Callable[[], Any], a: Any) -> Any:
     )(a)
 
 
-# Functions traced around a read.
+# Transformations of a function that reads the array.
 AROUND: dict[str, Callable[[Callable[[], Any], Any], Any]] = {
     "inner jit": lambda read, a: plugrt.jit(lambda v: v + read())(a),
     "inlined": lambda read, a: plugrt.jit(lambda v: v + read(), inline=True)(a),
@@ -676,7 +698,7 @@ def test_read_only_arrays() -> None:
     assert x.tolist() == [1, 0, 0]
 
 
-@pytest.mark.parametrize("size", [64, 65536])  # copied, and in place
+@pytest.mark.parametrize("size", [64, 65536])  # assigned in a copy, and in place
 def test_threads_see_whole_assignments_and_lose_none(size: int) -> None:
     x = xp.zeros(size)
     f = plugrt.jit(lambda v: v + 0)

@@ -1,4 +1,4 @@
-"""Inputs of programs over several devices: the cheapest correct path of each, counted."""
+"""Inputs of programs over several devices reach them with the least traffic, which is counted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def traffic(monkeypatch: pytest.MonkeyPatch) -> Iterator[Traffic]:
 
 
 def totals(traffic: Traffic) -> list[tuple[int, int]]:
-    """Returns how many arrays were put, read, and copied between devices, and their bytes."""
+    """Returns the numbers and bytes of arrays that were put, read, and copied between devices."""
     return [traffic.total(kind) for kind in ("put", "read", "copied")]
 
 
@@ -46,7 +46,7 @@ def test_scalars_are_put_once(traffic: Traffic) -> None:
         traffic.clear()
         again = use()
         assert traffic == []
-        assert first.dtype == again.dtype == np.int16  # the scalar is weak
+        assert first.dtype == again.dtype == np.int16  # the scalar is weakly typed
         assert (again.committed, again.sharding.devices) == (True, x.sharding.devices)
     np.testing.assert_array_equal(x + 17, A + 17)
     np.testing.assert_array_equal(f(x, 17), A * 17)
@@ -66,12 +66,12 @@ def test_scalars_of_pmap(traffic: Traffic) -> None:
 
 
 def elsewhere(*entries: Any) -> NamedSharding:
-    """Like `over`, with the devices in another order."""
+    """Returns a sharding like `over`, with the devices in another order."""
     return NamedSharding(Mesh(np.array(devices()[7::-1]).reshape(2, 4), ("x", "y")), P(*entries))
 
 
 def tiled(*entries: Any) -> GSPMDSharding:
-    """Like `over`, with another class of sharding."""
+    """Returns a sharding equivalent to `over`, of another class."""
     named = over(*entries)
     return GSPMDSharding.from_tiling(named.devices, named.tiling(A.ndim))
 
@@ -101,12 +101,12 @@ def test_bytes_between_devices() -> None:
         y = plugrt.device_put(x, PmapSharding(devices()[:4]))
         np.testing.assert_array_equal(plugrt.jit(lambda v: v + v)(y), 2 * A)
         plugrt.device_put(y, over("x"))
-    row, rows = A[0].nbytes, 2 * A[0].nbytes  # two of the eight have one of the two that they need
+    row, rows = A[0].nbytes, 2 * A[0].nbytes  # two devices have one of their two rows
     assert told[monitoring.DEVICE_PUT] == [8 * A.nbytes, 0, 0, 2 * row + 6 * rows]
     assert told[monitoring.RESHARD] == [0, 0, 2 * row + 6 * rows]
 
 
-# The argument, its placement in the program, and the arrays and bytes that must be put and copied.
+# The argument's and the program's sharding; the numbers and bytes of arrays put and copied.
 INPUTS: dict[str, tuple[Any, Any, tuple[int, int], tuple[int, int]]] = {
     "a NumPy array, in tiles": (None, lambda: over("x", "y"), (8, 128), (0, 0)),
     "a NumPy array, in rows": (None, lambda: over("x"), (8, 512), (0, 0)),
@@ -140,9 +140,9 @@ INPUTS: dict[str, tuple[Any, Any, tuple[int, int], tuple[int, int]]] = {
 }  # fmt: skip
 
 
-@behaviour(104, "arguments get to their devices in as few copies as there can be, counted: from "
-           "the host in slices, right parts not at all or as they are, others by programs on the "
-           "devices; never through the host")  # fmt: skip
+@behaviour(104, "arguments reach their devices in the fewest copies, counted: host data in "
+           "slices, parts on the right device without a copy, others by programs on the devices, "
+           "never through the host")  # fmt: skip
 @pytest.mark.usefixtures("parts_are_put")
 @pytest.mark.parametrize("name", INPUTS)
 def test_the_cheapest_path(name: str, traffic: Traffic) -> None:

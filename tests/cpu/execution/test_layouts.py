@@ -20,7 +20,7 @@ from plugrt.errors import (
 )
 from plugrt.interface import Layout, TensorType
 from plugrt.layout import Format
-from plugrt.programs import compile as compile_program
+from plugrt.programs.compiled_program import compile as compile_program
 from plugrt.sharding import SingleDeviceSharding
 from support.behaviour import behaviour
 from support.jax_oracle import jax
@@ -183,7 +183,7 @@ def test_layouts_of_arguments_and_results() -> None:
     assert lowered.count('mhlo.layout_mode = "{0,1}"') == 2
 
 
-@behaviour(4, "a committed argument is taken as it lies, and results lie by default")
+@behaviour(4, "a committed argument keeps its layout, and results have the default layout")
 def test_arguments_are_taken_as_they_lie() -> None:
     y, theirs = device_put(X, turned()), jax.device_put(X, jax_format((1, 0)))
     for f in (lambda a: a * 2, lambda a: (a @ a.T) + 1, lambda a: a.T):

@@ -58,7 +58,7 @@ def affine(x: Any, n: int, p: Any = None) -> Any:
     return x * n if p is None else x * n + sum(p.values())
 
 
-@behaviour(9, "`explain_cache_misses` says where a function is traced that was not before")
+@behaviour(9, "`explain_cache_misses` names the line of a function without an earlier trace")
 def test_a_function_that_was_never_seen(caplog: pytest.LogCaptureFixture) -> None:
     line = inspect.currentframe().f_lineno + 1  # type: ignore[union-attr]
     [said] = misses(caplog, lambda: jit(lambda x: x * 5)(X))
@@ -71,13 +71,13 @@ def test_a_function_that_is_made_anew(caplog: pytest.LogCaptureFixture) -> None:
         jit(lambda x: x * 6)(X)
 
     says = [misses(caplog, call)[0] for _ in range(2)]
-    redefined = "another function defined on the same line was: each time that line runs it makes"
+    redefined = "another function defined on the same line was: each time that line runs it defines"
     assert [redefined in said for said in says] == [False, True]
     f = jit(lambda x: x * 7)
     misses(caplog, lambda: f(X))
     f.clear_cache()
     [said] = misses(caplog, lambda: f(X))
-    assert redefined not in said  # the same one
+    assert redefined not in said  # no function was redefined
 
 
 @behaviour(9, "it names which part of the key differs: types, structure, static values, settings")

@@ -1,4 +1,4 @@
-"""Lowerings: functions that replace operations of programs on a platform, and every cache's key."""
+"""Lowerings: functions that replace a platform's operations; they are part of all cache keys."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CALLS: list[str] = []
 
 
 def thousandfold(context: LoweringContext, x: Any) -> Any:
-    """Replaces cosines and error functions."""
+    """Replaces an operation on one operand by a multiplication."""
     CALLS.append(context.operation)
     return x * 1000
 
@@ -79,7 +79,7 @@ def test_outside_of_jit_each_program_is_compiled_once() -> None:
     calls = [lambda: lax.platform_dependent(X, default=scaled), lambda: mine(X)]
     with lowered(my_scaled=lambda context, x, *_: x * 1000):
         for i in range(3):
-            array = plugrt.device_put(X * scale)  # their captured values may change
+            array = plugrt.device_put(X * scale)  # a captured value may change
             with counting() as counts:
                 chosen, replaced = (call() for call in calls)
             same(chosen, X * X * scale)
@@ -184,7 +184,7 @@ def test_composites_and_chlo() -> None:
 
 @behaviour(
     23,
-    "a lowering may return None, call jitted functions, use constants, and is asked once a type",
+    "a lowering may return None, call jitted functions, use constants, and is called once a type",
     jax="JAX has no None",
 )
 def test_what_lowerings_may_do() -> None:
@@ -204,7 +204,7 @@ def test_what_lowerings_may_do() -> None:
     same(found[:2], (np.full_like(X, 8), np.full_like(X, 8)))
     same(found[2], np.cos(X.astype(np.float16)), rtol=1e-2)
     assert sorted(CALLS) == ["float16", "float32"]
-    # Its functions get names that the program does not use.
+    # Functions that a lowering adds get names that the program does not use.
     helper = jit(lambda x: xp.cos(x) * 3)
     with lowered(stablehlo_cosine=lambda context, x: double(lax.asinh(x))):
         same(jit(lambda x: double(helper(x)) + helper(x * 2))(X),
@@ -245,7 +245,7 @@ FAULTS: list[tuple[str, Any, str]] = [
     ("stablehlo.cosine", lambda context, x: (x, x), "returned .*, .*; the operation gives"),
     ("stablehlo.cosine", lambda context, x: (), "returned nothing; the operation gives"),
     ("stablehlo.cosine", lambda context, x: "x", "returned 'x'; the operation gives .*no"),
-    ("stablehlo.reduce", lambda context, *x: x[0], "holds a computation of its own"),
+    ("stablehlo.reduce", lambda context, *x: x[0], "has a region"),
     ("stablehlo.cosin", thousandfold, "no such operation; did you mean stablehlo.cosine"),
     ("cos", thousandfold, "no such operation; did you mean stablehlo.cosine"),
     ("plugrt.linalg.qrr", thousandfold, r"plugrt's own operations are .*plugrt\.linalg\.qr, "),
@@ -301,7 +301,7 @@ def test_programs_for_topologies_without_the_memory(of: str) -> None:
 
 
 def test_programs_for_topologies() -> None:
-    """A plugin's topologies get the plugin's lowerings, whatever devices are here."""
+    """Programs for a plugin's topology get that plugin's lowerings, whatever devices are here."""
     jitted = jit(lambda x: lax.platform_dependent(cosine(x), numpy=lax.sqrt, default=lax.sin))
     target = plugrt.topology("numpy:2")
     with config.override(lowerings={"numpy": {"stablehlo.cosine": lambda context, x: x * 77}}):

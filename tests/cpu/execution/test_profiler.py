@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,8 @@ from plugrt.errors import (
 from plugrt.profiler.trace_files import PLANE, HostEvent, encode_xspace, has_unix_times
 from plugrt.wire.protobuf import integers, messages
 from support.behaviour import behaviour
-from support.fake_client import FakeClient
+from support.fake_client import FakeClient, FakePlugin
+from support.registries import as_own, registry
 from support.requirements import needs_jax
 
 X = np.arange(3, dtype=np.float32)
@@ -118,7 +119,7 @@ def test_the_events_of_the_backend(tmp_path: Path) -> None:
     begins = begins_of(tmp_path)
     assert len(begins) > 1
     latest, first = max(map(max, begins.values())), min(map(min, begins.values()))
-    assert latest - first < 600 * 10**9  # one clock: xprof shows both within these minutes
+    assert latest - first < 600 * 10**9  # on one clock, as xprof needs
     found = read_trace(tmp_path)
     names = [name for plane, events in found.items() if "plugrt" not in plane
              for _, name, *_ in events]  # fmt: skip
@@ -137,7 +138,7 @@ def test_wrong_order_of_traces(tmp_path: Path) -> None:
         path = profiler.stop_trace()
     assert path.is_file()
     with pytest.raises(FileRefused, match=r"profile.*no trace can be written there"):
-        profiler.start_trace(path)  # a file
+        profiler.start_trace(path)  # a file, not a folder
     with pytest.raises(ArgumentTypeError):
         profiler.start_trace(3)  # type: ignore[arg-type]
     with pytest.raises(ArgumentTypeError, match="annotate takes a name; got 3"):
@@ -147,7 +148,7 @@ def test_wrong_order_of_traces(tmp_path: Path) -> None:
 @needs_jax
 @behaviour(
     16,
-    "beside another trace of the same library none begins, and none is lost",
+    "while a library records another trace none begins, and none is lost",
     jax="JAX's second trace is lost in `stop_trace`",
 )
 def test_a_trace_beside_one_of_jax_is_refused_before_it_begins(tmp_path: Path) -> None:
@@ -167,21 +168,24 @@ def test_a_trace_beside_one_of_jax_is_refused_before_it_begins(tmp_path: Path) -
         assert "/host:CPU" in read_trace(folder)
 
 
-def test_while_one_thread_writes_a_trace_another_begins_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_while_one_thread_writes_a_trace_another_begins_none(tmp_path: Path) -> None:
     refused: list[str] = []
 
-    def write(*_: Any) -> bytes:  # during stop_trace
+    def write(*_: Any) -> bytes:  # `stop_trace` calls it
         for call in (lambda: profiler.start_trace(tmp_path), profiler.stop_trace):
             with pytest.raises(FailedPrecondition) as caught:
                 call()
             refused.append(str(caught.value))
         return b""
 
-    monkeypatch.setattr("plugrt.profiler.sessions.encode_xspace", write)
-    profiler.start_trace(tmp_path)
-    profiler.stop_trace()
+    class Profiled(FakeClient):
+        def begin_profile(self, options: object) -> Callable[[], bytes]:
+            return write
+
+    with as_own(registry(FakePlugin(create_client=lambda *_: Profiled()))):
+        plugrt.devices()
+        profiler.start_trace(tmp_path)
+        profiler.stop_trace()
     assert "writes the one that it has ended" in refused[0]
     assert "no trace is recorded" in refused[1]
 
@@ -346,7 +350,7 @@ def test_live_arrays() -> None:
         ids = {id(array) for array in live}
         assert {id(x), id(y)} <= ids
         assert id(gone) not in ids
-    shape = (13, 17)  # of no other test
+    shape = (13, 17)  # no other test uses it
     held = [plugrt.device_put(np.ones(shape)) for _ in range(3)]
     assert sum(array.shape == shape for array in plugrt.live_arrays()) == 3
     held.pop()
@@ -361,7 +365,7 @@ def test_live_arrays() -> None:
     jax="JAX's samples have the stacks of Python that made an array",
 )
 def test_the_memory_profile(tmp_path: Path) -> None:
-    shape = (7, 11)  # of no other test
+    shape = (7, 11)  # no other test uses it
     held = [plugrt.device_put(np.ones(shape, np.float32), devices()[i % 2]) for i in range(5)]
     (silent,) = FakeClient().devices()  # its buffers do not report their size on the device
     held.append(plugrt.device_put(np.ones(shape, np.float32), silent))

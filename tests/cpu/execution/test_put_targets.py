@@ -89,7 +89,7 @@ def test_protocols_of_arrays(kind: type[Lazy]) -> None:
 
 def test_a_protocol_may_give_a_traced_array() -> None:
     np.testing.assert_array_equal(jit(lambda a: xp.add(ForJax(a), xp.asarray(ForJax(a))))(X), 2 * X)
-    with pytest.raises(NotAnArray, match=r"asarray.*ForJax, .*that gave 'a'"):
+    with pytest.raises(NotAnArray, match=r"asarray.*ForJax, whose __jax_array__ returned 'a'"):
         xp.asarray(ForJax("a"))
 
 
@@ -102,7 +102,7 @@ def registered() -> type[Lazy]:
     return Mine
 
 
-@behaviour(1, "a registered type is taken alike by device_put, jit, pmap and operators")
+@behaviour(1, "device_put, jit, pmap and operators accept a registered type")
 def test_registered_types(registered: type[Lazy]) -> None:
     class Derived(registered):  # type: ignore[misc, valid-type]
         pass
@@ -127,7 +127,7 @@ def test_what_is_no_array(registered: type[Lazy]) -> None:
         jax.device_put(np.ma.masked_array([1, 2], [0, 1]))
     with pytest.raises(UnsupportedDtype, match=r"dtype object.*astype"):
         device_put(np.array([object()]))
-    with pytest.raises(NotAnArray, match=r"Mine.*gave 'text'"):
+    with pytest.raises(NotAnArray, match=r"Mine, whose converter .* returned 'text'"):
         device_put(registered("text"))
     with pytest.raises(TypeError, match="a class and a function"):
         register_array_type(3, lambda x: x)  # type: ignore[arg-type]
@@ -161,7 +161,7 @@ def test_the_cure_for_other_dtypes_works(x: Any, says: str) -> None:
         np.testing.assert_array_equal(device_put(kept), kept)
 
 
-@behaviour(2, "a pytree of targets says for each part where it goes")
+@behaviour(2, "a pytree of targets places each leaf")
 def test_pytrees_of_targets() -> None:
     first, last = devices()[0], devices()[-1]
     put = device_put({"a": X, "b": (X, 2.0), "c": X}, {"a": first, "b": last, "c": None})
@@ -179,7 +179,7 @@ def test_pytrees_of_targets() -> None:
     whole, slices = device_put(X, last), PmapSharding(devices()[:3])
     with pytest.raises(ShapeError, match=r"the value at \['b'\]\[0\]: NamedSharding"):
         device_put({"a": whole, "b": [np.ones((2, 2))]}, {"a": first, "b": slices}, donate=True)
-    np.testing.assert_array_equal(whole, X)  # nothing is donated by a call that failed
+    np.testing.assert_array_equal(whole, X)  # the failed call donated nothing
 
 
 @behaviour(2, "a Python number stays weakly typed wherever it is put")
@@ -194,7 +194,7 @@ def test_numbers_stay_weak() -> None:
         assert (device_put(np.float32(1.5), devices()[0]) + half).dtype == np.float32
 
 
-@behaviour(2, "`src=` is taken, and checked")
+@behaviour(2, "`src=` is accepted, and checked")
 def test_src() -> None:
     x = device_put(X, devices()[0])
     assert device_put(x, devices()[-1], src=devices()[0]).device is devices()[-1]
@@ -211,7 +211,7 @@ def test_a_batch_is_one_put() -> None:
     assert put["b"][1].dtype == np.int8
 
 
-@behaviour(2, "`donate` and `may_alias` are said for each part, and not both of one")
+@behaviour(2, "`donate` and `may_alias` may be given for each leaf, but not both for one")
 def test_flags_for_each_part() -> None:
     x, y = device_put(X, devices()[0]), device_put(X, devices()[0])
     first, second = device_put((x, y), devices()[-1], donate=(True, False))
@@ -244,7 +244,7 @@ def test_memory_spaces() -> None:
 
 
 def _states_memories() -> bool:
-    """Whether the platform states the memories of a program's results."""
+    """Returns whether the platform states the memories of a program's results."""
     executable = jit(lambda a: a + 1).lower(1.0).compile().runtime_executable().executable
     try:
         return bool(executable.output_memory_kinds)
@@ -253,7 +253,7 @@ def _states_memories() -> bool:
 
 
 @pinned
-@behaviour(2, "within `jit`, a memory is where the result will be; devices are passed over")
+@behaviour(2, "within `jit`, a memory becomes the result's; devices are ignored")
 def test_memories_within_jit() -> None:
     if not _states_memories():
         pytest.skip("the library does not state the memories of results")
@@ -291,7 +291,7 @@ def test_bytes_of_moves() -> None:
         for where in (None, devices()[0], SingleDeviceSharding(devices()[0])):
             device_put(uncommitted, where)
         device_put(device_put(X), devices()[0], may_alias=False)
-        jit(lambda a: device_put(a, devices()[0])).lower(X)  # a program, which is not run
+        jit(lambda a: device_put(a, devices()[0])).lower(X)  # the program is not run
         if len(devices()) > 1:
             device_put(x, devices()[1])
     finally:
@@ -361,4 +361,4 @@ def test_what_a_warm_put_raises_is_translated(
         with pytest.raises(ResourceExhausted, match="no room"):
             device_put(x, device)
     finally:
-        refused.clear()  # the process keeps the function that puts this type
+        refused.clear()  # the process keeps this `put` for the type

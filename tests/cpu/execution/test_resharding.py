@@ -1,4 +1,4 @@
-"""Arrays in parts are moved from device to device, not through the host."""
+"""Divided arrays are moved from device to device, not through the host."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def traffic(monkeypatch: pytest.MonkeyPatch) -> Iterator[Traffic]:
 
 
 def parts() -> Any:
-    """Returns pmap's result of X, on four devices."""
+    """Returns X divided over four devices, as a result of pmap."""
     return plugrt.pmap(lambda x: x)(X)
 
 
@@ -85,7 +85,7 @@ def test_from_any_sharding_to_any_other(seed: int, traffic: Traffic) -> None:
 
 @pytest.mark.parametrize("name", ["int2", "uint2", "int4", "uint4", "float4_e2m1fn"])
 def test_numbers_of_less_than_a_byte_are_put_together(name: str, traffic: Traffic) -> None:
-    """Earlier, XLA's CPU compiler ended the process over their concatenation."""
+    """Earlier, XLA's CPU compiler ended the process when it concatenated them."""
     host = np.array([[0, 1], [1, 1]]).astype(getattr(ml_dtypes, name))
     x = device_put(host, NamedSharding(Mesh(devices()[:2], "x"), PartitionSpec("x")))
     traffic.clear()
@@ -99,9 +99,7 @@ def test_arrays_without_elements(seed: int, traffic: Traffic) -> None:
     check_moves(np.random.default_rng(seed), [*devices()[:2]], traffic, smallest=0)
 
 
-@behaviour(
-    109, "parts that lie right are kept as they are, others sent as they are; nothing is compiled"
-)
+@behaviour(109, "parts on the right device are kept, and others sent whole; nothing is compiled")
 def test_parts_that_lie_right_are_kept_and_others_sent_as_they_are(traffic: Traffic) -> None:
     x = device_put(X, PmapSharding(devices()[:4]))
     traffic.clear()
@@ -121,7 +119,7 @@ def test_what_moves_parts_is_compiled_once(traffic: Traffic) -> None:
     x, y = device_put(X, PmapSharding(devices()[:4])), device_put(-X, PmapSharding(devices()[:4]))
     target = PmapSharding(devices()[:3], 1)
     plugrt.clear_caches()
-    for expected in (2, 0):  # all devices run the same two: one slices, one concatenates
+    for expected in (2, 0):  # one program slices, one concatenates, on all devices
         with counting() as counts:
             for array in (x, y, x):
                 device_put(array, target)
@@ -150,7 +148,7 @@ def test_parts_from_and_to_other_memories(traffic: Traffic) -> None:
 
 @pytest.fixture
 def on_host() -> None:
-    """Clears the programs by which other tests moved arrays."""
+    """Clears the programs that other tests compiled to move arrays."""
     plugrt.clear_caches()
 
 

@@ -1,4 +1,4 @@
-"""Arrays over several devices: putting, moving between shardings, gathering."""
+"""Puts, moves between shardings, and gathers arrays over several devices."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from plugrt import device_put, device_put_replicated, device_put_sharded, devices
-from plugrt.errors import ArgumentError, InvalidArgument, NotAnArray, ShapeError, StructureError
+from plugrt.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    InvalidArgument,
+    NotAnArray,
+    ShapeError,
+    StructureError,
+)
 from plugrt.sharding import PmapSharding, Sharding, SingleDeviceSharding
 
 X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
@@ -51,6 +58,9 @@ def test_shards_that_do_not_go_together() -> None:
         device_put_sharded(list(X), devices()[:2])
     with pytest.raises(ArgumentError, match="0 shards"):
         device_put_sharded([], [])
+    for shards in (X, {0: X[0], 1: X[1]}):
+        with pytest.raises(ArgumentTypeError, match=r"a sequence of shards.*make a list"):
+            device_put_sharded(shards, devices()[: len(shards)])  # type: ignore[arg-type]
     with pytest.raises(StructureError, match="shards 0 and 1"):
         device_put_sharded([{"a": X}, {"b": X}], devices()[:2])
     with pytest.raises(ShapeError, match=r"shards 0 and 1.*float32\[4,5\].*float32\[3,4,5\]"):

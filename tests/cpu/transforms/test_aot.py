@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,7 +32,7 @@ PAIR = plugrt.ShapeDtypeStruct((2,), np.float32)
 
 @pytest.fixture
 def far() -> Iterator[FarPlugin]:
-    """A plugin with a topology, beside the backend of the process."""
+    """Installs a plugin with a topology, which is never asked for a client."""
     plugin, here = FarPlugin(), plugrt.get_backend()
     with as_own(registry(StartedPlugin(here.platform, here), plugin)):
         yield plugin
@@ -89,7 +90,9 @@ def test_narrow_types_are_computed_in_int8_where_the_compiler_is_xlas_for_cpus(
 
 def test_a_jitted_function(far: FarPlugin) -> None:
     lowered = plugrt.jit(lambda tree: {"sum": tree["a"] + tree["b"]}).lower({"a": PAIR, "b": PAIR})
-    compiled = lowered.compile(topology="far:2")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no warning about donations
+        compiled = lowered.compile(topology="far:2")
     assert compiled.input_types is not None
     assert [str(t) for t in compiled.input_types] == ["float32[2]", "float32[2]"]
     assert compiled.out_info["sum"] == PAIR
@@ -179,7 +182,7 @@ def test_auto_for_a_topology_whose_compiler_does_not_choose_is_refused() -> None
 
 
 class PlainTopologies(Backend):
-    """Has topologies, and a compiler that chooses nothing."""
+    """A backend with topologies, whose compiler chooses no shardings."""
 
     platform = "plain"
 

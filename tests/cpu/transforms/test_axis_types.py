@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import operator
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import plugrt
-from plugrt.errors import ArgumentTypeError, InvalidArgument, StructureError
+from plugrt.errors import ArgumentError, ArgumentTypeError, InvalidArgument, StructureError
 from plugrt.sharding import (
     AbstractMesh,
     AxisType,
@@ -266,6 +267,138 @@ def test_a_constraint_to_nothing_is_refused(within: bool) -> None:
         InvalidArgument, match="with_sharding_constraint takes a sharding; got None"
     ):
         (plugrt.jit(constrain) if within else constrain)(X)
+
+
+def _mesh(m: Any) -> Any:
+    return m.make_mesh((2, 2), ("x", "y"), (m.sharding.AxisType.Auto,) * 2)
+
+
+def _abstract(m: Any) -> Any:
+    return m.sharding.AbstractMesh((2, 2), ("x", "y"))
+
+
+def _use(m: Any) -> Any:
+    with m.sharding.use_abstract_mesh(_mesh(m)):
+        return m.sharding.get_abstract_mesh().axis_names
+
+
+def _constrain(m: Any) -> Any:
+    rows = m.sharding.NamedSharding(_mesh(m), m.sharding.PartitionSpec("x"))
+    constrain = (m.lax if m is jax else m).with_sharding_constraint
+    return constrain({"a": X, "b": X}, {"a": rows, "b": None})["b"].shape
+
+
+def _over(m: Any, kind: str, *entries: Any, **options: Any) -> Any:
+    types = (getattr(m.sharding.AxisType, kind),) * 2
+    mesh = m.make_mesh((2, 2), ("x", "y"), types)
+    return m.sharding.NamedSharding(mesh, m.sharding.PartitionSpec(*entries, **options))
+
+
+def _assert_type(m: Any) -> Any:
+    rows = _over(m, "Explicit", "x")
+    return (m.lax if m is jax else m).with_sharding_constraint(m.device_put(X, rows), rows).shape
+
+
+def _leave_open(m: Any) -> Any:
+    return _over(m, "Auto", m.sharding.PartitionSpec.UNCONSTRAINED).shard_shape((4,))
+
+
+def _give_terms(m: Any) -> Any:
+    terms = _over(m, "Explicit", "x", unreduced={"y"})
+    return m.make_array_from_process_local_data(terms, X).shape
+
+
+def _call_back(m: Any) -> Any:
+    rows, whole = m.sharding.PartitionSpec("x"), m.sharding.PartitionSpec()
+
+    def f(v: Any) -> Any:
+        return m.pure_callback(np.asarray, m.ShapeDtypeStruct(v.shape, v.dtype), v)
+
+    return m.jit(m.shard_map(f, mesh=_mesh(m), in_specs=rows, out_specs=whole))(X).shape
+
+
+def _name_program(m: Any) -> str:
+    def f(v: Any) -> Any:
+        return v
+
+    text: str = m.pmap(f).lower(np.ones((2, 3), np.float32)).as_text()
+    return text.split()[1]
+
+
+DIFFERENT: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {
+    "devices of a shape": (lambda m: _abstract(m).devices, AttributeError, ValueError),
+    "kind of devices": (lambda m: _abstract(m) == _mesh(m).abstract_mesh, True, False),
+    "an entry": (lambda m: tuple(m.sharding.PartitionSpec(3)), ArgumentTypeError, (3,)),
+    "no shape": (_use, ("x", "y"), ValueError),
+    "None among constraints": (_constrain, (8,), ValueError),
+    "None for nothing": (
+        lambda m: (m.lax if m is jax else m).with_sharding_constraint([], None),
+        InvalidArgument,
+        [],
+    ),
+    "a constraint over Explicit axes": (_assert_type, (8,), ValueError),
+    "a dimension that is open": (_leave_open, InvalidArgument, (4,)),
+    "terms of a sum": (_give_terms, NotImplementedError, (8,)),
+    "a result of Python": (_call_back, ArgumentError, (4,)),
+    "a struct that varies": (
+        lambda m: m.ShapeDtypeStruct((2,), X.dtype, manual_axis_type=None).shape,
+        ArgumentTypeError,
+        (2,),
+    ),
+    "a pmap's sharding": (
+        lambda m: hasattr(m.pmap(lambda v: v)(X).sharding, "sharding_spec"),
+        False,
+        False,
+    ),
+    "a pmap's program": (_name_program, "@jit_f", "@jit__fun"),
+}
+"""Calls, with their result or error here, and in JAX."""
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_smaller_names_that_differ(name: str) -> None:
+    """Meshes without devices have axes alone, and arguments are checked where they are given.
+
+    Same as JAX: shardings of results of `pmap` have no `sharding_spec` (0.10 has no
+    `PmapSharding`).
+
+    Differs from JAX: `devices`, `device_ids` and the like of an `AbstractMesh` | a ValueError |
+    an AttributeError, as `hasattr` expects.
+
+    Differs from JAX: the kind of devices in an `AbstractMesh` (`AbstractDevice`) | in
+    `Mesh.abstract_mesh`, which differs from one without it | axes alone, so that both are equal.
+
+    Differs from JAX: an entry of a `PartitionSpec` that names no axis, as a number | accepted, and
+    refused where the spec meets a mesh | refused where the spec is made.
+
+    Differs from JAX: a `Mesh` in `use_abstract_mesh` | refused | its shape is taken.
+
+    Differs from JAX: None in a pytree of `with_sharding_constraint`'s shardings | refused, and
+    ignored where there are no arrays | leaves a part unconstrained; alone it is refused.
+
+    Differs from JAX: `with_sharding_constraint` over Explicit axes | refuses a `NamedSharding`;
+    a `PartitionSpec` asserts the type | asserts the type with either.
+
+    Differs from JAX: `UNCONSTRAINED` in the sharding of an array, a struct or `shard_shape` | is
+    accepted, or a KeyError | `InvalidArgument`.
+
+    Differs from JAX: `make_array_from_process_local_data` to `unreduced` axes | accepted |
+    `Unimplemented`.
+
+    Differs from JAX: the result of a callback in `shard_map` | is the same along all axes, but for
+    those in the `manual_axis_type` of its `ShapeDtypeStruct` | differs along the axes that an
+    argument differs along; structs have no `manual_axis_type`.
+
+    Differs from JAX: the name of the module of a `pmap` of `f` | `jit__fun`, in earlier releases
+    `pmap_f` | `jit_f`, as of any jitted function.
+    """
+    call, *expected = DIFFERENT[name]
+    for module, outcome in zip((plugrt, jax), expected, strict=True):
+        if isinstance(outcome, type):
+            with pytest.raises(outcome):
+                call(module)
+        else:
+            assert call(module) == outcome, module.__name__
 
 
 def test_a_pytree_of_local_data() -> None:

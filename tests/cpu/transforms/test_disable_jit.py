@@ -1,4 +1,4 @@
-"""The effect of `disable_jit` on the code around a call."""
+"""`disable_jit`: which code runs operation by operation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ X = np.arange(3, dtype=np.float32)
 
 def steps(x: Any) -> Any:
     y = xp.sin(x)
-    if y[0] > -2:  # a tracer has no value for it
+    if y[0] > -2:  # a traced array has no value
         y = y + 71
     return y
 
@@ -55,7 +55,7 @@ def test_a_debugger_sees_values() -> None:
     np.testing.assert_allclose(seen[-1][1], EXPECTED, rtol=1e-6)
 
 
-@behaviour(17, "lowering and compiling ahead of time, and `xla_computation`, are as ever")
+@behaviour(17, "lowering and compiling ahead of time, and `xla_computation`, are unchanged")
 def test_ahead_of_time() -> None:
     f = jit(lambda x: xp.sin(x) * 72)
     expected = f.lower(X).as_text()
@@ -71,7 +71,7 @@ def test_ahead_of_time() -> None:
 
 @behaviour(17, "events, logs, dumps and rewriters see the operations, one by one")
 def test_events_logs_dumps_and_rewriters(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    shape = (3, 73)  # of no other test: it is not compiled yet
+    shape = (3, 73)  # no other test has compiled it
     names: list[str] = []
 
     def look(program: Program, client: Client) -> None:

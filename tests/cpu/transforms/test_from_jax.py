@@ -35,7 +35,7 @@ X = np.float32([1.0, 2.0, 3.0])
 
 @jax.tree_util.register_pytree_node_class
 class Pair:
-    """A container that only JAX knows, with another order than its attributes'."""
+    """A container that is registered with JAX alone; its leaves are in reverse order."""
 
     def __init__(self, first: Any, second: Any) -> None:
         self.first, self.second = first, second
@@ -147,7 +147,7 @@ def test_pytrees_are_those_of_jax() -> None:
         assert [v.tolist() for v in point.y] == [X.tolist()]
         assert [v.tolist() for v in named["k"]] == [X.tolist()]
     assert plugrt.from_jax(lambda x: x)(None) is None
-    wrapped = plugrt.from_jax(lambda x: {"new": Wrapped(x)})(X)["new"]  # met as a result only
+    wrapped = plugrt.from_jax(lambda x: {"new": Wrapped(x)})(X)["new"]  # only in results
     assert type(wrapped) is Wrapped
     assert wrapped.value.tolist() == X.tolist()
     assert plugrt.from_jax(lambda: jnp.arange(3))().tolist() == [0, 1, 2]
@@ -249,10 +249,10 @@ def test_widths_are_jaxs() -> None:
         for call in (ours, outer, lambda x: plugrt.jit(lambda: ours(x))()):
             assert ours(2**40).item() == 2**40
             if call is outer:
-                continue  # the outer function has it with 32 bits, plugrt's default
+                continue  # the outer jit makes it 32 bits wide, plugrt's default
             assert call(0.1).item() == 0.1
             assert call(0.1).dtype == np.float64
-        weak = plugrt.jit(lambda x: x)(0.1)  # of 32 bits, and as weak as a Python number
+        weak = plugrt.jit(lambda x: x)(0.1)  # a weakly typed float32
         double = plugrt.from_jax(lambda x: x * 2)
         assert [double(x).item() for x in (0.1, weak, 0.1)] == [0.2, 2 * np.float32(0.1), 0.2]
         assert ours(3).dtype == np.int64
@@ -293,7 +293,7 @@ def test_composition() -> None:
         found = ours(X)
     assert type(found) is plugrt.Array
     np.testing.assert_allclose(found, expected, rtol=1e-5)
-    with pytest.raises(ArgumentTypeError, match="give from_jax the outermost one"):
+    with pytest.raises(ArgumentTypeError, match="give from_jax the outermost function"):
         jax.jit(lambda x: ours(x))(X)
 
 
@@ -355,7 +355,7 @@ def computes_meanwhile(x: Any) -> Any:
 
 
 def over(count: int) -> jax.sharding.NamedSharding:
-    """Returns a sharding of JAX's over that many devices."""
+    """Returns a sharding of JAX's over a mesh of ``count`` devices."""
     axes = (jax.sharding.AxisType.Auto,)  # versions have different defaults
     mesh = jax.sharding.AbstractMesh((count,), ("x",), axes)
     return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x"))
@@ -405,7 +405,7 @@ def test_lapack() -> None:
     values = plugrt.from_jax(lambda a: jnp.linalg.eigh(a)[0])
     if isinstance(plugrt.get_backend(), CpuClient):
         np.testing.assert_allclose(values(matrix), np.linalg.eigvalsh(matrix), rtol=1e-5)
-        # JAX states how it could be partitioned
+        # JAX adds partitioning rules, which the lowered program must not have.
         assert "sdy." not in values.lower(matrix).as_text()
     else:
         with pytest.raises(Unimplemented, match=r"cannot lower .* 'eigh'"):

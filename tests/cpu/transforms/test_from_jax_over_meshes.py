@@ -1,4 +1,4 @@
-"""`from_jax` of functions that JAX divides over a mesh: they run on devices of plugrt's."""
+"""`from_jax` of functions that JAX divides over a mesh: they run on plugrt's devices."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ import plugrt
 from cpu.transforms import as_jax_over_meshes
 from plugrt import array_api as xp
 from plugrt.errors import ArgumentError, DeviceMismatch, InvalidArgument, Unimplemented
-from plugrt.execution.placement import device_claims
+from plugrt.execution.placement.default_device import default_device
 from plugrt.sharding import Mesh, NamedSharding
 from plugrt.sharding import PartitionSpec as P
 from support import children
 from support.behaviour import behaviour
 from support.jax_oracle import jax
+from support.watched_calls import at_calls
 
 A = np.arange(64, dtype=np.float32).reshape(8, 8)
 AUTO = (jax.sharding.AxisType.Auto,) * 2  # versions have different defaults
@@ -34,21 +35,21 @@ def over(*spec: Any, mesh: Any = None) -> Any:
 
 
 def shuffled() -> Mesh:
-    """Returns a mesh of plugrt's whose devices are not in the order of their ids."""
+    """Returns a mesh of plugrt's, with devices in another order than their ids."""
     order = [3, 1, 0, 2, 7, 6, 5, 4]
     return Mesh(np.reshape([plugrt.devices()[i] for i in order], (2, 4)), ("x", "y"))
 
 
 @pytest.fixture(autouse=True)
 def has_eight_devices() -> None:
-    """Skips without eight devices to divide a program over."""
+    """Skips without eight devices that a program can be divided over."""
     if plugrt.device_count() < 8 or not plugrt.get_backend().capabilities.partitions:
         pytest.skip("no 8 devices here, or none that a program can be divided over")
 
 
 @pytest.fixture(scope="module")
 def said_by_child() -> list[str]:
-    """Returns a child's output; JAX has 8 devices there, after plugrt's calls without any."""
+    """Returns the lines of a child, where JAX has 8 devices, but starts after plugrt's calls."""
     command = [sys.executable, as_jax_over_meshes.__file__]
     path = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), *sys.path])
     done = children.run(command, env={**os.environ, "PYTHONPATH": path}, timeout=240)
@@ -102,7 +103,7 @@ def test_placement_and_donation() -> None:
         result = f(x, A)["a"]
         np.testing.assert_array_equal(result, 2 * A)
         assert result.sharding == NamedSharding(mesh, P(None, "y"))
-        # No result has parts of its size, so it is kept, as in JAX; one that is moved is not.
+        # As in JAX, an argument is kept if no result has parts of its size.
         assert x.is_deleted() == (spec == P("y") and plugrt.get_backend().capabilities.donation)
 
 
@@ -201,7 +202,7 @@ def test_the_memory_of_results() -> None:
             f(A)
         return
     assert kinds(f) == kinds(plugrt.jit(lambda a: f(a))) == ["pinned_host", None]
-    assert kinds(plugrt.from_jax(lambda a: jitted(a))) == [None, None]  # as JAX within a jit
+    assert kinds(plugrt.from_jax(lambda a: jitted(a))) == [None, None]  # as JAX for jit in jit
     assert kinds(plugrt.from_jax(lambda a: jax.device_put(a + 1, host))) == ["pinned_host"]
     one = plugrt.from_jax(lambda a: (jax.device_put(a, jax.memory.Space.Host), a + 1))
     assert kinds(one) == ["pinned_host", None]
@@ -228,13 +229,13 @@ def test_devices_of_jaxs_are_refused() -> None:
     assert plugrt.from_jax(lambda a: (named(a), a * 2)[1])(A)[1, 1] == 18
 
 
-def test_the_backend_and_wrong_places(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_backend_and_wrong_places() -> None:
     doubled = jax.jit(lambda a: a * 2, in_shardings=over("x"), out_shardings=over("x"))
-    with monkeypatch.context() as patched:
-        # the argument of ``device=`` is checked alone
-        patched.setattr(device_claims, "default_device", None)
+    asked: list[Any] = []
+    with at_calls([default_device], lambda *_: asked.append(1)):  # only the backend is checked
         [name] = [n for n, client in plugrt.backends().items() if client is plugrt.get_backend()]
         named = plugrt.from_jax(doubled, backend=name)(A)
+    assert not asked
     assert named.sharding.devices == tuple(plugrt.devices()[:8])
     f = plugrt.from_jax(doubled)
     with pytest.raises(

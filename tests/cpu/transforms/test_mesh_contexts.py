@@ -22,6 +22,7 @@ from plugrt.sharding import (
     NamedSharding,
     get_abstract_mesh,
     get_mesh,
+    use_abstract_mesh,
     use_mesh,
 )
 from plugrt.sharding import PartitionSpec as P
@@ -111,15 +112,17 @@ def test_where_a_context_reaches() -> None:
             look()
         with contextlib.suppress(KeyError), line():
             assert plugrt.device_put(A, P("x")).sharding.num_devices == 4
-            look()  # specs alone refer to the inner mesh
+            look()  # only specs refer to the inner mesh
             raise KeyError
         with plugrt.set_mesh(None):
             look()
+        with use_abstract_mesh(AbstractMesh((4, 2), ("a", "b"))):  # has no devices
+            assert (get_mesh(), get_abstract_mesh().axis_names) == (grid(), ("a", "b"))
         assert plugrt.device_put(A, P("x")).sharding.num_devices == 8
         lowered = plugrt.jit(lambda v: v - 1).lower(A)
         raise ZeroDivisionError
     look()
-    assert lowered.compile()(A).sharding.num_devices == 8  # the mesh of the lowering counts
+    assert lowered.compile()(A).sharding.num_devices == 8  # it runs over the mesh of its lowering
     assert found == [
         (grid(), 8), (NOTHING, 1), (line(), 4), (grid(), 8), (NOTHING, 1), (NOTHING, 1),
     ]  # fmt: skip

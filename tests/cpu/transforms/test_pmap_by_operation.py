@@ -1,4 +1,4 @@
-"""pmap under `disable_jit`: operation by operation, each on all replicas; and the debug reruns."""
+"""pmap under `disable_jit`, operation by operation on all replicas; and the debug reruns."""
 
 from __future__ import annotations
 
@@ -135,17 +135,17 @@ def test_arguments() -> None:
     assert found.sharding.is_equivalent_to(PmapSharding(devices()[:4], replicas=2), found.ndim)
 
 
-@behaviour(107, "operation by operation each is compiled once, and Python scalars stay scalars")
+@behaviour(107, "each operation is compiled once, and Python scalars stay scalars")
 def test_each_is_compiled_once() -> None:
     def f(v: Any) -> Any:
         assert (lax.psum(1, "i"), lax.axis_size("i"), lax.psum(2.5, "i")) == (4, 4, 10.0)
         return lax.psum(v, "i") + lax.pmin(v, "i") * 72
 
-    x = np.ones((4, 73), np.float32)  # of no other test: it is not compiled yet
+    x = np.ones((4, 73), np.float32)  # no other test has compiled it
     with plugrt.disable_jit(), counting() as counts:
         for _ in range(3):
             np.testing.assert_array_equal(pmap(f, "i")(x), 76 * x)
-    assert counts[monitoring.COMPILE] == 6  # the mapped axis is removed first, and added last
+    assert counts[monitoring.COMPILE] == 6  # four, and the removal and addition of the mapped axis
 
 
 @behaviour(107, "`debug.print` and callbacks are called for each replica")
@@ -220,7 +220,7 @@ def test_wrong_uses(name: str) -> None:
     call, error, said = WRONG[name]
     with plugrt.disable_jit(), pytest.raises(error, match=said):
         call()
-    np.testing.assert_array_equal(pmap(steps, "i")(X), 2 * X.sum(0) + X)  # nothing is left behind
+    np.testing.assert_array_equal(pmap(steps, "i")(X), 2 * X.sum(0) + X)  # no trace is open
 
 
 @behaviour(107, "`global_axis_size` is the size of the mapped axis over all processes")

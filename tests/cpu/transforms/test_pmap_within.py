@@ -1,6 +1,6 @@
 """pmap while another function is traced: within pmap, jit, scan and cond.
 
-The numbers are those of JAX 0.4.20, the last version with it: `nox -s old_jax` compares with that.
+The expected numbers are from JAX 0.4.20, the last version with this: see `nox -s old_jax`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def test_nested() -> None:
     np.testing.assert_array_equal(moved, np.stack([0 * X[0], X[0]]))
     np.testing.assert_array_equal(gathered, np.broadcast_to(X[:, None, :, 0], (2, 4, 4)))
     assert over_j.sharding.is_equivalent_to(PmapSharding(devices()[:8], replicas=4), over_j.ndim)
-    np.testing.assert_array_equal(f(over_j)[0], np.broadcast_to(4 * ROWS, X.shape))  # in place
+    np.testing.assert_array_equal(f(over_j)[0], np.broadcast_to(4 * ROWS, X.shape))  # not moved
     np.testing.assert_array_equal(over_j[1], np.stack([ROWS[1, 0]] * 4))
     text = f.lower(X).as_text().replace(" ", "")
     assert "[[0,1,2,3],[4,5,6,7]]" in text
@@ -79,7 +79,7 @@ def test_nested() -> None:
     assert compiled.output_shardings[0].is_equivalent_to(where, 3)
 
 
-@behaviour(107, "pmaps within of several sizes: a program has as many replicas as all divide",
+@behaviour(107, "inner pmaps of several sizes: a program has as many replicas as all sizes divide",
            jax="0.4.20 refuses two sizes unless one divides the other")  # fmt: skip
 def test_of_several_sizes() -> None:
     total = pmap(lambda v: lax.psum(v, "j") + lax.axis_index("j"), "j")
@@ -175,14 +175,14 @@ def test_within_what_is_traced(name: str) -> None:
         found = function(plugrt.device_put(X[0], place))
         np.testing.assert_array_equal(found, expected(X[0]))
     assert found.sharding.devices == tuple(devices()[: len(found.sharding.devices)])
-    if name in ("jit", "loop"):  # its results are in the layout of its arguments
+    if name in ("jit", "loop"):  # results are divided as arguments need to be
         np.testing.assert_array_equal(function(found), expected(np.asarray(found)))
     np.testing.assert_array_equal(found + 1, expected(X[0]) + 1)
     if name != "the other branch":
         np.testing.assert_array_equal(call(xp.asarray(X[0])), expected(X[0]))  # not jitted
 
 
-@behaviour(107, "a branch that each replica chooses for itself, has a pmap within")
+@behaviour(107, "a branch that each replica chooses for itself may contain a pmap")
 def test_a_branch_by_replica() -> None:
     total = pmap(lambda v: lax.psum(v, "j"), "j")
     f = pmap(lambda x: lax.cond(x[0, 0] > 4, total, lambda y: y, x), "i")
@@ -223,7 +223,7 @@ def test_options_of_jit() -> None:
 
 
 def test_cures_of_other_devices_are_those_that_help() -> None:
-    """``device=`` of jit moves its arguments, and is refused beside other claims."""
+    """The error advises jit's ``device=`` only where no other claim contradicts it."""
     here, there = (plugrt.device_put(X, devices()[i]) for i in (0, 1))
     moves = "jit's device= moves them by itself"
     inner = plugrt.jit(lambda v: v + 1, device=devices()[2])
@@ -300,7 +300,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "jit's device": (
         lambda: plugrt.jit(lambda x: _inner()(x), device=devices()[1])(X), DeviceMismatch,
-        r"'<lambda>' is told where to run by jit's device .* on \S*:1 of .*, and has pmap of",
+        r"devices of '<lambda>' are set by jit's device .* on \S*:1 of .*, and also by pmap of",
     ),
     "an argument elsewhere": (
         lambda: plugrt.jit(lambda x: _inner()(x))(plugrt.device_put(X, devices()[5])),
@@ -320,17 +320,17 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: plugrt.jit(
             lambda x: _inner()(x),
             in_shardings=NamedSharding(plugrt.make_mesh((2,), ("m",)), P("m")))(X),
-        DeviceMismatch, r"told where to run by in_shardings: NamedSharding.*pmap of",
+        DeviceMismatch, r"are set by in_shardings: NamedSharding.*pmap of",
     ),
     "a constraint": (
         lambda: plugrt.jit(lambda x: _inner()(plugrt.with_sharding_constraint(
             x, NamedSharding(plugrt.make_mesh((2,), ("m",)), P("m")))))(X),
-        DeviceMismatch, r"told where to run by with_sharding_constraint.*pmap of",
+        DeviceMismatch, r"are set by with_sharding_constraint.*pmap of",
     ),
     "a constraint within": (
         lambda: plugrt.jit(lambda x: pmap(lambda v: plugrt.with_sharding_constraint(
             v, NamedSharding(plugrt.make_mesh((2,), ("m",)), P("m"))))(x))(X),
-        DeviceMismatch, r"told where to run by with_sharding_constraint.*pmap of '<lambda>'.*",
+        DeviceMismatch, r"are set by with_sharding_constraint.*pmap of '<lambda>'.*",
     ),
     "in shard_map": (
         lambda: plugrt.shard_map(lambda x: _inner()(x), mesh=plugrt.make_mesh((2,), ("m",)),
@@ -397,7 +397,7 @@ UNUSED: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@behaviour(107, "a pmap that no result depends on, also in a function called within, has no part")
+@behaviour(107, "a pmap that no result depends on, also in an inner function, is left out")
 @pytest.mark.parametrize("where", UNUSED)
 def test_an_unused_pmap_has_no_replicas(where: str) -> None:
     last = devices()[-1]
@@ -439,7 +439,7 @@ def test_a_pmap_of_one_slice_has_devices_too() -> None:
     assert one(X[:1]).sharding.is_equivalent_to(pmap(lambda v: v)(X[:1]).sharding, X.ndim)
     assert one(X[:1]).committed
     over_two = NamedSharding(plugrt.make_mesh((2,), ("m",)), P(None, "m"))
-    with pytest.raises(DeviceMismatch, match="told where to run by with_sharding_constraint"):
+    with pytest.raises(DeviceMismatch, match="are set by with_sharding_constraint"):
         plugrt.jit(lambda a: one(plugrt.with_sharding_constraint(a, over_two)))(X[:1])
 
 

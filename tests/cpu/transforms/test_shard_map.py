@@ -1,4 +1,4 @@
-"""shard_map: functions of one device's part, with collectives over axes of a mesh."""
+"""shard_map: functions that run on each device's part, with collectives over mesh axes."""
 
 from __future__ import annotations
 
@@ -341,7 +341,7 @@ def test_closures_at_each_call() -> None:
 @pytest.mark.parametrize("dtype", ["int32", "complex64"])
 @pytest.mark.parametrize("spec", [("y",), (None, "x"), (), (("x", "y"),), ("y", "x")])
 def test_results_are_divided_as_out_specs_say(spec: Any, dtype: str) -> None:
-    """Also if they contain less than is computed: ``check_vma=False``."""
+    """With ``check_vma=False`` the specs may drop parts of the result."""
     mesh = plugrt.make_mesh((4, 2), ("x", "y"))
     x = plugrt.device_put(A.astype("int32"), NamedSharding(MESH, P("x", "y")))
     f = plugrt.shard_map(
@@ -452,7 +452,7 @@ CARRIED: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 @pytest.mark.parametrize("name", CARRIED)
 def test_a_carry_has_one_type(name: str) -> None:
-    """As in JAX: apply `lax.pcast` to the initial one."""
+    """As in JAX: the initial carry needs `lax.pcast` if the body's result varies."""
     f, mesh, x = CARRIED[name], plugrt.make_mesh((2,), ("x",)), np.arange(4, dtype=np.float32)
 
     def mapped(lib: Any, module: Any, mesh: Any, spec: Any, casts: bool, out: Any) -> Any:
@@ -679,7 +679,7 @@ def test_smap_is_over_one_axis_of_the_mesh_in_the_context() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "given no in_axes"),
+        ({}, "smap without in_axes"),
         ({"in_axes": -1}, "from 0 on"),
         ({"in_axes": [0]}, "in_axes of smap is a dimension"),
         ({"in_axes": 0, "out_axes": True}, "out_axes of smap are dimensions"),

@@ -68,7 +68,7 @@ def test_within_another(name: str) -> None:
     np.testing.assert_array_equal(plugrt.jit(lambda v: mapped(v) + 1)(A), expected + 1)
 
 
-@behaviour(106, "the check sees through regions within: what is whole along their axes, and is not")
+@behaviour(106, "the replication check follows values through inner shard_maps")
 def test_the_check_of_nested_regions() -> None:
     varies = inner(lambda u: u, P("y"), P())
     with pytest.raises(ArgumentError, match="differs along the axis 'y'"):

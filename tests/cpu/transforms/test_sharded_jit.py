@@ -20,7 +20,7 @@ from plugrt.errors import (
     ShapeError,
     StructureError,
 )
-from plugrt.execution.placement import chosen_shardings
+from plugrt.execution.placement.chosen_shardings import read_result_shardings
 from plugrt.interface import Device
 from plugrt.sharding import (
     AxisType,
@@ -35,6 +35,7 @@ from plugrt.sharding import PartitionSpec as P
 from support.behaviour import behaviour
 from support.compiles import counting
 from support.jax_oracle import jax
+from support.watched_calls import at_calls
 
 A = np.arange(64, dtype=np.float32).reshape(8, 8)
 
@@ -48,7 +49,7 @@ def over(*entries: Any) -> NamedSharding:
 
 
 def chooses() -> bool:
-    """Whether the backend divides results without a requested sharding, and reports it."""
+    """Returns whether the backend divides results without a requested sharding."""
     return get_backend().platform != "numpy"
 
 
@@ -119,7 +120,7 @@ def test_shardings_of_arguments_and_results() -> None:
     assert text.count("sdy.sharding = ") == 3
 
 
-@behaviour(105, "a result that nobody asked for is divided as the compiler chose, read back")
+@behaviour(105, "a result without a stated sharding has the one that the compiler chose")
 def test_what_the_compiler_chose() -> None:
     x = plugrt.device_put(A, over("x", "y"))
     a, b, c, d = plugrt.jit(lambda x, y: (x * y, x, 1.5, xp.sum(x, axis=1)))(x, A)
@@ -129,7 +130,7 @@ def test_what_the_compiler_chose() -> None:
     np.testing.assert_array_equal(a, A * A)
     np.testing.assert_array_equal(b, A)
     np.testing.assert_array_equal(d, A.sum(1))
-    # An array without a mesh: the chosen sharding has no names.
+    # The array has no mesh, so the chosen sharding names no axes.
     tiled = plugrt.device_put(A, GSPMDSharding.from_tiling(
         over("x").devices, over("x", "y").tiling(2)))  # fmt: skip
     e = tiled + 1
@@ -204,13 +205,14 @@ def test_results_that_do_not_divide() -> None:
         plugrt.jit(lambda x: (x, x + 1), out_shardings=(None, over("x", None, "y")))(A)
 
 
-def test_a_backend_that_states_too_few_shardings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chosen_shardings, "read_result_shardings", lambda executable: [b""])
-    with pytest.raises(InvalidReply, match="the shardings of 1 results; the program has 2"):
+def test_a_backend_that_states_too_few_shardings() -> None:
+    fewer = at_calls([read_result_shardings], lambda _, stated: stated.pop(), after=True)
+    says = "the shardings of 1 results; the program has 2"
+    with fewer, pytest.raises(InvalidReply, match=says):
         plugrt.jit(lambda x: (x - 3, x * 5))(plugrt.device_put(A, over("x")))
 
 
-@behaviour(105, "an argument that lies nowhere is put as the compiler chose, read back as well")
+@behaviour(105, "an uncommitted argument is put in the sharding that the compiler chose")
 def test_arguments_are_put_as_the_compiler_chose() -> None:
     product = plugrt.jit(lambda a, b, s: s * (a @ b), out_shardings=over("x", "y"))
     compiled = product.lower(A, A, 2.0).compile()
@@ -220,7 +222,7 @@ def test_arguments_are_put_as_the_compiler_chose() -> None:
     for given in (A, plugrt.device_put(A)):
         np.testing.assert_allclose(product(given, A, 2.0), 2 * A @ A)
         np.testing.assert_allclose(compiled(given, A, 2.0), 2 * A @ A)
-    # An argument that cannot be divided is whole, and stays whole if it is a result as well.
+    # An argument that cannot be divided is replicated, and so is a result that returns it.
     x = plugrt.device_put(A, over("x"))
     beside = plugrt.jit(lambda a, b, c: (a[:3] + b, c, a + c)).lower(x, A[:3], A).compile()
     assert beside.input_shardings[0] == (over("x"), over(), over())
@@ -327,7 +329,7 @@ def test_donation() -> None:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             np.testing.assert_array_equal(f(x), 2 * A)
-        assert x.is_deleted() == (sharding == over("y"))  # those over x have another size
+        assert x.is_deleted() == (sharding == over("y"))  # parts over x have another shape
         kept = [w for w in said if "donated buffers were not usable: float32" in str(w.message)]
         assert len(kept) == (sharding == over("x"))
 
@@ -352,7 +354,7 @@ def test_equivalent_shardings_share_a_program() -> None:
             assert result.sharding.mesh == x.sharding.mesh
     with counting() as counts:
         f(plugrt.device_put(A, over("y", "x")))
-    assert counts[monitoring.COMPILE] == 1  # another division is another program
+    assert counts[monitoring.COMPILE] == 1  # another sharding needs another program
 
 
 @behaviour(105, "an array of `pmap` meets one over a mesh of its devices")
@@ -557,7 +559,7 @@ def test_a_sharding_of_one_device_refuses_with_both_cures(case: str) -> None:
     for place in (over("x"), over("x", "y"), over(), SingleDeviceSharding(devices()[1])):
         x = plugrt.device_put(A, place)
         if case == "in_shardings" and place.is_fully_replicated:
-            assert f(x).sharding == there  # divided alike: moved, as in JAX
+            assert f(x).sharding == there  # a replicated array is moved, as in JAX
         else:
             with pytest.raises(ValueError, match=r"(?s)device_put.*device="):
                 f(x)
@@ -569,7 +571,7 @@ def test_a_sharding_of_one_device_refuses_with_both_cures(case: str) -> None:
     assert f(A).sharding == there
 
 
-@behaviour(105, "conditionals and loops leave what they compute with divided")
+@behaviour(105, "conditionals and loops leave their operands divided")
 def test_control_flow_stays_divided() -> None:
     x = plugrt.device_put(A, over("x"))
 
@@ -642,7 +644,7 @@ def test_shardings_are_prefixes_also_where_they_divide_nothing(kind: str, within
 
 
 def _map_two(a: Any, b: Any, second: Callable[[Any], Any]) -> Any:
-    """Maps two values, each for itself, over eight devices."""
+    """Maps two values over eight devices; no result depends on both."""
     mesh = plugrt.make_mesh((8,), ("x",))
     return plugrt.shard_map(
         lambda v, w: (v * 2, second(w), lax.psum(v, "x")),

@@ -1,4 +1,4 @@
-"""Structs with a placement: they are lowered like arrays, or refused by name."""
+"""Structs with a sharding: they are lowered like arrays, or refused by name."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FUNCTIONS = [
 
 
 def places() -> list[Any]:
-    """Returns the possible placements of an argument: none, one device, or meshes."""
+    """Returns shardings for an argument: none, of one device, and over meshes."""
     devices = plugrt.devices()
     mesh, line = Mesh(np.array(devices[:4]).reshape(2, 2), ("x", "y")), Mesh(devices[:4], "x")
     backwards = Mesh(devices[3::-1], "x")
@@ -54,7 +54,7 @@ def places() -> list[Any]:
 
 
 def forms(x: Any) -> dict[str, Any]:
-    """Returns an argument in each abstract form."""
+    """Returns structs and similar objects that describe an argument."""
     place = x.sharding if getattr(x, "committed", False) else None
     stated = S(x.shape, x.dtype, place)
     duck = SimpleNamespace(shape=x.shape, dtype=x.dtype, sharding=place)
@@ -95,7 +95,7 @@ def test_each_abstract_form_is_lowered_as_the_array_is(seed: int) -> None:
     described = [forms(x) for x in arrays]
     for form in described[0]:
         assert outcome(f, [each[form] for each in described]) == expected, form
-    if len(expected) == 4:  # its avals describe the same call
+    if len(expected) == 4:  # the program's avals describe the same call
         assert outcome(f, expected[3][0]) == expected
 
 
@@ -265,7 +265,7 @@ def test_types_are_jaxs() -> None:
     x = np.ones((2, 3), np.int8)
     for value in (True, 1, 1.5, 2j, x, np.float32(2), jax.numpy.ones(3)):
         ours, theirs = plugrt.typeof(value), jax.typeof(value)
-        shown = ours.shape, ours.dtype, ours.weak_type and ours.dtype != bool
+        shown = ours.shape, ours.dtype, ours.weak_type
         assert shown == (theirs.shape, theirs.dtype, theirs.weak_type), value
     mesh = NamedSharding(plugrt.make_mesh((2,), ("x",)), P("x"))
     assert (

@@ -1,4 +1,4 @@
-"""Parts of arrays end with them, as in JAX; arrays made from a part outlive both."""
+"""Deleting an array deletes its parts, as in JAX; arrays made from a part survive both."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ import pytest
 import plugrt
 from plugrt import Array, device_put, devices, jit
 from plugrt.errors import DeletedBuffer, InvalidArgument
-from plugrt.execution.arrays import array_deletion, sharers
-from plugrt.execution.launches import donation
+from plugrt.execution.arrays.sharers import tie_parts
+from plugrt.execution.launches.donation import Donation
 from plugrt.sharding import Mesh, NamedSharding, PmapSharding
 from plugrt.sharding import PartitionSpec as P
 from support.ops import add, mul
+from support.watched_calls import at_calls
 
 N = np.arange(32, dtype=np.float32).reshape(4, 8)
 take = jit(lambda x: add(x, 1), donate_argnums=0)
@@ -210,10 +211,8 @@ def test_an_array_and_its_part_are_not_passed_where_one_is_donated(
 
 
 @pytest.mark.parametrize("deleted", [None, "whole", "part"])
-def test_a_launch_that_fails_gives_the_whole_and_the_parts_back(
-    deleted: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Unless one was deleted meanwhile, which also deletes the other."""
+def test_a_launch_that_fails_gives_the_whole_and_the_parts_back(deleted: str | None) -> None:
+    """Unless the array or the part was deleted meanwhile, which also deletes the other."""
     x = device_put(N, devices()[0])
     [part] = parts_of(x)
 
@@ -224,8 +223,8 @@ def test_a_launch_that_fails_gives_the_whole_and_the_parts_back(
             (x if deleted == "whole" else part).delete()
         raise InvalidArgument("no launch")
 
-    monkeypatch.setattr(donation.Donation, "_refuse_tied", fail)
-    with pytest.raises((InvalidArgument, DeletedBuffer)):
+    fails = at_calls([Donation._refuse_tied], fail)
+    with pytest.raises((InvalidArgument, DeletedBuffer)), fails:
         take(x)
     for array in (x, part):
         assert array.is_deleted() is (deleted is not None)
@@ -234,19 +233,11 @@ def test_a_launch_that_fails_gives_the_whole_and_the_parts_back(
 
 
 @pytest.mark.parametrize("how", ["donated", "deleted"])
-def test_parts_of_what_is_gone_meanwhile_are_refused(
-    how: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Another thread deletes it after its buffers were found, before it knows of the parts."""
+def test_parts_of_what_is_gone_meanwhile_are_refused(how: str) -> None:
+    """Another thread deletes the array after its buffers were read, before its parts are listed."""
     x = divided()
-    tie = sharers.tie_parts
-
-    def end_and_tie(whole: Array, parts: list[Array]) -> None:
-        end(x, how)
-        tie(whole, parts)
-
-    monkeypatch.setattr(array_deletion, "tie_parts", end_and_tie)
-    with pytest.raises(DeletedBuffer, match=f"was {how}"):
+    meanwhile = at_calls([tie_parts], lambda *_: end(x, how))
+    with meanwhile, pytest.raises(DeletedBuffer, match=f"was {how}"):
         _ = x.addressable_shards
 
 

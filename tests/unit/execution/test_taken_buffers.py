@@ -1,4 +1,4 @@
-"""Frees, copies and restores buffers of arrays, like launches and other threads."""
+"""Taking, copying and restoring the buffers of arrays, as launches and other threads do."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ import pytest
 import plugrt
 from plugrt import device_put, jit
 from plugrt.errors import DeletedBuffer
-from plugrt.execution.arrays import array_making
 from plugrt.execution.arrays.array import array_holding
 from plugrt.execution.arrays.array_making import share_buffers
-from plugrt.execution.launches import loaded_program
-from plugrt.execution.launches.donation import Donation, Taken, give_back
+from plugrt.execution.launches.donation import Donation, Taken, give_back, raise_explained
 from support.cpu_launches import of_cpu_launches
 from support.ops import add
+from support.watched_calls import at_calls
 
 N = np.arange(4096, dtype=np.float32)
 
@@ -37,35 +36,28 @@ def test_memory_is_freed_with_the_array() -> None:
 @of_cpu_launches
 @pytest.mark.parametrize("general", [False, True])
 def test_what_another_launch_may_use_is_copied_to_be_taken(general: bool) -> None:
-    """Otherwise jaxlib makes both wait for ever if the other uses it for one of two arguments."""
+    """Otherwise jaxlib hangs both launches if the other one has it as one of two arguments."""
     plain = jit(lambda x, y: add(x, y), donate_argnums=0)
     both = jit(lambda x, y: (add(add(x, y), N), y), donate_argnums=0)
     f, expected = (both, 3 * N) if general else (plain, 2 * N)
     y = add(device_put(N), 0)
     for _ in range(3):
         x = add(device_put(N), 0)
-        used = x._shards  # as another launch has it
+        used = x._shards  # a reference as of another launch
         np.testing.assert_array_equal(plugrt.tree.leaves(f(x, y))[0], expected)
         assert x.is_deleted()
         assert not used.is_deleted()
         np.testing.assert_array_equal(np.asarray(used), N)
 
 
-def test_what_is_donated_while_it_is_being_shared_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """As another thread may do in the core, without a lock."""
+def test_what_is_donated_while_it_is_being_shared_is_refused() -> None:
+    """As by another thread, since the core donates without a lock."""
     double = jit(lambda x: add(x, x), donate_argnums=0)
-    for _ in range(3):  # until the core makes the call
+    for _ in range(3):  # the core makes later calls
         double(device_put(N))
     x = device_put(N)
-
-    def hold(shards: Any, aval: Any) -> Any:
-        double(x)
-        return array_holding(shards, aval)
-
-    monkeypatch.setattr(array_making, "array_holding", hold)
-    with pytest.raises(DeletedBuffer, match="was donated to '<lambda>'"):
+    donated = at_calls([array_holding], lambda *_: double(x))
+    with donated, pytest.raises(DeletedBuffer, match="was donated to '<lambda>'"):
         share_buffers(x, x._aval)
 
 
@@ -83,10 +75,8 @@ def test_what_is_deleted_while_a_launch_has_it_is_not_given_back() -> None:
 
 
 @pytest.mark.parametrize("kind", ["one", "two", "many", "compiled", "passed", "donated"])
-def test_what_a_failing_launch_has_meanwhile_is_named_by_another(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Another thread's launch restores it before one finds the reason for the missing buffers."""
+def test_what_a_failing_launch_has_meanwhile_is_named_by_another(kind: str) -> None:
+    """A failing launch restores the buffers before this launch knows why they were missing."""
     functions: dict[str, Any] = {
         "one": jit(lambda x: add(x, x)),
         "two": jit(lambda x, y: add(x, y)),
@@ -102,15 +92,9 @@ def test_what_a_failing_launch_has_meanwhile_is_named_by_another(
     others = Donation(SimpleNamespace(name="f", kept=(0,), donated=(0,)))  # type: ignore[arg-type]
     taken: Taken = []
     others.take([x], [x._shards], taken)
-    explain: Any = loaded_program.raise_explained
-
-    def give_back_and_explain(*arguments: Any) -> None:
-        give_back(taken)
-        explain(*arguments)
-
-    monkeypatch.setattr(loaded_program, "raise_explained", give_back_and_explain)
     said = r"'<lambda>': the array float32\[4096\] was donated meanwhile to a launch that failed"
-    with pytest.raises(DeletedBuffer, match=said):
+    meanwhile = at_calls([raise_explained], lambda *_: give_back(taken))
+    with meanwhile, pytest.raises(DeletedBuffer, match=said):
         function(*[x, device_put(N)][:count])
     give_back(taken)
     function(*[x, device_put(N)][:count])

@@ -3,8 +3,8 @@
 Such a module computes with the sizes of its arguments' dimensions if the export is symbolic, and
 its first argument is the number of the platform if it is for several. As JAX does, a new ``main``
 with known types calls the old one, and jaxlib's StableHLO passes propagate the sizes, check the
-assertions about them that JAX left in the module, and drop the other platforms' branches. Tokens,
-which order effects, begin and end in the new ``main``: each launch is a chain of its own.
+assertions about them that JAX left in the module, and drop the other platforms' branches. The new
+``main`` creates and drops the tokens that order effects: each launch has its own chain.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def refine(
     with module.context, ir.Location.unknown():
         _wrap_main(module, types, platform, name)
     code = bytecode(module)
-    # Not a public name of jaxlib's.
+    # A private name of jaxlib's.
     private: Any = import_native("jaxlib._jax")[0]
     try:
         refined = private.mlir.refine_polymorphic_shapes(
@@ -110,17 +110,15 @@ def _convert(argument: ir.Value, wanted: ir.Type, name: str) -> ir.Value:
         not takes.is_dynamic_dim(i) and takes.get_dim_size(i) != given.get_dim_size(i)
         for i in range(given.rank)
     ):
-        raise ProgramError(
-            f"{name} is damaged: it states {given} for what its module has as {takes}"
-        )
+        raise ProgramError(f"{name} is damaged: it states {given}, and its module has {takes}")
     return hlo.convert(wanted, argument)
 
 
 def _explain(said: str) -> str:
     """Returns the part of jaxlib's message that is about the shapes.
 
-    An assertion of JAX's begins with the words looked for here; other errors are of operations that
-    sizes do not fit, and of assertions' conditions that come too late.
+    JAX's assertions begin with the words searched for here; other errors come from operations that
+    the sizes do not fit, before an assertion could fail.
     """
     found = re.search(r"error: (?:loc\([^)]*\): )?(.*)", said)
     text = (found[1] if found else said).partition(" Please see https")[0].rstrip(" ,.")

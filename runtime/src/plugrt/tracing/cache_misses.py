@@ -16,18 +16,18 @@ from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
 
 _REDEFINED = (
-    "; but another function defined on the same line was: each time that line runs it makes "
-    "another, of which nothing is known. Fix: define and jit the function once, outside of what "
-    "is repeated"
+    "; but another function defined on the same line was: each time that line runs it defines "
+    "a new one, which has no trace yet. Fix: define and jit the function once, outside of the "
+    "repeated code"
 )
 _unseen: BoundedCache[str, weakref.ref[object]] = BoundedCache(1024)
-"""The last function that was new, of the functions defined on a line."""
+"""The last function not traced before, for each line that defines functions."""
 Key = tuple[Any, ...]
-"""That of a trace: the settings, the call's structure with its static values, and types."""
+"""The key of a trace: settings, structure of the call with static values, and types."""
 
 
 def explain_miss(function: object, key: Key, known: Iterable[Key], names: Sequence[str]) -> None:
-    """Logs what differs from the closest of the ``known`` keys, and where the call is.
+    """Logs the differences of ``key`` from the closest of the ``known`` keys, and the call's place.
 
     ``names`` are the flat arguments' names. The level is WARNING, as for all messages of
     ``config.explain_cache_misses``.
@@ -47,12 +47,12 @@ def explain_miss(function: object, key: Key, known: Iterable[Key], names: Sequen
         "%s",
         where,
         of,
-        lines or "\n  * nothing: what was kept of it was cleared, or made room for others",
+        lines or "\n  * nothing: the cached trace was cleared or evicted",
     )
 
 
 def _is_redefined(function: object, of: str) -> bool:
-    """Whether another function of the same name and line was as unknown before."""
+    """Whether another function of the same name and line was not traced before, either."""
     inner = _unwrap(function)
     if not hasattr(inner, "__code__"):
         return False
@@ -116,7 +116,7 @@ def _value(statics: dict[object, object], where: object) -> str:
     if where not in statics:
         return "left out"
     match statics[where]:
-        case (type() as kind, value):  # what `static_key` makes of most values
+        case (type() as kind, value):  # the form of `static_key` for most values
             return f"{value!r:.60} of type {kind.__name__}"
         case key:
             return f"{key!r:.60}"

@@ -33,7 +33,7 @@ from plugrt.tracing.tracer import Tracer
 
 _COMPOSITE = "stablehlo.composite"
 _MOST_LEVELS = 16
-"""Of operations of plugrt's that lowerings of such give; its own definitions have two."""
+"""The limit of nested lowerings of plugrt's own operations; its definitions need two levels."""
 
 
 class Lowering:
@@ -43,7 +43,7 @@ class Lowering:
         self.callbacks: dict[int, HostCallback] = {}
         """The Python functions that the rules call, by number."""
         self.uses_chlo = False
-        """Whether they gave operations of CHLO's."""
+        """Whether the rules emitted CHLO operations."""
         self._module = module
         self._title = title
         self._rules = dict(rules)
@@ -63,7 +63,7 @@ class Lowering:
         self._replace(found)
 
     def lower_platform_operations(self) -> None:
-        """Replaces each operation of plugrt's own, those among it that lowerings of others give."""
+        """Replaces all operations of plugrt's own, also those that lowerings of others emit."""
         for _ in range(_MOST_LEVELS):
             operations = operations_within(self._module.operation)
             found = [(each.name, op) for op in operations if (each := find_operation(op))]
@@ -73,8 +73,8 @@ class Lowering:
             self._replace(found)
         name = found[0][0]
         raise ProgramError(
-            f"{_who(name, self._rule_of(name))} cannot be used for {self._title!r}: what it "
-            f"returns contains {name} again"
+            f"{_who(name, self._rule_of(name))} cannot be used for {self._title!r}: its "
+            f"result contains {name} again"
         )
 
     def _replace(self, found: Sequence[tuple[str, ir.Operation]]) -> None:
@@ -93,7 +93,7 @@ class Lowering:
         op.erase()
 
     def _find_symbol(self, name: str, op: ir.Operation) -> str | None:
-        """Returns the function of the module that computes it; None if it stays unchanged."""
+        """Returns the symbol of a function that computes ``op``; None if ``op`` stays unchanged."""
         types = [str(value.type) for values in (op.operands, op.results) for value in values]
         key = (name, len(op.operands), *types, *_attribute_texts(op))
         if key not in self._symbols:
@@ -115,8 +115,8 @@ class Lowering:
     def _trace_by(self, rule: Rule, name: str, op: ir.Operation) -> str | None:
         if len(op.regions):
             raise ProgramError(
-                f"{_who(name, rule)} cannot be used for {self._title!r}: {name} holds a "
-                "computation of its own, which lowerings are not given"
+                f"{_who(name, rule)} cannot be used for {self._title!r}: {name} has a "
+                "region, which lowerings do not get"
             )
         try:
             operands, results = (
@@ -132,7 +132,7 @@ class Lowering:
         self.callbacks.update(trace.callbacks)
         self.uses_chlo |= trace.uses_chlo
         title = f"lowered_{name.partition('.')[2]}"
-        remove_marks(trace.module)  # where the program runs is decided already
+        remove_marks(trace.module)  # the program's devices are known already
         code = bytecode(trace.module)
         functions, main = insert_functions(self._module, code, title, self._number)
         self._number += len(functions)
@@ -182,7 +182,7 @@ def _python_values(op: ir.Operation) -> dict[str, Any]:
 def _attribute_texts(op: ir.Operation) -> list[object]:
     """Returns the texts that distinguish operations of one name."""
     found = [(name, find_attribute(op, name)) for name in attribute_names(op)]
-    # One that cannot be read is like no other.
+    # An unreadable attribute equals no other.
     return [(name, object() if value is None else str(value)) for name, value in found]
 
 
@@ -196,7 +196,7 @@ def _who(name: str, rule: Rule) -> str:
 def _trace_rule(
     rule: Rule, context: LoweringContext, operands: Sequence[TensorType], title: str
 ) -> Trace | None:
-    """Returns the module that a rule gives as the ``main`` of a trace; None where it gives none."""
+    """Returns a trace whose ``main`` computes the rule's results; None if the rule returns None."""
     trace = Trace(context.operation, None)
 
     def fill(scope: Scope) -> bool:

@@ -1,4 +1,4 @@
-"""Along which axes the results of StableHLO operations differ, or are terms, given operands."""
+"""Infers the axes along which results of StableHLO operations vary, or are unreduced."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from plugrt.tracing.sharding_rules import Operation, axes_of
 
 
 class Sums(NamedTuple):
-    """The axes of a type that divide no dimension, and are named in it."""
+    """The axes that a type names but that divide no dimension."""
 
     unreduced: Axes = NO_AXES
     """Devices along them have terms, and the value is their sum."""
     reduced: Axes = NO_AXES
-    """Devices along them have the same, and its gradient would be such a sum."""
+    """Devices along them have the same value, and its gradient would be unreduced."""
     varying: Axes = NO_AXES
     """Devices along them, within shard_map, have values that may differ."""
 
@@ -31,18 +31,18 @@ NONE = Sums()
 
 
 def join_varying(op: Any, mats: Sequence[ManualAxisType], mesh: AbstractMesh) -> Axes:
-    """Returns along which axes what is computed of operands of these types may differ."""
+    """Returns the axes along which the result of an operation may vary."""
     if op.name == "stablehlo.rng":
         return frozenset(mesh.manual_axes)
     return NO_AXES.union(*[mat.varying for mat in mats])
 
 
 def infer_sums(of: Operation) -> list[Sums]:
-    """Returns the sums of an operation's results, in JAX's way.
+    """Returns the sums of an operation's results, by JAX's rules.
 
-    Where one operand differs along axes the others are taken to differ, too. Raises
-    `ShardingTypeError` where the operands' do not fit together, and `Unimplemented` for an
-    operation that has no rule for them.
+    If one operand varies along an axis, all are treated as varying. Raises `ShardingTypeError` if
+    the operands' sums are incompatible, and `Unimplemented` for an operation without a rule for
+    them.
     """
     varying = NO_AXES.union(*[sums.varying for sums in of.sums])
     given = [_let_vary(of, sums, varying) for sums in of.sums]
@@ -78,7 +78,7 @@ def asked_sums(of: Operation, asked: Sums) -> Sums:
 
 
 def _same_reduced(of: Operation) -> Axes:
-    """Returns the reduced axes of the operands, which have the same, but for numbers."""
+    """Returns the reduced axes, which all operands but constants must share."""
     found = {sums.reduced for sums in of.sums if sums.reduced}
     if len(found) > 1:
         of.refuse("its operands are reduced over different axes", _RESHARD)
@@ -117,7 +117,7 @@ def _keep(of: Operation) -> Sums:
 
 
 def _pad(of: Operation) -> Sums:
-    """The rule of `_keep`, where the terms are padded with zeros: any number of zeros is zero."""
+    """The rule of `_keep`, if the terms are padded with zeros, whose sum is zero."""
     is_zero = _is_zero(of.op.operands[1])
     return _keep(of) if is_zero or not of.sums[0].unreduced else _refuse(of)
 
@@ -135,7 +135,7 @@ _KEEPS_ZERO = ("stablehlo.broadcast_in_dim", "stablehlo.convert", "stablehlo.res
 
 
 def _check_constants(of: Operation, operands: Sequence[int]) -> None:
-    """Raises `ShardingTypeError` for numbers beside terms, which each device would have: not 0."""
+    """Raises `ShardingTypeError` for constants beside terms, except 0: each device would add it."""
     if not any(of.sums[i].unreduced for i in operands):
         return
     for i in operands:
@@ -198,7 +198,7 @@ def _dynamic_update_slice(of: Operation) -> Sums:
 
 
 def _is_sum(of: Operation) -> bool:
-    """Whether a reduction adds up."""
+    """Whether a reduction computes a sum."""
     [*inner, _] = of.op.regions[0].blocks[0].operations
     return [view.operation.name for view in inner] == ["stablehlo.add"]
 
@@ -239,7 +239,7 @@ _RULES: Mapping[str, Callable[[Operation], Sums]] = {
         _refuse,
     ),
 }
-"""The rules of operations that are not element by element, or have one for terms of sums."""
+"""The rules of operations that are not elementwise, or accept unreduced operands."""
 
 
 def _ask_dot_general(of: Operation, asked: Sums) -> Sums:
@@ -250,13 +250,13 @@ def _ask_dot_general(of: Operation, asked: Sums) -> Sums:
     right = [of.specs[1][i] for i in numbers.rhs_contracting_dimensions]
     if left != right:
         of.refuse(
-            f"what is summed over is divided differently, and unreduced={set(asked.unreduced)} is "
-            "asked for", _RESHARD,
+            f"the summed dimensions are divided differently, and "
+            f"unreduced={set(asked.unreduced)} is requested", _RESHARD,
         )  # fmt: skip
     if asked.unreduced != {name for entry in left for name in axes_of(entry)}:
         of.refuse(
-            f"unreduced={set(asked.unreduced)} is requested, and what is summed over is divided "
-            f"over {left}", "name these axes",
+            f"unreduced={set(asked.unreduced)} is requested, and the summed dimensions are "
+            f"divided over {left}", "name these axes",
         )  # fmt: skip
     return Sums(asked.unreduced)
 
@@ -290,4 +290,4 @@ _ASKED: Mapping[str, Callable[[Operation, Sums], Sums]] = {
     "stablehlo.reshape": _ask_reshape,
 }
 MAKE_TERMS = ("stablehlo.dot_general", "stablehlo.reduce")
-"""Operations that sum: over what is divided each device makes a term."""
+"""Operations that sum: along divided dimensions each device computes a term."""

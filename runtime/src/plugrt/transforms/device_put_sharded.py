@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.errors import ArgumentError, ShapeError, StructureError
+from plugrt.errors import ArgumentError, ArgumentTypeError, ShapeError, StructureError
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.array_making import share_buffers
 from plugrt.execution.arrays.aval import intern_aval
@@ -28,12 +28,18 @@ def device_put_sharded(shards: Sequence[object], devices: Sequence[Device]) -> A
     """Returns pytrees of equal structure, one for each device, as one pytree of sharded arrays.
 
     Each array has a leading dimension of ``len(devices)``, divided over them as arguments of
-    `pmap` are. As JAX's function of that name. Raises `ArgumentError` where there are not as
-    many shards as devices, and `StructureError` or `ShapeError` where two shards differ.
+    `pmap` are. As JAX's function of that name. Raises `ArgumentTypeError` unless ``shards`` are a
+    sequence, `ArgumentError` where there are not as many as devices, and `StructureError` or
+    `ShapeError` where two shards differ.
 
     >>> plugrt.device_put_sharded([xp.asarray(1), xp.asarray(2)], plugrt.devices()[:2])
     Array([1, 2], dtype=int32)
     """
+    if not isinstance(shards, Sequence):  # as JAX, which would use an array's rows or a dict's keys
+        raise ArgumentTypeError(
+            f"device_put_sharded takes a sequence of shards, one for each device; got "
+            f"{type(shards).__name__}: make a list of them"
+        )
     if len(shards) != len(devices) or not len(devices):
         raise ArgumentError(
             f"device_put_sharded takes one shard for each device; got {len(shards)} shards for "
@@ -65,9 +71,9 @@ def _stack(row: Sequence[object], to: NamedSharding) -> Array:
 
 @with_argument_errors
 def device_put_replicated(x: object, devices: Sequence[Device]) -> Any:
-    """Returns a pytree with each array once on every device, along a new leading dimension.
+    """Returns a pytree with a copy of each array on every device, along a new leading dimension.
 
-    They are divided as arguments of `pmap` are. As JAX's function of that name.
+    It is divided as arguments of `pmap` are. As JAX's function of that name.
 
     Raises `InvalidArgument` unless ``devices`` are devices, and as `device_put`.
 

@@ -1,4 +1,4 @@
-"""`JaxFunction`: what `from_jax` returns, a jitted function that JAX traces. Imports jax."""
+"""`JaxFunction`: a jitted function that JAX traces, the result of `from_jax`. Imports jax."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _LEAVES = frozenset((Array, Tracer, np.ndarray, bool, int, float, complex))
 
 
 def adopt_classes(value: object) -> bool:
-    """Registers with plugrt the classes in a pytree that only JAX knows as containers.
+    """Registers with plugrt the classes in a pytree that are containers only for JAX.
 
     Returns whether there were any. They stay registered, so that `plugrt.jit` accepts them as well.
     """
@@ -72,18 +72,18 @@ def _flatten(value: object) -> tuple[list[Any], Any]:
 
 
 def refuse_jax_values(leaves: Sequence[object], name: Callable[[int], str]) -> None:
-    """Raises for arguments of JAX's that have no values, or none outside of JAX.
+    """Raises for JAX's tracers, and for arrays of dtypes that only JAX has.
 
-    ``name(i)`` is the i-th one's.
+    ``name(i)`` is the name of the i-th leaf.
     """
     for i, leaf in enumerate(leaves):
         if type(leaf) in _LEAVES:
             continue
         if isinstance(leaf, jax.core.Tracer):
             raise ArgumentTypeError(
-                f"{name(i)} is traced by JAX ({leaf!r:.60}): what from_jax returns runs on "
-                "plugrt's backends, and no program of JAX's can have it within. Call the function "
-                "itself there, and give from_jax the outermost one"
+                f"{name(i)} is traced by JAX ({leaf!r:.60}): a function that from_jax returns runs "
+                "on plugrt's backends, and a program of JAX's cannot call it. Call the original "
+                "function there, and give from_jax the outermost function"
             )
         if isinstance(leaf, jax.Array) and jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             raise NotAnArray(
@@ -98,7 +98,7 @@ _FLOAT64 = np.dtype(np.float64)
 
 @dataclass(slots=True, kw_only=True)
 class JaxBound(FlatCall):
-    """A call of a function that JAX traces, with the other facts on which its program depends."""
+    """A call of a function that JAX traces, with all other facts that its program depends on."""
 
     platform: str
     """The platform that JAX lowers for."""
@@ -148,14 +148,14 @@ class JaxFunction(JitFunction[P, R]):
         return super()._trace(args, kwargs)
 
     def clear_cache(self) -> None:
-        """Forgets the programs compiled for this function, under all settings of JAX."""
+        """Drops the programs compiled for this function, under all settings of JAX."""
         super().clear_cache()
         self._tracing.clear_cache()
         for other in [*self._others.values()]:
             other.clear_cache()
 
     def _under(self, settings: tuple[object, ...]) -> JaxFunction[P, R]:
-        """Returns this function as JAX traces it under other settings."""
+        """Returns the `JaxFunction` of this function under other settings of JAX."""
         found = self._others.get(settings)
         if found is None:
             made = JaxFunction(self._function, self._rules, settings, **self._options)
@@ -167,10 +167,10 @@ class JaxFunction(JitFunction[P, R]):
         "pass the arrays alone: arrays, rest = equinox.partition(model, equinox.is_array)"
     )
 
-    _may_be_disabled = False  # one operation of JAX's after the other, it would run on JAX
+    _may_be_disabled = False  # operation by operation, it would run on JAX's backend
 
     def _make_rerun(self, bound: FlatCall, keep: object = None) -> Rerun | None:
-        return None  # the operation that made a NaN is looked for in the module
+        return None  # finds the operation that made a NaN in the module
 
     def _flatten(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], read: Sequence[Any] = ()
@@ -255,7 +255,7 @@ class JaxFunction(JitFunction[P, R]):
         return call
 
     def _claim(self, division: InlinedMeshes, location: ir.Location | None = None) -> Claim:
-        """Returns the claim of a program over a mesh, or of its operation at a location."""
+        """Returns the device claim of a program over a mesh, or of its operation at a location."""
         mesh, title = _mesh_of(division), self._rules.title
         axes = ", ".join(f"{name!r}: {size}" for name, size in division.axes.items())
         if self._device is not None:
@@ -275,7 +275,7 @@ class JaxFunction(JitFunction[P, R]):
         leaves: Sequence[Tracer],
         results: Sequence[Tracer],
     ) -> None:
-        """Says in a trace how arguments and results of a program over a mesh lie."""
+        """Records in a trace the shardings of arguments and results of a program over a mesh."""
         mesh = _mesh_of(division)
         known = {
             id(tracer): NamedSharding(mesh, PartitionSpec(*dimensions[: tracer.ndim]))
@@ -289,7 +289,7 @@ class JaxFunction(JitFunction[P, R]):
         )
 
     def _narrow(self, x: Tracer) -> Tracer:
-        """Returns an argument with the dtype that JAX has for it; of keys the words."""
+        """Returns an argument in JAX's dtype for it; for an array of keys, the keys' words."""
         if is_key(x):
             return words_of(x)
         dtype = canonical_dtype(x.dtype, x.weak)
@@ -311,7 +311,7 @@ class JaxFunction(JitFunction[P, R]):
 
 
 def _restore(value: Tracer, kind: jax.ShapeDtypeStruct) -> Tracer:
-    """Returns a result of JAX's program with its type: keys have the words there."""
+    """Returns a result of JAX's program in its own type; there, keys are arrays of words."""
     if (dtype := KEY_DTYPES.get(kind.dtype.name)) is not None:
         return keys_of(value, dtype)
     return with_weakness(value, kind.weak_type)
@@ -338,8 +338,9 @@ def _has_concrete_devices(x: object) -> bool:
 def _jax_platform(client: Client) -> str:
     """Returns the platform that JAX lowers for.
 
-    JAX's ``cpu`` is jaxlib's client, with the LAPACK that it brings, and its ``gpu`` several
-    platforms: others of these go by the name of their plugin, and get what runs anywhere.
+    For ``cpu``, JAX lowers to LAPACK calls that only jaxlib's client has, and ``gpu`` stands for
+    several platforms. So other backends of these platforms have the name of their plugin: JAX uses
+    its portable lowerings for unknown names.
     """
     if client.platform not in ("cpu", "gpu"):
         return client.platform

@@ -1,6 +1,6 @@
 """Functions that JAX traces and lowers to StableHLO, without a backend of JAX's.
 
-Imports jax: only what `from_jax` loads when it is called does so.
+Imports jax, as only modules do that calls of `from_jax` load.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SETTINGS = (
 
 
 def _paths() -> Iterator[str]:
-    """Yields where the jax that is installed has each setting; there are others in each version."""
+    """Yields the path of each setting that the installed jax has; versions have different ones."""
     for name in SETTINGS:
         if hasattr(getattr(jax, name, None), "value"):  # a context manager, faster to read
             yield f"{name}.value"
@@ -53,15 +53,15 @@ def _paths() -> Iterator[str]:
             yield f"config.jax_{name}"
 
 
-# Each warm call reads them, so that no Python code of ours is between.
+# Each warm call reads them, so this is a C function.
 read_settings: Callable[[], tuple[Any, ...]] = functools.partial(
     operator.attrgetter(*_paths()), jax
 )
-"""Returns the settings of JAX, in this thread, that change what a function computes."""
+"""Returns this thread's values of JAX's settings that change what a function computes."""
 
 
 class _AbsentClient:
-    """The client of an `_AbsentDevice`, its only device: JAX 0.9 counts them."""
+    """The client of an `_AbsentDevice`, its only device: JAX 0.9 counts a client's devices."""
 
     def __init__(self, device: _AbsentDevice) -> None:
         self.platform = device.platform
@@ -76,15 +76,14 @@ class _AbsentClient:
     def __getattr__(self, name: str) -> NoReturn:
         raise NeedsJaxBackend(
             "a function given to from_jax computes a value with JAX while it is traced (in "
-            "jax.ensure_compile_time_eval, say), or puts one on a device: JAX would have to start "
-            f"a backend of its own for it, and plugrt starts none (it was asked for {name!r} of "
-            f"the client for {self.platform!r}). Compute such values with NumPy, or pass them as "
-            "arguments"
+            "jax.ensure_compile_time_eval, say), or puts a value on a device. JAX needs a backend "
+            f"of its own for this, and plugrt does not start one (JAX read {name!r} of the client "
+            f"for {self.platform!r}). Compute such values with NumPy, or pass them as arguments"
         )
 
 
 class _AbsentDevice:
-    """A stand-in device that makes JAX lower for its platform; there is no such device.
+    """An object in place of a device, which makes JAX lower for its platform.
 
     JAX reads the platform of the default device even if a lowering names one, and would start its
     backends to find a default. It accepts as ``jax.default_device`` any object whose class is named
@@ -101,13 +100,13 @@ class _AbsentDevice:
         return f"<no device, of platform {self.platform!r}>"
 
 
-# One for each platform: JAX's caches compare devices.
+# One for each platform: keys of JAX's caches contain the device.
 _absent_device = functools.cache(_AbsentDevice)
 
 
 @scope
 def _hide_devices(platform: str) -> Iterator[None]:
-    """Has JAX trace and lower for a platform in this thread, with no device of it."""
+    """Makes JAX trace and lower for a platform in this thread, without starting a backend."""
     with jax.default_device(_absent_device(platform)):
         yield
 
@@ -127,7 +126,7 @@ _CURES = (
 
 @contextlib.contextmanager
 def _cures() -> Iterator[None]:
-    """Adds a note to exceptions of JAX's that there is a cure for here; they stay what they are."""
+    """Adds a note to JAX's exceptions that have a cure in plugrt; their types stay."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -138,22 +137,22 @@ def _cures() -> Iterator[None]:
 
 
 class _Abstract(jax.ShapeDtypeStruct):
-    """A type in the place of an array, which JAX refuses as a static argument."""
+    """A type in place of an array; unhashable, so that JAX refuses it as a static argument."""
 
     __hash__ = None  # type: ignore[assignment]
 
 
 _WIDEST = {"b": np.bool_, "i": np.int64, "f": np.float64, "c": np.complex128}
-"""The dtypes of Python's scalars, which JAX narrows where jax_enable_x64 is off."""
+"""The dtypes of Python's scalars, which JAX narrows if jax_enable_x64 is off."""
 
 
 def describe_type(shape: tuple[int, ...], dtype: np.dtype[Any], weak: bool) -> jax.ShapeDtypeStruct:
-    """Returns the type that an array has for JAX under its settings."""
+    """Returns the type of an array under JAX's settings."""
     return _Abstract(shape, canonical_dtype(dtype, weak), weak_type=weak)  # type: ignore[no-untyped-call]
 
 
 def canonical_dtype(dtype: np.dtype[Any], weak: bool) -> np.dtype[Any]:
-    """Returns the dtype that JAX uses in place of another: with jax_enable_x64 off, of 32 bits.
+    """Returns the dtype that JAX uses for a dtype: with jax_enable_x64 off, the 32-bit one.
 
     Weak values, such as Python scalars, have the width that JAX gives them.
     """
@@ -166,18 +165,18 @@ def canonical_dtype(dtype: np.dtype[Any], weak: bool) -> np.dtype[Any]:
 
 @dataclass(frozen=True)
 class JaxModule:
-    """A function as JAX lowered it. Arguments and results are in the order of JAX's pytrees."""
+    """A function lowered by JAX. Arguments and results are in the order of JAX's pytrees."""
 
     code: bytes
-    """The module, as bytecode; its parameters are as `JaxTracing.dynamic` orders the arguments."""
+    """The module, as bytecode; its parameters are in the order of `JaxTracing.dynamic`."""
     results: tuple[jax.ShapeDtypeStruct, ...]
     """The types of its results."""
     memory_kinds: tuple[str | None, ...]
-    """The memory that each result is put in; None for the default one."""
+    """The memory kind of each result; None for the default one."""
     out_tree: Any
     """The pytree of the results."""
     division: InlinedMeshes | None
-    """How it is divided over a mesh of several devices, if it is."""
+    """The shardings over a mesh of several devices, if it has any."""
 
 
 class JaxTracing:
@@ -193,10 +192,10 @@ class JaxTracing:
         self.clear_cache()
 
     def clear_cache(self) -> None:
-        """Forgets what JAX traced."""
+        """Drops JAX's traces of the function."""
         function = self._function
 
-        # A function of its own: JAX caches by function, and not by all settings.
+        # A new function: JAX caches by function, but not by all settings.
         def call(*args: object, **kwargs: object) -> Any:
             return function(*args, **kwargs)
 
@@ -209,7 +208,7 @@ class JaxTracing:
         )
 
     def dynamic(self, args: Sequence[object], kwargs: Mapping[str, object]) -> list[Any]:
-        """Returns the leaves of the arguments that are not static, as JAX's pytrees order them."""
+        """Returns the leaves of the dynamic arguments, in the order of JAX's pytrees."""
         positional = [x for i, x in enumerate(args) if i not in self._statics]
         named = {k: x for k, x in kwargs.items() if k not in self._names}
         leaves: list[Any] = jax.tree_util.tree_leaves((positional, named))
@@ -271,7 +270,7 @@ class JaxTracing:
         Raises `Unimplemented` for shardings of one device of JAX's, and for several meshes.
         """
         found = [*_find_shardings(jaxpr)]
-        if found:  # JAX ignores those that no result depends on
+        if found:  # JAX ignores those that no result uses
             jaxpr, _ = jax.interpreters.partial_eval.dce_jaxpr(
                 jaxpr, [True] * len(jaxpr.outvars), instantiate=True
             )
@@ -299,7 +298,7 @@ class JaxTracing:
         return next((shape for shape in meshes if math.prod(shape.values()) > 1), None)
 
     def _find_memory_kinds(self, jaxpr: Any, module: Any) -> tuple[str | None, ...]:
-        """Returns the memory of each result, as its ``device_put`` or the outer ``jit`` says.
+        """Returns the memory kind that ``device_put`` or the outer ``jit`` states for each result.
 
         Raises `Unimplemented` for ``in_shardings`` of another memory.
         """
@@ -307,7 +306,7 @@ class JaxTracing:
         stated = find_attribute(main, "res_attrs") or [()] * len(jaxpr.outvars)
         kinds = [*map(_find_kind, stated)]
         if isinstance(self._function, jax.stages.Wrapped):
-            # It is within another ``jit`` here, where JAX ignores its kinds of memory.
+            # Here the function is in another ``jit``; JAX ignores memory kinds of inner ones.
             for outer in (eqn for eqn in jaxpr.eqns if "out_shardings" in eqn.params):
                 taken = [*map(_kind_of, outer.params["in_shardings"])]
                 if any(taken):
@@ -324,7 +323,7 @@ class JaxTracing:
     def _abstract(
         self, args: Sequence[object], kwargs: Mapping[str, object]
     ) -> tuple[list[Any], dict[str, Any]]:
-        """Returns the arguments with the types of tracers in the place of them."""
+        """Returns the arguments with the tracers replaced by their types."""
 
         def describe(x: object) -> Any:
             return jax.tree_util.tree_map(self._describe, x)
@@ -371,9 +370,9 @@ class JaxTracing:
     def _refuse_callbacks(self) -> Unimplemented:
         return Unimplemented(
             f"{self._title!r} calls Python (jax.debug.print, pure_callback or io_callback): JAX "
-            "keeps the function that is called to itself. Call plugrt.debug.print, "
-            "plugrt.pure_callback or plugrt.io_callback before or after it, in a function of "
-            "plugrt.jit"
+            "gives plugrt no access to the called function. Call plugrt.debug.print, "
+            f"plugrt.pure_callback or plugrt.io_callback before or after {self._title!r}, in a "
+            "function of plugrt.jit"
         )
 
 
@@ -381,7 +380,7 @@ def _find_shardings(jaxpr: Any) -> Iterator[tuple[str, Any]]:
     """Yields the shardings that a jaxpr's equations state, each with the name of its primitive."""
     for eqn in jaxpr.eqns:
         for name, value in eqn.params.items():
-            if name != "srcs":  # where `device_put` finds a value
+            if name != "srcs":  # the present device of the value of a `device_put`
                 yield from (
                     (eqn.primitive.name, each)
                     for each in jax.tree_util.tree_leaves(value)
@@ -393,15 +392,15 @@ def _find_shardings(jaxpr: Any) -> Iterator[tuple[str, Any]]:
 
 def _kind_of(sharding: object) -> str | None:
     kind = getattr(sharding, "memory_kind", None)
-    return None if kind == "device" else kind  # as JAX calls the default memory
+    return None if kind == "device" else kind  # JAX's name of the default memory
 
 
 def _find_kind(result: Any) -> str | None:
-    """Returns the memory that attributes of a result state."""
+    """Returns the memory kind in a result's attributes."""
     kinds = [text_of(each.attr) for each in result if each.name == "mhlo.memory_kind"]
     return kinds[0] if kinds and kinds[0] != "device" else None
 
 
 def _is_python_call(words: str) -> bool:
-    """Whether the target of a custom call, or what JAX says of one, is a call of Python."""
+    """Whether the target of a custom call, or JAX's error about one, means a Python callback."""
     return "callback" in words.lower() or "debug_print" in words

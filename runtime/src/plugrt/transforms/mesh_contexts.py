@@ -18,7 +18,7 @@ from plugrt.lifetime.interruptions import Scope
 _NO_MESH = AbstractMesh((), ())
 
 
-class set_mesh(Scope):  # a function for its users, as in JAX
+class set_mesh(Scope):  # users call it as a function, as in JAX
     """Sets the mesh of this thread's calls: from now on, or for a ``with`` block.
 
     Calls without an explicit device then run on the mesh, divided over its devices: jitted
@@ -67,7 +67,7 @@ def use_mesh(mesh: Mesh | None) -> AbstractContextManager[None]:
 
 
 def _current_trace() -> Any:
-    """Returns what is traced; its module needs jaxlib, which a mesh does not."""
+    """Returns the current trace, if any, without importing its module, which needs jaxlib."""
     number = lift(0)
     return None if number is None else number.trace
 
@@ -84,11 +84,11 @@ def _context_of(mesh: Mesh | None, what: str) -> MeshContext:
         mesh = None
     if mesh is not None:
         mesh.require_no_manual_axes()
-    return MeshContext(mesh, mesh)
+    return MeshContext(mesh, mesh, mesh)
 
 
 @with_argument_errors
-def get_mesh() -> AbstractMesh:
+def get_mesh() -> Mesh:
     """Returns the mesh of `plugrt.set_mesh`, or an empty one where none is set.
 
     As ``jax.sharding.get_mesh``. Raises `ArgumentError` within a traced function.
@@ -101,18 +101,19 @@ def get_mesh() -> AbstractMesh:
             f"get_mesh was called while {trace.name!r} is traced, which has no devices; "
             "get_abstract_mesh gives the shape of the mesh"
         )
-    return mesh_context.current().programs or Mesh(None, ())
+    mesh: Mesh | None = mesh_context.current().devices
+    return mesh or Mesh(None, ())
 
 
 @with_argument_errors
 def get_abstract_mesh() -> AbstractMesh:
-    """Returns the shape of the mesh that `shard_map` or `plugrt.set_mesh` has made this thread's.
+    """Returns the shape of this thread's mesh, which `shard_map` or `plugrt.set_mesh` has set.
 
     Within `shard_map` its axes are of the type ``AxisType.Manual``. Empty where there is none. As
     ``jax.sharding.get_abstract_mesh``.
 
     >>> plugrt.sharding.get_abstract_mesh()
-    AbstractMesh()
+    AbstractMesh((), axis_types=())
     """
     trace = _current_trace()
     if trace is not None and trace.types is not None:

@@ -145,8 +145,8 @@ def typeof(x: object) -> Aval:
     """Returns the type that a function is traced for: shape, dtype and weak type.
 
     ``x`` is an array, a traced array, host data, a number, or a struct. Equal types are the same
-    object; where an array is, and how it is divided, is no part of it, other than over Explicit
-    axes. As ``jax.typeof``. Raises `NotAnArray` for another object.
+    object; they contain no sharding, except over Explicit axes. As ``jax.typeof``. Raises
+    `NotAnArray` for another object.
 
     >>> plugrt.typeof(1.5).weak_type, plugrt.typeof(np.ones((2, 3), np.int8)).shape
     (True, (2, 3))
@@ -160,18 +160,18 @@ def typeof(x: object) -> Aval:
 
 
 def struct_of(aval: Aval) -> ShapeDtypeStruct:
-    """Returns an argument or a result as a struct: its place where that is known."""
+    """Returns an argument or a result as a struct, with sharding and layout if they are known."""
     sharding = aval.sharding
-    weak = aval.weak and aval.dtype.char != "?"
     if sharding is None or is_chosen(sharding):
-        return ShapeDtypeStruct(aval.shape, aval.dtype, None, weak)
-    return ShapeDtypeStruct(aval.shape, aval.dtype, Format(aval.layout, sharding), weak)
+        return ShapeDtypeStruct(aval.shape, aval.dtype, None, aval.weak_type)
+    place = Format(aval.layout, sharding)
+    return ShapeDtypeStruct(aval.shape, aval.dtype, place, aval.weak_type)
 
 
 def describe_avals(leaves: Sequence[object], name: Callable[[int], str]) -> list[Aval]:
-    """Returns the avals of arguments, or of objects with shape and dtype, of a call that is traced.
+    """Returns the avals of a traced call's arguments, which may be objects with shape and dtype.
 
-    Nothing is put on a device. ``name(i)`` is the i-th argument's; raises `NotAnArray` with it.
+    Puts nothing on a device. Raises `NotAnArray` with ``name(i)``, the name of the i-th argument.
     """
     return [_describe_aval(leaf, name, i) for i, leaf in enumerate(leaves)]
 
@@ -206,14 +206,14 @@ def _describe_aval(leaf: Any, name: Callable[[int], str], i: int) -> Aval:
         raise ShapeError(f"{what} has the shape {shape}, of which a dimension is negative")
     check_dtype(dtype, what)
     weak = is_weak(leaf, dtype)
-    if has_protocol(leaf):  # an array of another library: a call reads it, wherever it is
+    if has_protocol(leaf):  # another library's array: a call reads it to the host
         return intern_host_aval(shape, dtype, weak)
     sharding, layout = read_place(stated_place(leaf), what)
     if sharding is None:
         return intern_host_aval(shape, dtype, weak)
     try:
         sharding.check_shape(shape)
-        sharding.tiling(len(shape))  # refuses one that leaves dimensions to the compiler
+        sharding.tiling(len(shape))  # raises if it leaves dimensions to the compiler
     except ShapeError as error:
         raise ShapeError(f"{what}: {error}") from None
     _, layout = read_format(Format(layout, sharding), shape, dtype, what)

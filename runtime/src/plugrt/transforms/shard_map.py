@@ -1,4 +1,4 @@
-"""`shard_map`: functions that are written for one device's part, over axes of a mesh."""
+"""`shard_map`: functions that are written for one device's part, mapped over axes of a mesh."""
 
 from __future__ import annotations
 
@@ -199,8 +199,8 @@ def smap(
             mesh = around or require_mesh("smap is over the mesh in the context", "set_mesh")
             if axis_name in mesh.axis_names and axis_name not in mesh.explicit_axes:
                 raise ArgumentTypeError(
-                    f"smap is given no in_axes, and the axis {axis_name!r} is Auto, in no type: "
-                    "give in_axes"
+                    f"smap without in_axes reads them from the types of arguments, which do not "
+                    f"state the axis {axis_name!r}, as it is Auto: give in_axes"
                 )
         return mapped(*args)
 
@@ -245,16 +245,16 @@ def _map_over(
 
 
 class _WholeCall(JitFunction[..., Any]):
-    """A call that is not within another program. It cannot be run operation by operation."""
+    """A call outside of any trace, as a function that is not run operation by operation."""
 
     def _make_runner(self, key: Any, call: FlatCall, avals: Sequence[Aval]) -> Runner:
-        # Not kept: a value from the function's closure may be another at the next call, as in JAX.
+        # Not cached: the function's closure may have changed at the next call, as in JAX.
         trace, rerun = self._make_stager(call), self._make_rerun(call)
         place = functools.partial(self._launch, call)
         return self._pipeline.trace_anew(avals, trace, place, self._what, rerun)
 
     def _make_rerun(self, bound: FlatCall, keep: object = None) -> Rerun | None:
-        return None  # the operation that made a NaN is looked for in the module
+        return None  # finds the operation that made a NaN in the module
 
 
 class _Mapped:
@@ -287,7 +287,7 @@ class _Mapped:
         return repr(getattr(self._function, "__name__", self._function))
 
     def _read_specs(self, what: str, specs: object) -> Any:
-        """Returns a pytree of specs, checked; `InvalidArgument` for axes that cannot be named."""
+        """Checks and returns a pytree of specs; `InvalidArgument` for axes that are not mapped."""
         leaves, structure = pytrees.flatten_with_none(specs)
         for spec in leaves:
             if spec is None:
@@ -310,7 +310,7 @@ class _Mapped:
         return pytrees.unflatten(structure, leaves)
 
     def _check_sums(self, what: str, spec: PartitionSpec, axes: Sequence[AxisName]) -> None:
-        """Raises unless unreduced and reduced axes are Explicit ones of a mesh mapped whole."""
+        """Raises unless unreduced and reduced axes are Explicit, and all of the mesh is mapped."""
         if len(self._names) < len(self._mesh.axis_names):
             raise Unimplemented(
                 f"shard_map's {what} has {spec!r}, over {self._names} alone of {self._mesh.brief}: "
@@ -329,12 +329,12 @@ class _Mapped:
             return self._add(*args)
         if not config.disable_jit:
             return self._alone(*args)
-        # Operation by operation there are no parts: this is one operation.
+        # Arrays have no parts in an operation-by-operation run, so the whole call is one operation.
         with config.override(disable_jit=False):
             return self._alone(*args)
 
     def _call_with_others(self, args: tuple[Any, ...]) -> Any:
-        """Maps over the arguments that have a spec; the function has the others as they are."""
+        """Maps over the arguments that have a spec; the function gets the others unchanged."""
         leaves, structure = pytrees.flatten(args)
         specs = self._spread("in_specs", self._ins, args)
         mapped = [i for i, spec in enumerate(specs) if spec is not None]
@@ -349,7 +349,7 @@ class _Mapped:
         return inner(*(leaves[i] for i in mapped))
 
     def _add_alone(self, *args: object) -> Any:
-        """Adds the whole program; its results are divided as the specs say, as far as they do."""
+        """Traces the call as a whole program; the results have the shardings of ``out_specs``."""
         returned = self._add(*args)
         if len(self._names) == len(self._mesh.axis_names):
             specs = self._spread("out_specs", self._outs, returned)
@@ -389,7 +389,7 @@ class _Mapped:
         )
 
     def _check_type(self, i: int, spec: PartitionSpec, x: Tracer) -> None:
-        """Raises `InvalidArgument` for the spec of an argument whose type says another sum."""
+        """Raises `InvalidArgument` if a spec's unreduced or reduced axes are not the type's."""
         found = PartitionSpec() if x.sharding_type is None else x.sharding_type.spec
         if (found.unreduced, found.reduced) != (spec.unreduced, spec.reduced):
             raise InvalidArgument(
@@ -398,7 +398,7 @@ class _Mapped:
             )
 
     def _spec_of(self, x: Tracer) -> PartitionSpec:
-        """Returns the spec in the type of an argument, over the axes that are mapped."""
+        """Returns the spec in the type of an argument, limited to the mapped axes."""
         found = PartitionSpec() if x.sharding_type is None else x.sharding_type.spec
         if axes := [*found.unreduced, *found.reduced]:
             self._check_sums("in_specs", found, axes)
@@ -406,7 +406,7 @@ class _Mapped:
         return found.update(partitions=own)
 
     def _result_parts(self, returned: object) -> tuple[Any, list[PartitionSpec]]:
-        """Returns what the function returned, as tracers, and the spec of each leaf."""
+        """Returns the function's results, as tracers, and the spec of each leaf."""
         outputs, structure = pytrees.flatten(returned)
         specs = self._spread("out_specs", self._outs, returned)
         made = [as_tracer(x, f"a result of shard_map of {self._title}") for x in outputs]
@@ -426,10 +426,10 @@ class _Mapped:
         return pytrees.unflatten(structure, made), specs
 
     def _check_variance(self, i: int, x: Tracer, spec: PartitionSpec) -> Tracer:
-        """Returns a result as one that differs where its spec says so.
+        """Returns a result with a type that varies along the axes in its spec.
 
-        Raises `ArgumentError` where it differs along an axis that the spec leaves out, or is
-        unreduced or reduced over other axes.
+        Raises `ArgumentError` if it varies along an axis that the spec omits, or is unreduced or
+        reduced over other axes than the spec's.
         """
         what = f"result {i} of shard_map of {self._title}"
         x = as_varying(what, x, spec.axis_names)
@@ -455,7 +455,7 @@ class _Mapped:
         return x
 
     def _check_surroundings(self, trace: Trace) -> None:
-        """Raises where it cannot be within what is mapped already: but over further axes."""
+        """Raises if the call is within a pmap, or a shard_map of another mesh or the same axes."""
         if not trace.axes:
             return
         around, what = list(trace.axes), f"shard_map of {self._title}{describe_call_site()}"

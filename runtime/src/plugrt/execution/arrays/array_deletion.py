@@ -1,4 +1,4 @@
-"""`Deletable`: deletes an array, alone or beside others that hold its buffers; `Deletion`: why."""
+"""`Deletable`: deletes an array, also one that shares its buffers; `Deletion`: the reason."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from plugrt.frames.argument_errors import with_checked_methods
 from plugrt.frames.traceback_filter import our_files, user_frame
 from plugrt.native.native_core import core
 
-_LARGE = 1 << 17  # a copy of fewer bytes is quicker than a look at who else has the buffers
-_LOOK_SECONDS = 0.1  # after which a waiting thread looks whether the assignment goes on
+_LARGE = 1 << 17  # copying fewer bytes is faster than checking who else uses the buffers
+_LOOK_SECONDS = 0.1  # interval of a waiting thread's checks whether the assignment still runs
 _YIELDS = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 _LENT = 3  # references to buffers: an array's, a variable's, and `getrefcount`'s own
 
 
 @with_checked_methods
 class Deletable(Contents):
-    """The methods of `Array` that give its memory back."""
+    """The methods of `Array` that free its memory."""
 
     __slots__ = ()
 
@@ -59,7 +59,7 @@ class Deletable(Contents):
             held, self._shards = self._shards, None
             if held is None:
                 if isinstance(loss := self._extra, Deletion):
-                    self._extra = loss.copy()  # a launch that fails gives nothing back then
+                    self._extra = loss.copy()  # a failed launch restores only its own
                     keep_ended(self, loss)
                 return
             self._extra = loss = Deletion()
@@ -78,21 +78,21 @@ class Deletable(Contents):
         return any(shard.is_deleted() for shard in self._open_shards(held))
 
     def _await_held(self) -> Any:
-        """Returns the buffers when no assignment is writing to them; raises `DeletedBuffer`."""
+        """Returns the buffers, after an assignment to them; raises `DeletedBuffer` without any."""
         held = self._settled()
         if held is None:
             raise DeletedBuffer(self._deleted_message())
         return held
 
     def _settled(self) -> Any:
-        """Returns the buffers once no assignment writes to them; None if there are none."""
+        """Returns the buffers, after an assignment to them; None if there are none."""
         with sharers.lock:
             self._await_assignment()
-            self._is_alone = False  # which the assignment's end has set
+            self._is_alone = False  # the end of the assignment has set it
             return self._shards
 
     def _await_assignment(self) -> None:
-        """Waits for another thread that assigns in place, without `sharers.lock`, which is held."""
+        """Waits for an assignment in another thread; releases the held `sharers.lock` meanwhile."""
         while True:
             self._end_interrupted()
             assignment = getattr(self, "_assignment", None)
@@ -102,7 +102,7 @@ class Deletable(Contents):
             sharers.assigned.wait(_LOOK_SECONDS)
 
     def _end_interrupted(self) -> None:
-        """Ends an assignment that an interrupt left, or that a forked child has no thread for."""
+        """Ends an assignment whose frame an interrupt ended, or whose thread a fork left behind."""
         assignment = getattr(self, "_assignment", None)
         if assignment is not None and not assignment.is_under_way():
             self._end_loan(assignment.taker, assignment.made)
@@ -114,21 +114,24 @@ class Deletable(Contents):
         if isinstance(loss, Deletion):
             return f"{self._what()} was {loss}; it cannot be used again"
         if held is None and assigned:
-            return f"{self._what()} is being assigned to by this thread, which uses it meanwhile"
+            return (
+                f"{self._what()} is being assigned to by this thread, and cannot be used until the "
+                "assignment has ended"
+            )
         if held is None:
             return f"{self._what()} was deleted; it cannot be used again"
         return self._describe_shared_loss() if self.is_deleted() else self._given_back_message()
 
     def _describe_shared_loss(self, report: str = "") -> str:
         return (
-            f"{self._what()} has no data any more, since another array of the same memory was "
-            f"deleted or donated{report}; it cannot be used again"
+            f"{self._what()} has lost its buffers: another array that shares them was deleted or "
+            f"donated{report}; it cannot be used again"
         )
 
     def _given_back_message(self) -> str:
         return (
-            f"{self._what()} was donated meanwhile to a launch that failed, and given back: use it "
-            "again"
+            f"{self._what()} was donated meanwhile to a launch that failed, and has its buffers "
+            "again: repeat the call"
         )
 
     def _raise_deleted(self, error: DeletedBuffer) -> NoReturn:
@@ -141,7 +144,7 @@ class Deletable(Contents):
         return f"the array {self._aval.tensor_type}"
 
     def _lose(self, loss: Deletion) -> bool:
-        """Marks it as lost, and all that end with it; returns whether another has its buffers."""
+        """Marks it and arrays tied to it as deleted; returns whether another has its buffers."""
         with sharers.lock:
             tied, shared = find_sharers(self)
             for other in tied:
@@ -154,13 +157,13 @@ class Deletable(Contents):
         with sharers.lock:
             tie_parts(self, parts)
         if self._shards is not held and self._settled() is None:
-            # Another thread has deleted it, without knowing these parts.
+            # Another thread deleted it before these parts were registered.
             raise DeletedBuffer(self._deleted_message())
 
     def _replace(self, held: object, new: Deletable) -> bool:
-        """Gives the array what another of the same aval has, in place of ``held``.
+        """Replaces the array's buffers ``held`` by the buffers of ``new``, which has its aval.
 
-        Returns whether it had that; it has not where another thread assigned or deleted meanwhile.
+        Returns False, changing nothing, if another thread assigned to one or deleted it meanwhile.
         """
         with sharers.lock:
             if self._shards is not held or new._shards is None:
@@ -171,9 +174,9 @@ class Deletable(Contents):
         return True
 
     def _take_from(self, new: Deletable) -> Lives:
-        """Gives the array what ``new`` has, and returns the lives that end so."""
+        """Replaces the array's buffers by ``new``'s; returns the `Life` objects that end."""
         lives = leave_sharers(self)
-        shared = getattr(new, "_sharers", None) is not None  # as where no element was picked
+        shared = getattr(new, "_sharers", None) is not None  # as if the key selects no element
         size = prod(self._aval.shape) * self._aval.dtype.itemsize
         self._is_alone = not shared and size >= _LARGE  # first, so that `_held` sees it
         replace_held(self, new._shards)
@@ -182,12 +185,12 @@ class Deletable(Contents):
         return lives
 
     def _lend_to(self, taker: Deletable, made: Sequence[Deletable]) -> bool:
-        """Leaves its buffers to ``taker`` alone, which has them too, until `_end_loan`.
+        """Removes its buffers, which ``taker`` holds as well, until `_end_loan`.
 
-        Returns whether nothing else may refer to them; else all stays as it is. Other threads wait
-        for them, while the caller's frame runs: ``made`` is for its result. Users are known:
-        `_held` notes that buffers may be kept, a host copy is in ``_extra``, arrays are in
-        ``_sharers``, and the rest have a reference.
+        Returns False, and changes nothing, if anything else may use them: after `_held` others may
+        keep them, a host copy is in ``_extra``, and other users hold a reference. While the
+        caller's frame runs, other threads wait for the buffers; the caller puts its result into
+        ``made``.
         """
         with sharers.lock:
             lent = taker._shards
@@ -198,19 +201,18 @@ class Deletable(Contents):
             if core is not None:
                 core.forget_result(lent)
             read = self._extra is not None or self._is_viewed
-            shared = getattr(self, "_sharers", None) is not None or not self._is_alone
-            if read or shared or getrefcount(lent) > _LENT:
+            if read or not self._is_alone or getrefcount(lent) > _LENT:
                 self._shards, self._is_alone, self._assignment = lent, False, None
                 return False
         return True
 
     def _end_loan(self, taker: Deletable, made: Sequence[Deletable]) -> None:
-        """Gives it what an array in ``made`` has, else what ``taker`` has left."""
+        """Gives it the buffers of the array in ``made``, if any, else those ``taker`` still has."""
         lives: Lives = ()
         with sharers.lock:
             assignment = getattr(self, "_assignment", None)
             if assignment is None or assignment.taker is not taker:
-                return  # ended by another thread, which found this frame at its end
+                return  # another thread has ended it, because the frame had returned
             if self._shards is None:
                 fits = bool(made) and made[0]._aval.sharding is self._aval.sharding
                 if fits and made[0]._shards is not None:
@@ -227,7 +229,7 @@ class Deletable(Contents):
 
 
 def replace_held(array: Deletable, held: object) -> None:
-    """Replaces the buffers of an array, and forgets its host copy; in the core in one step."""
+    """Replaces the buffers of an array, and drops its host copy; in the core in one step."""
     array._shards, array._extra = held, None
 
 
@@ -236,9 +238,9 @@ if core is not None and not TYPE_CHECKING:
 
 
 class Assignment:
-    """Why an array has no buffers: a launch for an assignment writes to them.
+    """The state of an array without buffers, because the launch of an assignment writes to them.
 
-    ``frame`` is where that goes on: an interrupt may end it at any point, and leave this behind.
+    ``frame`` runs the assignment. An interrupt may end it at any point, and leave this object set.
     """
 
     __slots__ = ("_frame", "is_awaited", "made", "taker", "thread")
@@ -251,8 +253,7 @@ class Assignment:
     def is_under_way(self) -> bool:
         """Whether the frame is on the stack of its thread; a forked child has no other threads.
 
-        True also where that is not known, since a generator has yielded while this looked: its
-        frame has no ``f_back`` then.
+        Also True if that is unknown: a frame of a generator has no ``f_back`` after a ``yield``.
         """
         frame = sys._current_frames().get(self.thread)
         while frame is not None and frame is not self._frame:
@@ -280,7 +281,7 @@ if core is not None and not TYPE_CHECKING:
 
 
 class Deletion(DeletionBase):
-    """Why an array has no data: deleted, or donated to ``taker``, and the user's line."""
+    """The reason why an array has no data: deleted or donated to ``taker``, and the user's line."""
 
     __slots__ = ()
 
@@ -288,7 +289,7 @@ class Deletion(DeletionBase):
         frame = user_frame()
         self._taker = taker
         self._code = frame and frame.f_code
-        self._at = frame.f_lasti if frame else 0  # to a line number when printed
+        self._at = frame.f_lasti if frame else 0  # converted to a line number when printed
 
     def copy(self) -> Deletion:
         """Returns an equal object."""

@@ -58,7 +58,7 @@ def is_registered(x: object) -> bool:
 
 
 def has_protocol(x: object) -> bool:
-    """Whether an object gives its contents to NumPy, or by DLPack."""
+    """Whether an object has NumPy's array protocol, or DLPack's."""
     return hasattr(type(x), "__array__") or hasattr(type(x), "__dlpack__")
 
 
@@ -72,16 +72,18 @@ def represent(x: Any, name: str) -> Any:
     found = x.__jax_array__() if to_array is None else to_array(x)
     if hasattr(type(found), "__array__") or isinstance(found, bool | int | float | complex):
         return found
+    converter = "__jax_array__" if to_array is None else "converter (register_array_type)"
     raise NotAnArray(
-        f"{name} is of type {cls.__module__}.{cls.__qualname__}, which is taken as an array by "
-        f"what its class says; that gave {found!r:.60}, which is not one"
+        f"{name} is of type {cls.__module__}.{cls.__qualname__}, whose {converter} returned "
+        f"{found!r:.60}; it must return an array or a number"
     )
 
 
 def convert(x: Any, name: str) -> npt.NDArray[Any] | None:
     """Converts an object to a host array; returns None if it is no array.
 
-    Of a registered class, else of one with ``__jax_array__``, ``__array__`` or ``__dlpack__``.
+    Uses the function registered for its class, else ``__jax_array__``, ``__array__`` or
+    ``__dlpack__``.
     Raises `NotAnArray` with ``name`` if the converter returns any other object.
     """
     if is_registered(x):

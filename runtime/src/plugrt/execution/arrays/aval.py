@@ -1,4 +1,4 @@
-"""`Aval`: an argument or a result of a call, without its data. Equal ones are one object."""
+"""`Aval`: an argument or a result of a call, without its data. Equal avals are one object."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from plugrt.native.native_core import core
 
 
 class PythonAval:
-    """The slots of an `Aval` that the core's reads and waits look at."""
+    """The slots of an `Aval` that the core uses when it reads and waits."""
 
     __slots__ = ("reader", "sharding", "waiter")
 
@@ -44,9 +44,9 @@ class Aval(AvalBase):
     dtype: np.dtype[np.generic]
     ndim: int
     sharding: Sharding | None
-    """The devices and their parts, with the kind of memory. None: on the host, or anywhere."""
+    """The devices, their parts, and the memory kind. None: on the host, or unspecified."""
     committed: bool
-    """Whether computations have to run on the devices of the sharding."""
+    """Whether computations must run on the devices of the sharding."""
     weak: bool
     """Whether the dtype yields to others, as a Python number's does."""
     layout: Layout | None
@@ -96,12 +96,12 @@ class Aval(AvalBase):
 
     @property
     def weak_type(self) -> bool:
-        """`weak`, by JAX's name."""
-        return self.weak
+        """Whether the dtype yields to others, as in JAX; a bool is never weak."""
+        return self.weak and self.dtype.char != "?"
 
     @property
     def mat(self) -> ManualAxisType:
-        """How devices along the axes that `plugrt.shard_map` has bound differ in it."""
+        """The `ManualAxisType`: how devices differ along the axes that `plugrt.shard_map` binds."""
         return mat_of(self.sharding)
 
     @property
@@ -111,12 +111,12 @@ class Aval(AvalBase):
 
     @property
     def is_number(self) -> bool:
-        """Whether it describes a Python number, which a bool is as well."""
+        """Whether it describes a Python number or bool."""
         return self.weak and self.sharding is None and not self.shape
 
     def __repr__(self) -> str:
-        weak = "weak " if self.weak else ""
-        if not self.committed and is_abstract(self.sharding):  # a type, which JAX writes so
+        weak = "weak " if self.weak_type else ""
+        if not self.committed and is_abstract(self.sharding):  # as JAX writes types
             mesh, spec = self.sharding.mesh, self.sharding.spec
             states = spec.unreduced | self.mat.unreduced, spec.reduced | self.mat.reduced
             axes = explicit_part(mesh, spec, self.ndim).spec
@@ -128,16 +128,16 @@ class Aval(AvalBase):
 
 
 class KeyAval(Aval):
-    """The aval of random keys: their shape and sharding, where the buffers hold words.
+    """The aval of random keys: the shape and sharding of the keys, not of the words in buffers.
 
-    The core reads and awaits arrays whose avals are of the base class.
+    The core reads and awaits only arrays whose avals are of the base class.
     """
 
     __slots__ = ()
 
     @property
     def of_words(self) -> ArrayAval:
-        """The aval of the words, as the buffers hold them."""
+        """The aval of the words in the buffers."""
         shape, dtype = buffer_type(self.shape, self.dtype)
         held: Any = self.sharding
         if held is not None:
@@ -160,7 +160,7 @@ if core is not None:
     core.set_aval_class(Aval)
 
 _known: BoundedCache[tuple[object, ...], Any] = BoundedCache(65536, interned=True)
-"""Avals by contents. One that is evicted costs compilations, never correctness."""
+"""Avals by contents. Evicting one leads to new compilations, but never to wrong results."""
 
 
 @overload
@@ -189,9 +189,9 @@ def intern_aval(
     weak: bool = False,
     layout: Layout | None = None,
 ) -> Aval:
-    """Returns the one `Aval` with these contents; ``layout`` is one other than the default.
+    """Returns the only `Aval` with these contents; ``layout`` None is the default.
 
-    Only a Python bool is a weak boolean: an array of booleans has nothing to yield to.
+    Only Python bools are weak booleans; arrays of booleans are never weak.
     """
     weak = weak and (dtype.char != "?" or sharding is None)
     key = (shape, dtype, sharding, committed, weak, layout)
@@ -207,16 +207,16 @@ def _class(dtype: np.dtype[np.generic]) -> type[Aval]:
 def intern_host_aval(
     shape: tuple[int, ...], dtype: np.dtype[np.generic], weak: bool = False
 ) -> Aval:
-    """Returns the one `Aval` of host values of this type. Called at each call.
+    """Returns the only `Aval` of host values of this type. Each call of a program calls this.
 
-    A weak one without dimensions is a Python number: a float or complex number has the default
-    dtype, which `parameter_types` widens where the program computes in 64 bits.
+    A weak aval without dimensions is a Python number: a float or complex number has the default
+    dtype, which `parameter_types` widens if the program computes in 64 bits.
     """
     return intern_aval(shape, dtype, None, False, weak)
 
 
 def sharding_type(aval: Aval) -> NamedSharding | None:
-    """Returns the sharding in the type of an argument; None without a mesh of Explicit axes."""
+    """Returns the sharding in an argument's type; None without a mesh of Explicit axes."""
     sharding = aval.sharding
     if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes:
         return explicit_part(sharding.mesh, sharding.spec, aval.ndim)

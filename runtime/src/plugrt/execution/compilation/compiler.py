@@ -22,7 +22,6 @@ from plugrt.errors import (
     ProgramError,
     Unimplemented,
 )
-from plugrt.execution.compilation.compilation_cache import entry_for
 from plugrt.execution.compilation.ir_dumps import dump_executable, dump_program
 from plugrt.execution.compilation.narrow_types import compute_narrow_types
 from plugrt.execution.executables.bounded_executable import bound_launches
@@ -66,7 +65,7 @@ _rewriters = Kept("plugrt.rewriters", "program rewriters", _read_rewriters)
 def installed_rewriters(table: Table) -> tuple[ProgramRewriter, ...]:
     """Returns the functions that entry points of the group ``plugrt.rewriters`` offer.
 
-    They are imported the first time. A package that fails is named in a warning and left out.
+    They are imported at the first call. A package that fails is skipped with a warning.
     """
     return tuple(chain.from_iterable(_rewriters.get(table)))
 
@@ -75,7 +74,7 @@ def installed_rewriters(table: Table) -> tuple[ProgramRewriter, ...]:
 def compile_program(
     client: Client, program: Program, options: CompileOptions, inputs: Sequence[TensorType] = ()
 ) -> LoadedExecutable:
-    """Returns the program compiled and loaded by ``client``, or loaded from the persistent cache.
+    """Compiles and loads a program on ``client``, or loads it from the persistent cache.
 
     Logs it at WARNING under ``config.log_compiles`` (else DEBUG), and reports the duration to
     `plugrt.monitoring`. Rewriters see the program first (`rewrite_program`). Raises the backend's
@@ -94,7 +93,7 @@ def compile_program(
 
 
 def compile_settings() -> tuple[object, ...]:
-    """Returns what settings of this thread change of compiled programs, for the keys of caches."""
+    """Returns this thread's settings that change compiled programs, as a part of cache keys."""
     return _compile_settings(config.token().settings)
 
 
@@ -104,8 +103,12 @@ def _compile_or_load(
     require_host_callbacks(client, program, options)
     add_handlers(client, program)
     quick = add_quick_options(client, program, options)
-    # The functions that a program calls are this process's.
-    entry = None if program.callbacks else entry_for(client, program, quick)
+    entry = None
+    # Callbacks are functions of this process, so such programs are not cached.
+    if config.compilation_cache_dir and not program.callbacks:
+        from plugrt.execution.compilation.compilation_cache import entry_for  # seldom used
+
+        entry = entry_for(client, program, quick)
     kept = entry.load() if entry else None
     log = compile_log()
     if kept:
@@ -132,10 +135,10 @@ def _compile_or_load(
 
 
 def require_open_sums(client: Client, name: str) -> None:
-    """Raises `Unimplemented` where a compiler makes no terms of a value that devices have whole.
+    """Raises `Unimplemented` if a compiler cannot turn a replicated value into terms of a sum.
 
-    The older Shardy of xla-cpu-pjrt 0.0.1 leaves the value on each device, so that the sum is a
-    multiple of it. A small program on two devices shows it, once for a client.
+    The older Shardy of xla-cpu-pjrt 0.0.1 leaves the whole value on each device, so that the sum is
+    a multiple of it. A small program on two devices tests this once for each client.
     """
     # Workaround for xla-cpu-whole-terms
     if client not in _sums_terms:
@@ -148,7 +151,7 @@ def require_open_sums(client: Client, name: str) -> None:
         )
 
 
-# Process-wide: asked of a client once; goes with it.
+# Process-wide: each client is tested once; its entry is removed with it.
 _sums_terms: WeakKeyDictionary[Client, bool] = WeakKeyDictionary()
 _SUM = b"""module @sum attributes {mhlo.num_partitions = 2 : i32} {
   sdy.mesh @mesh = <["x"=2]>
@@ -160,11 +163,11 @@ _SUM = b"""module @sum attributes {mhlo.num_partitions = 2 : i32} {
   }
 }
 """
-"""Adds terms up, makes terms of their sum, and adds these up."""
+"""Adds terms up, turns the sum into terms again, and adds these up."""
 
 
 def _try_sum(client: Client) -> bool:
-    """Whether two devices share a sum as its terms; True for a client with one device."""
+    """Whether two devices get terms of a sum; True for a client with one device."""
     devices = client.addressable_devices()[:2]
     if len(devices) < 2:
         return True
@@ -184,8 +187,8 @@ def _try_sum(client: Client) -> bool:
     return found == 2
 
 
-# Installed packages offer rewriters by the hook ``plugrt_program_rewriters``; they come before the
-# ones in ``config.program_rewriters``. JAX has had the same for outfeeds, internally.
+# Installed packages offer rewriters by the hook ``plugrt_program_rewriters``; these come before
+# ``config.program_rewriters``.
 def rewrite_program(program: Program, client: Client) -> Program:
     """Applies the rewriters to a program, one after the other, and returns the result.
 
@@ -224,7 +227,7 @@ def _read(returned: object, program: Program, rewriter: object) -> Program:
 def _check_type(program: Program, replaced: Program, rewriter: object) -> None:
     """Raises `ProgramError` unless both have the same parameters and results.
 
-    Nothing is checked without jaxlib, and of programs that are not StableHLO.
+    Checks nothing without jaxlib, or if a program is not StableHLO.
     """
     if {program.format, replaced.format} != {"mlir"} or not _can_parse():
         return
@@ -252,7 +255,7 @@ def _main_type(program: Program) -> str:
 
 
 def _translate(program: Program, client: Client) -> Program:
-    """Returns text and newer bytecode as the client reads it."""
+    """Converts StableHLO text, or newer bytecode, to a version that the client reads."""
     if program.format != "mlir" or not _can_parse():
         return program
     from plugrt.stablehlo.modules import parse, portable_artifact
@@ -278,8 +281,8 @@ _compile_settings: Callable[[Mapping[str, object]], tuple[object, ...]] = itemge
 )
 
 _OPTIONS: Mapping[str, Mapping[str, bool]] = {
-    # 12 ms instead of 19 for a program of one fusion (xla_cpu), 17 instead of 25 (jaxlib). Results
-    # are equal bit by bit but for cbrt's last digits on jaxlib's client.
+    # A program of one fusion compiles in 12 ms instead of 19 (xla_cpu), or 17 instead of 25
+    # (jaxlib). Results are equal bit by bit, but for the last digits of cbrt on jaxlib's client.
     "cpu": {"xla_cpu_use_fusion_emitters": False},
 }
 """Options by platform name that make a compiler faster."""
@@ -299,7 +302,7 @@ def add_quick_options(client: Client, program: Program, options: CompileOptions)
 def compile_or_drop(
     client: Client, program: Program, options: CompileOptions, added: CompileOptions
 ) -> LoadedExecutable:
-    """Returns the program compiled with ``added``, or ``options`` if the compiler knows no such."""
+    """Compiles a program with ``added``, or with ``options`` if the compiler rejects these."""
     if added is options:
         return client.compile(program, options)
     names = added.env_overrides.keys() - options.env_overrides.keys()

@@ -1,4 +1,4 @@
-"""What processes must agree on: the host data that they put, and the programs that they run."""
+"""Compares the host data that processes put, and the programs that they run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN = 4
 
 
 def agree_on_data(host: npt.NDArray[np.generic], sharding: Sharding) -> None:
-    """Raises `DistributedError` where processes put different data on a sharding of them all."""
+    """Raises `DistributedError` if processes put different data with a common sharding."""
     if sharding.is_fully_addressable:
         return
     content = np.ascontiguousarray(host)
@@ -31,34 +31,35 @@ def agree_on_data(host: npt.NDArray[np.generic], sharding: Sharding) -> None:
         f"device_put of {host.dtype}{[*host.shape]}",
         f"{{{first}{more}}} ({digest})",
         (device.process_index for device in sharding.devices),
-        "device_put takes the same host data in all processes, of which each puts its parts; "
-        "plugrt.make_array_from_process_local_data takes the part of each",
+        "Give device_put the same host data in all processes, or give "
+        "plugrt.make_array_from_process_local_data the part of each process",
     )
 
 
 def agree_on_parts(
     shape: Sequence[int], whole: Sequence[int], dtype: np.dtype[np.generic], sharding: Sharding
 ) -> None:
-    """Raises `DistributedError` where the part of each process says another shape of the whole.
+    """Raises `DistributedError` if the parts of processes imply different shapes of the whole.
 
-    Main threads are compared call by call. Other threads come in any order, so that calls for the
-    same whole meet there, and one that no other process makes is late.
+    Calls in main threads are compared in their order. Other threads call in any order, so calls for
+    the same whole are compared, and a call that other processes do not make times out.
     """
     if sharding.is_fully_addressable:
         return
     what = f"make_array_from_process_local_data of an array of {dtype}{[*whole]}"
     in_main = threading.current_thread() is threading.main_thread()
-    cure = "the global_shape, with which nothing is compared"
+    cure = "or the global_shape, which makes a comparison unnecessary"
     require_agreement(
         what,
         "",
         (device.process_index for device in sharding.devices),
-        "Without global_shape, each process finds the shape of the whole by its part: give all "
-        f"parts of the same size, such as batches without the shorter last one, or {cure}",
+        "Without global_shape, each process computes the shape of the whole from its part: give "
+        f"parts of the same size (drop a shorter last batch), {cure}",
         note=f"(the part of that process is {[*shape]})",
-        perhaps=f"Without global_shape, {threading.current_thread().name!r} waits for the other "
-        f"processes to find this shape by their parts, in {'their' if in_main else 'no'} main "
-        f"thread: give all parts of the same size, or {cure}",
+        perhaps=f"Without global_shape, {threading.current_thread().name!r} waits until the other "
+        "processes make this call, with parts that imply the same shape, "
+        f"{'in' if in_main else 'outside of'} their main thread: give parts of the same size, "
+        f"{cure}",
         series="parts" if in_main else f"parts/{what}",
     )
 
@@ -66,9 +67,9 @@ def agree_on_parts(
 class ProcessesWatch(Watch):
     """The first failure in one launch by several processes, which all raise it.
 
-    The part that fails goes on with zeros, so that no other waits for it. Before it does, its
-    process puts the failure into the key-value store. A process that needs nothing of that part
-    may end before. All make the launches of a name in the same order.
+    The failed part continues with zeros, so that no other part waits for it. Before that, its
+    process writes the failure to the key-value store. A process that does not need this part may
+    end earlier. All processes make the launches of one name in the same order.
     """
 
     __slots__ = ("_notice",)
@@ -91,10 +92,10 @@ class ProcessesWatch(Watch):
 
 
 def agree_on_program(program: Program, devices: Sequence[Device]) -> None:
-    """Raises `DistributedError` where processes make different programs for devices of them all."""
+    """Raises `DistributedError` if processes compile different programs for common devices."""
     if all(device.is_addressable for device in devices):
         return
-    # Not before: they import jaxlib's bindings.
+    # Imported here: they import jaxlib's bindings.
     from plugrt.stablehlo.callback_order import number_callbacks_in_order
     from plugrt.stablehlo.modules import parse
     from plugrt.stablehlo.regions import functions_by_name
@@ -102,7 +103,7 @@ def agree_on_program(program: Program, devices: Sequence[Device]) -> None:
     module = parse(program.code)
     if program.callbacks:  # numbered in each process by how many there were before
         number_callbacks_in_order(module)
-    # As text, without the places in the source, which name files of each machine.
+    # As text without locations, since these name files of each machine.
     text = str(module).encode()
     ids = [device.id for device in devices]
     digest = hashlib.blake2b(text + repr(ids).encode(), digest_size=8).hexdigest()
@@ -113,7 +114,7 @@ def agree_on_program(program: Program, devices: Sequence[Device]) -> None:
         f"{kind}({digest})",
         (device.process_index for device in devices),
         "Processes that share a mesh make the same programs, of the same shapes, in the same order",
-        # Arrays that a process makes of its parts are not compared: it makes them when it likes.
+        # Arrays that a process makes of its own parts are not compared: their order is free.
         perhaps="A process that runs a program which it has compiled before has arguments of other "
         "shapes or dtypes: compare those of make_array_from_callback and "
         "make_array_from_single_device_arrays",

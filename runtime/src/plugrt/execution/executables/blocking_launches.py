@@ -1,15 +1,15 @@
-"""The launches of a client that others may have to wait for, and how many of them are under way.
+"""Bounds the number of running launches of a client that may block others.
 
-Two kinds hold threads of a backend and places in its queues until something else has happened:
-launches whose devices exchange data, and launches of programs that call Python functions, which may
-launch programs themselves and wait for them. XLA's CPU client has 32 places for each device. When
-launches that wait for a callback fill them, the launch that the callback makes finds none.
+Two kinds occupy threads of a backend and slots in its queues until another event: launches whose
+devices exchange data, and launches of programs that call Python functions, which may launch
+programs themselves and wait for them. XLA's CPU client has 32 slots for each device. If launches
+that wait for a callback fill them, there is no slot for the launch that the callback makes.
 
-So the oldest is awaited before there is one more than the client's bound. Launches that a callback
-makes are not counted: the one that waits for the callback has its place until they have ended.
-Those that could not end before it are refused. A callback may have another thread launch: no launch
-waits for more than `calling_launch.PATIENCE` for one that calls Python, unless its arguments depend
-on it. After that it is treated as one that a callback makes.
+So at the client's bound the oldest launch is awaited before the next. Launches that a callback
+makes are not counted: the launch that waits for the callback keeps its slot until they have ended.
+Those that cannot end before it are refused. A callback may use another thread to launch, so no
+launch waits longer than `calling_launch.PATIENCE` for one that calls Python, unless its arguments
+depend on it. After that it is treated as a callback's launch.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from plugrt.lifetime.waiter import ended
 from plugrt.native.native_core import core, new_lock
 
 _MOST = 256
-"""Launches that call Python, where the client states no bound: each is kept until it has ended."""
+"""The bound for launches that call Python, if the client states none."""
 
 Launched = tuple[Sequence[Shards], Callable[[], None]]
 """The results of a launch, and a function that waits for its end."""
 
 
 class BlockingLaunches:
-    """A queue of one client's launches, from the oldest in flight that blocks others on.
+    """A queue of one client's launches in flight; it begins with the oldest that blocks others.
 
     At most ``bound`` launches are in flight, over all programs and threads: the oldest is awaited
-    before another is launched. One on several devices is enqueued on all of them before the next.
-    Launches that block none count while one that does precedes them: they are behind it in the
-    devices' queues. ``calling`` lists the launches that call Python functions.
+    before another is launched. A launch on several devices is enqueued on all of them before the
+    next. Launches that block none count if a blocking one precedes them, since they are behind it
+    in the devices' queues. ``calling`` lists the launches that call Python functions.
     """
 
     __slots__ = (
@@ -59,7 +59,7 @@ class BlockingLaunches:
         self.bound = bound or _MOST
         self.calling: list[CallingLaunch] = []
         self._queues_nested, self._patience = queues_nested, patience
-        self._lock = new_lock()  # not plain: a finaliser or a signal handler may launch meanwhile
+        self._lock = new_lock()  # reentrant: a finaliser or a signal handler may launch
         self._launches: deque[tuple[Callable[[], object], bool]] = deque()
 
     def __bool__(self) -> bool:
@@ -73,7 +73,7 @@ class BlockingLaunches:
         *arguments: object,
         devices: Sequence[Device] = (),
     ) -> Launched:
-        """Returns what an ``execute_with_wait`` returns, called once there is a free slot."""
+        """Waits for a free slot; calls ``execute``, an ``execute_with_wait``, for its result."""
         nested = self.check_nested(devices)
         while True:
             with self._lock:
@@ -90,8 +90,8 @@ class BlockingLaunches:
     ) -> Any:
         """Launches a program on one device that blocks no other.
 
-        It occupies a place in the device's queue until its arguments are ready. If there is no free
-        place, waits for the arguments first.
+        It occupies a slot in the device's queue until its arguments are ready. If there is no free
+        slot, waits for the arguments first.
         """
         if not self.check_nested(devices):
             with self._lock:
@@ -107,10 +107,10 @@ class BlockingLaunches:
         return [launch for launch in [*self.calling] if launch.wait is not None]
 
     def begin(self, launch: CallingLaunch) -> None:
-        """Waits for a free slot and gives it to a launch that calls Python functions, until `end`.
+        """Waits for a free slot and reserves it for a launch that calls Python, until `end`.
 
-        The caller makes the launch (`CallingLaunch.making`). Raises `FailedPrecondition` for one
-        that could not end before the launch whose function makes it.
+        The caller makes the launch (`CallingLaunch.making`). Raises `FailedPrecondition` if it
+        could not end before the launch whose function makes it.
         """
         nested = bool(self.calling or calls_under_way()) and self.check_nested(
             launch.devices, launch.functions
@@ -129,9 +129,9 @@ class BlockingLaunches:
         self.calling.append(launch)
 
     def end(self, launch: CallingLaunch) -> None:
-        """Gives back the slot of a launch; a second time it does nothing.
+        """Frees the slot of a launch; a second call does nothing.
 
-        The program is released before: who finds the launch gone finds nothing of it.
+        The program is released first, so that nothing of the launch is left once it is removed.
         """
         launch.release()
         with self._lock:
@@ -139,16 +139,16 @@ class BlockingLaunches:
                 return
             launch.set_ended()
             self._forget_given_up()
-            if launch.entry in self._launches:  # not where a callback made it, or it was awaited
+            if launch.entry in self._launches:  # a callback's launch is not in it
                 self._launches.remove(launch.entry)
                 self._forget_unless_blocking()
 
     def check_nested(self, devices: Sequence[Device], functions: Sequence[object] = ()) -> bool:
-        """Returns whether a Python function that a program calls is making a launch.
+        """Returns whether the caller is a Python function that a program calls.
 
-        Raises `FailedPrecondition` where it would wait for the launch that calls the function. Such
-        a function may have another thread launch: so a launch of a thread waits until launches of
-        other threads that would precede it have ended.
+        Raises `FailedPrecondition` if its launch would wait for the launch that calls the function.
+        Such a function may use another thread to launch. So a launch outside of functions waits
+        until launches of other threads that would precede it have ended.
         """
         calls = calls_under_way()
         if not calls:
@@ -164,9 +164,9 @@ class BlockingLaunches:
     def _is_before(
         self, outer: CallingLaunch, devices: Sequence[Device], functions: Sequence[object]
     ) -> bool:
-        """Whether a launch on some devices begins when another has ended.
+        """Whether a launch on some devices can only begin when ``outer`` has ended.
 
-        The backend may have it so, or the ``functions``, where devices share calls of them.
+        The cause may be the backend, or ``functions`` whose calls the devices share.
         """
         if any(isinstance(x, SharedCallback) and x in outer.functions for x in functions):
             return True
@@ -176,7 +176,7 @@ class BlockingLaunches:
         return same and not outer.is_within_call()
 
     def _find_deadline(self) -> float:
-        """Returns the time at which a wait that begins now has lasted too long."""
+        """Returns the time until which a wait that begins now may last."""
         return time.monotonic() + (self._patience or calling_launch.PATIENCE)
 
     def _await_turn(
@@ -189,7 +189,7 @@ class BlockingLaunches:
                 raise _refusal(calls, other, devices)
 
     def _require_room(self) -> None:
-        """Waits until a device's queue has a free place, beside those that the bound allows."""
+        """Waits until a device's queue has a free slot for a callback's launch."""
         deadline = 0.0
         while self._is_bounded and len(self.calling) >= 3 * self.bound:
             now = time.monotonic()
@@ -204,10 +204,10 @@ class BlockingLaunches:
             time.sleep(0.001)
 
     def _find_outer_launches(self) -> Iterator[CallingLaunch]:
-        """Gives the launches that may call the functions that this thread is in, and theirs."""
+        """Yields the launches that may call this thread's functions, and their outer launches."""
         calls, thread = calls_under_way(), threading.get_ident()
         found = [x for x in [*self.calling] if any(call in x.functions for call in calls)]
-        # Several launches of a program may be in flight; within its own call it is known which.
+        # Several launches of a program may be in flight; one that calls on this thread is certain.
         found = [x for x in found if x.wait is None and x.thread == thread] or found
         seen: set[CallingLaunch] = set()
         while found:
@@ -218,10 +218,10 @@ class BlockingLaunches:
                 yield launch
 
     def launcher(self, loaded: LoadedExecutable) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
-        """Returns `launch` for collectives of one executable: one function, the path of each call.
+        """Returns `launch` for collectives of one executable, as a single function.
 
-        After a launch on several devices the processor has forgotten what ran before, so that each
-        function on the way costs some microseconds instead of a tenth of one.
+        After a launch on several devices the processor's caches are cold, so that each function on
+        the way costs some microseconds instead of a tenth of one.
         """
         lock, launches, bound, calling, execute = (
             self._lock, self._launches, self.bound, self.calling, loaded.execute_with_wait
@@ -239,9 +239,9 @@ class BlockingLaunches:
         return launch
 
     def compiled_launcher(self, launcher: object, collective: bool, parts: int) -> object:
-        """Returns what launches as `launch` does, in the compiled core, by a launcher of it.
+        """Returns a launcher of the compiled core that launches as `launch` does.
 
-        While launches that call Python functions are under way it leaves launches to Python.
+        While launches that call Python functions are running, it calls Python to launch.
         """
         return core.BoundedLauncher(
             launcher=launcher,
@@ -253,13 +253,13 @@ class BlockingLaunches:
         )
 
     def _await(self, oldest: tuple[Callable[[], object], bool]) -> bool:
-        """Waits for the oldest launch; False where it calls Python and has not ended for long.
+        """Waits for the oldest launch; returns False if it calls Python and lasts too long.
 
-        Without the lock, which its callbacks may need. If it calls Python, only until there is a
-        slot: it may be waiting for the caller.
+        Waits without the lock, which its callbacks may need. If it calls Python, waits only until
+        there is a slot: it may be waiting for the caller.
         """
         deadline = self._find_deadline()
-        while oldest[0]() is False:  # before it is removed: an interrupt may end the waiting
+        while oldest[0]() is False:  # removed later: an interrupt may end the wait
             if len(self._launches) < self.bound or time.monotonic() > deadline:
                 return len(self._launches) < self.bound
         with self._lock:
@@ -269,7 +269,7 @@ class BlockingLaunches:
         return True
 
     def _forget_given_up(self) -> None:
-        """Forgets launches that have ended, or that an interrupt kept from being made."""
+        """Removes launches that have ended, or that an interrupt prevented."""
         for launch in [*self.calling]:
             if not launch.is_under_way():
                 with suppress(ValueError):
@@ -283,11 +283,11 @@ class BlockingLaunches:
 
 
 _BEHIND = (ended, False)
-"""The entry of a launch that ends when those before it have ended."""
+"""The entry of a launch that only counts while a blocking one precedes it."""
 
 
 def _await_arguments(client: Client, arguments: Sequence[Any]) -> None:
-    """Waits for the arguments of a launch, in the forms that launchers get. Raises no error."""
+    """Waits for the arguments of a launch, in the forms that launchers accept. Raises no error."""
     given = [x for x in arguments if x is not None and not isinstance(x, np.ndarray)]
     await_shards = getattr(client, "await_shards", None)
     if await_shards is not None and await_shards(given):
@@ -306,17 +306,17 @@ def _title(calls: Sequence[object]) -> str:
 def _refusal(
     calls: Sequence[object], outer: CallingLaunch, devices: Sequence[Device]
 ) -> FailedPrecondition:
-    """Returns the error of a launch that a function makes and the backend begins after its own."""
+    """Returns the error for a function's launch that would wait for the launch ``outer``."""
     if len(devices) > 1:
         return FailedPrecondition(
             f"{_title(calls)} launches a program on {len(devices)} devices while the program that "
-            f"calls it runs on {len(outer.devices)}: this backend begins the second when "
-            "the first has ended, which waits for the function. Fix: launch on one device "
-            "in the function, or on another backend; or launch after the program"
+            f"calls it runs on {len(outer.devices)}: this backend starts the launched program when "
+            "the calling program has ended, and that waits for the function. Fix: launch on one "
+            "device in the function, or on another backend; or launch after the calling program"
         )
     return FailedPrecondition(
-        f"{_title(calls)} launches a program on the device that calls it: this library begins "
-        "it when the program that calls has ended, which waits for the function. Fix: "
-        "compute with NumPy in the function, or on another backend (such as the "
-        'backend "cpu", which runs such launches); or launch after the program'
+        f"{_title(calls)} launches a program on the device of the program that calls it: this "
+        "library starts the launched program when the calling program has ended, and that waits "
+        "for the function. Fix: compute with NumPy in the function, or on another backend (such as "
+        'the backend "cpu", which runs such launches); or launch after the calling program'
     )

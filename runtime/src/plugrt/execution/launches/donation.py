@@ -31,7 +31,7 @@ _TAKEN = (
 )
 
 Taken = list[tuple[Array, object, object, Deletion]]
-"""Of each array what it had, its buffers and its host copy, and why it has them no more."""
+"""For each array its former buffers and host copy, and the `Deletion` that replaced them."""
 
 
 class Donation:
@@ -62,6 +62,7 @@ class Donation:
             DeletedBuffer: an array is deleted.
             InvalidArgument: an array is also another argument of the launch.
         """
+        # Workaround for xla-launch-holds
         self._separate(values, shards)
         loss = Deletion(self._taker)
         for i, position in self._arguments:
@@ -71,7 +72,7 @@ class Donation:
             own = None if position < 0 else shards[position]
             if array._shards is None:
                 if any(array is other and own is not had for other, had, *_ in taken):
-                    continue  # given twice, and moved or copied for this argument
+                    continue  # passed twice, and moved or copied for this argument
                 if array._extra is loss:
                     raise self._make_passed_twice_error(i)
             before = len(taken)
@@ -93,10 +94,10 @@ class Donation:
             del keeper  # the next array that this call donates does not need it
 
     def _separate(self, values: Sequence[Any], shards: list[object]) -> None:
-        """Copies a donated array for the launch where another argument has the same memory.
+        """Copies a donated array for the launch if another argument has the same memory.
 
-        Such are two results of one argument. Raises `InvalidArgument` for one array that is
-        passed twice, as backends do, but before other threads find that it is taken.
+        Two results that are the same argument share memory so. Raises `InvalidArgument` for an
+        array that is passed twice, as backends do, but before other threads see it as donated.
         """
         ids = [*map(id, shards)]
         if len({*ids}) == len(ids):
@@ -112,7 +113,7 @@ class Donation:
                 ids[position] = id(shards[position])
 
     def _refuse_tied(self, i: int, shards: list[object], tied: Taken) -> None:
-        """Raises `InvalidArgument` where another argument ends with one that is taken."""
+        """Raises `InvalidArgument` if another argument is tied to a donated one."""
         given = {*map(id, shards)}
         if any(id(had) in given for _, had, *_ in tied):
             raise InvalidArgument(
@@ -125,10 +126,10 @@ class Donation:
 
 
 def _take_from(array: Array, own: Any, loss: Deletion, taken: Taken) -> Array | None:
-    """Removes the buffers of an array and of arrays deleted with it; the array's come last.
+    """Moves the buffers of an array, and before these of arrays tied to it, to ``taken``.
 
-    Returns another array over them if they are ``own`` and shared by an array that stays. That
-    array shows other threads that the buffers are still needed.
+    If the buffers are ``own`` and another array shares them, returns a new array over them: it
+    shows other threads that the buffers are still needed.
     """
     with sharers.lock:
         held = array._shards
@@ -163,14 +164,14 @@ def _is_used(shards: list[object], position: int, extra: Any, same: int = 0) -> 
 def _are_used(tied: Taken) -> bool:
     """Whether anything refers to buffers of arrays that share a part with a donated one.
 
-    Excludes the list itself and a host copy. Two of these may have the same object, as an array of
-    one part and that part do: they count as used, and are copied.
+    Excludes the list itself and a host copy. Two of these arrays may have the same object, such as
+    an array of one part and that part: they count as used, and are copied.
     """
     return any(_is_used([entry[1] for entry in tied], k, tied[k][2]) for k in range(len(tied)))
 
 
 def give_back(taken: Taken) -> None:
-    """Gives arrays back what was taken, where they were not deleted meanwhile."""
+    """Restores the buffers of donated arrays, unless they were deleted meanwhile."""
     with sharers.lock:
         for array, held, extra, loss in reversed(taken):
             if array._extra is loss:
@@ -233,10 +234,10 @@ def _refuse_deleted(
 def _refuse_given_back(
     error: Exception, values: Sequence[Any], given: Sequence[object], plan: Plan
 ) -> None:
-    """Refuses an array that had no buffers when the launch began, and has them again.
+    """Raises for an array that had no buffers when the launch began, and has them again.
 
-    Another thread donated it to a launch that failed. Backends' errors for None in its place are
-    unspecified.
+    Another thread had donated it to a launch that failed. Backends have no defined error for None
+    in place of buffers.
     """
     for i, held in zip(plan.needed, given, strict=False):
         if held is None:
@@ -260,11 +261,11 @@ def pair_parts(
     outputs: Sequence[TensorType],
     aliased: Collection[int],
 ) -> Plan:
-    """Returns the plan with those as donated that have parts of the same size as a result each.
+    """Returns the plan with only those arguments donated that pair with a result.
 
-    The others stay with the caller, as in JAX: beside those ``aliased`` by the program itself, XLA
-    pairs the parameters that it may use with results by the bytes of their parts, in order. The
-    shardings are settled.
+    The others stay with the caller, as in JAX. Apart from arguments that the program itself has
+    ``aliased``, XLA pairs donated parameters and results whose parts have equal sizes in bytes, in
+    order. The shardings must be settled.
     """
     free: defaultdict[_Size, int] = defaultdict(int)
     for output, sharding in zip(outputs, launch.out_shardings, strict=True):
@@ -281,8 +282,10 @@ def pair_parts(
 
 
 def warn_of_donations(plan: Plan, types: Sequence[ParameterType]) -> None:
-    """Warns of donated arguments that no result has the size of, as JAX does."""
+    """Warns of donated arguments that no result pairs with, as JAX does."""
     unused = [str(TensorType(*types[i][:2])) for i in plan.unpaired]
+    if not unused:
+        return
     warn_user(
         f"Some donated buffers were not usable: {', '.join(unused)} (no result of "
         f"{plan.name!r} has parts of that size on its devices); they stay with the caller"

@@ -1,4 +1,4 @@
-"""`load`: from a traced function to a loaded program; `resolve_launch`: where it runs."""
+"""`load`: compiles and loads a traced function; `resolve_launch`: determines its devices."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class TracedProgram(Protocol):
     def out_tree(self) -> pytrees.PyTreeSpec: ...
     @property
     def loaded(self) -> BoundedCache[object, Any]:
-        """The executables compiled from it, by launch and the settings that count."""
+        """The executables compiled from it, by launch and relevant settings."""
 
     @property
     def placed(self) -> BoundedCache[Any, Any]:
@@ -92,7 +92,7 @@ class TracedProgram(Protocol):
 
     @property
     def asked(self) -> AskedShardings | None:
-        """The shardings that the program itself has for its arguments and results."""
+        """The shardings that the program itself states for its arguments and results."""
 
     @property
     def replicas(self) -> int:
@@ -100,37 +100,37 @@ class TracedProgram(Protocol):
 
     @property
     def pmaps(self) -> Sequence[InnerPmap]:
-        """The pmaps that were called within."""
+        """The pmaps that the function calls."""
 
     @property
     def out_memory_kinds(self) -> tuple[str | None, ...]:
-        """The kind of memory that each flat output was put in; empty: all in the default."""
+        """The memory kind of each flat output; empty if all are in the default memory."""
 
     def sharing_compiled(self, compiled: BoundedCache[Any, object]) -> Self:
-        """Returns it with the compiled programs of an equal one in ``compiled``, by contents."""
+        """Returns it with the executables of a program with equal contents in ``compiled``."""
 
     @property
     def depends_on_platform(self) -> bool:
-        """Whether platforms may have programs of their own of it."""
+        """Whether its program may differ by platform."""
 
     def depends_on(self, parameters: Sequence[int]) -> list[bool]:
         """Returns whether each computed result depends on one of these parameters."""
 
     def lowered_for(self, platforms: Sequence[str]) -> TracedProgram:
-        """Returns what a platform of these names compiles: itself, if nothing depends on it."""
+        """Returns the program for a platform with these names; itself if all have the same."""
 
     def module_for(self, launch: Launch) -> object:
         """Returns the StableHLO module with the shardings of a launch."""
 
     def aliased_arguments(self, launch: Launch) -> Sequence[int]:
-        """Returns the arguments whose memory the program has for a result that it names."""
+        """Returns the arguments whose memory the program itself assigns to results."""
 
     def program(self, client: Client, launch: Launch) -> Program:
         """Returns the program in the form that ``client`` accepts for a launch."""
 
 
 def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
-    """Returns a traced function compiled and loaded for a launch; caches it.
+    """Compiles and loads a traced function for a launch, and caches the result.
 
     Its captured values are put on the launch's devices once. A launch without devices is on the
     first ones of the default backend.
@@ -155,8 +155,7 @@ def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
         launch = settle_layouts(launch, plan, types, results, executable)
     if divided:
         plan = pair_parts(plan, launch, types, results, aliased)
-    if plan.unpaired:
-        warn_of_donations(plan, types)
+    warn_of_donations(plan, types)
     outputs = result_avals(traced, launch)
     return LoadedProgram(
         plan, types, launch, executable, constants, outputs,
@@ -229,7 +228,7 @@ def resolve_launch(
 
 
 def _leave_in_place(launch: Launch, plan: Plan, avals: Sequence[Aval]) -> Launch:
-    """Returns the launch of a program that only passes arguments through, each where it is."""
+    """Returns the launch of a program that only passes arguments through, with their shardings."""
     shardings = [
         k.sharding
         if is_placed(k) and not (launch.committed and isinstance(k.sharding, SingleDeviceSharding))
@@ -264,7 +263,7 @@ def _compile(traced: TracedProgram, launch: Launch) -> LoadedExecutable | None:
     agree_on_program(program, launch.devices)
     tupled = is_tuple_program(client, len(plan.kept) + plan.fed)
     options = compile_options(launch, plan, parameter_is_tupled=tupled)
-    if launch.is_plain:  # no result is to be in another memory
+    if launch.is_plain:  # all results are in the default memory
         return compile_program(client, program, options, inputs)
     with explain_refusal(plan, launch):
         loaded = compile_program(client, program, options, inputs)
@@ -273,7 +272,7 @@ def _compile(traced: TracedProgram, launch: Launch) -> LoadedExecutable | None:
 
 
 def _check_results(traced: TracedProgram, launch: Launch) -> None:
-    """Raises `ShapeError` where a result does not divide as it was asked to be."""
+    """Raises `ShapeError` if a result's shape does not fit its requested sharding."""
     if launch.partitions > 1:
         for i, asked in enumerate(launch.out_shardings):
             known, (origin, j) = known_part(asked), traced.plan.sources[i]

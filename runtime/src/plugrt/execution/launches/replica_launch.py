@@ -1,4 +1,4 @@
-"""`replicate_launch`: where a jitted function runs that calls `pmap`."""
+"""`replicate_launch`: the launch of a jitted function that calls `pmap`."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class InnerPmap:
     backend: str | None = None
     """The requested devices, or the requested backend."""
     replicas: int = 1
-    """How many replicas it needs, with the axes of pmaps around it."""
+    """The number of replicas that it needs, including the axes of outer pmaps."""
 
 
 class ReplicatedProgram(Protocol):
-    """What `replicate_launch` asks of a traced function."""
+    """The attributes of a traced function that `replicate_launch` uses."""
 
     @property
     def plan(self) -> Plan: ...
@@ -52,23 +52,23 @@ class ReplicatedProgram(Protocol):
 def replicate_launch(
     traced: ReplicatedProgram, avals: Sequence[Aval], claims: Sequence[Claim], held: Sequence[Claim]
 ) -> Launch:
-    """Returns the launch of a program that has pmaps within, on a device for each replica.
+    """Returns the launch of a program that contains pmaps, on a device for each replica.
 
-    Arguments are whole on each device, whatever their shardings were; so are results. ``claims``
-    are other facts that determine its devices: there may be none, since pmap chooses; ``held`` are
-    claims of committed arguments. Raises `DeviceMismatch` for ``claims``, for arguments on other
+    Arguments and results are replicated, whatever their shardings were. ``claims`` are other facts
+    that determine devices: there must be none, since pmap chooses them; ``held`` are claims of
+    committed arguments. Raises `DeviceMismatch` for ``claims``, for arguments on other
     devices, and for pmaps on other devices than each other, and `InvalidArgument` for more replicas
     than devices. The first time for a program it warns, as JAX does.
     """
     name, pmaps = traced.plan.name, traced.pmaps
     for claim in claims:
         raise DeviceMismatch(
-            f"{name!r} is told where to run by {claim.describe()}, and has {pmaps[0].what} "
-            "within, which chooses its devices itself: leave one of them out, or call pmap outside"
+            f"the devices of {name!r} are set by {claim.describe()}, and also by {pmaps[0].what} "
+            f"within it: leave one of the two out, or call pmap outside of {name!r}"
         )
     devices = _choose_devices(name, avals, traced.replicas, pmaps)
     here = Claim(devices, lambda: pmaps[0].what)
-    # `jit` with a pmap within refuses device=, which is no cure then.
+    # The error must not suggest jit's device= for arguments: `jit` with a pmap within refuses it.
     resolve_devices([here, *[replace(claim, of_argument=False) for claim in held]], repr(name))
     if traced.replicas > 1 and not traced.loaded:
         _warn_of_gathering(name, pmaps)
@@ -115,9 +115,9 @@ def require_replicas(
     chosen: bool,
     pmaps: Sequence[InnerPmap],
 ) -> None:
-    """Raises `InvalidArgument`, with both numbers, where replicas are not as many as devices.
+    """Raises `InvalidArgument`, with both numbers, if there are too few devices for the replicas.
 
-    ``chosen`` means that the caller listed ``available``: then there must be no more either.
+    If the caller has ``chosen`` the ``available`` devices, there must not be more, either.
     """
     if replicas <= len(available) and not (chosen and replicas != len(available)):
         return
@@ -136,7 +136,7 @@ def require_replicas(
 
 
 def _warn_of_gathering(name: str, pmaps: Sequence[InnerPmap]) -> None:
-    """Warns that a jitted function has a pmap within, as JAX does."""
+    """Warns that a jitted function contains a pmap, as JAX does."""
     warn_user(
         f"the jitted function {name!r} has {pmaps[0].what} within: its arguments are gathered and "
         "put whole on each device, and results are read from the first, where pmap alone leaves "
@@ -166,7 +166,7 @@ def find_replicas(avals: Sequence[Aval], replicas: int) -> ReplicaSharding | Non
 
 
 def launch_on_replicas(traced: ReplicatedProgram, avals: Sequence[Aval], to: Sharding) -> Launch:
-    """Returns the launch of an operation on all replicas of a pmap that runs so."""
+    """Returns the launch of an operation on all replicas of a pmap under ``disable_jit``."""
     whole = divide_axis(to.devices, None)
     taken = tuple(
         to if is_placed(aval) and type(aval.sharding) is ReplicaSharding else whole

@@ -1,4 +1,4 @@
-"""`settle_shardings`: how the compiler divided what it was not told to, read back."""
+"""`settle_shardings`: reads back the shardings that the compiler chose."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from plugrt.wire.hlo_proto import WHOLE
 
 
 class Unspecified(Sharding):
-    """The sharding of an argument or a result that the compiler chooses; it is read back."""
+    """The sharding of an argument or a result, left to the compiler; it is read back."""
 
     __slots__ = ("_memory_kind",)
 
@@ -39,6 +39,10 @@ class Unspecified(Sharding):
 
     def with_memory_kind(self, kind: str) -> Unspecified:
         return Unspecified(kind)
+
+    def name(self, found: Sharding, ndim: int) -> Sharding:
+        """Converts the sharding ``found``, which the compiler states, to the form for users."""
+        return found
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Unspecified) and self._memory_kind == other._memory_kind
@@ -59,19 +63,19 @@ class PartlyChosen(Unspecified):
         super().__init__(known.memory_kind)
         self.known = known
         self.is_open = is_open
-        """Whether the compiler may divide all dimensions further, also the stated ones."""
+        """Whether the compiler may further divide all dimensions, also the stated ones."""
 
     def with_memory_kind(self, kind: str) -> PartlyChosen:
         return PartlyChosen(self.known.with_memory_kind(kind), self.is_open)
 
     def name(self, found: Sharding, ndim: int) -> Sharding:
-        """Returns a sharding that the compiler states with known axes, also of one device."""
+        """Adds the known axes to the sharding ``found``, also axes of size one."""
         if not isinstance(found, NamedSharding) or found.mesh != self.known.mesh:
             return found
         own, spec = self.known.spec, found.spec
         entries = [tuple(dict.fromkeys((*own.axes_of(i), *spec.axes_of(i)))) for i in range(ndim)]
         if entries != [own.axes_of(i) for i in range(ndim)]:
-            while entries and not entries[-1]:  # as JAX writes what a compiler chooses
+            while entries and not entries[-1]:  # as JAX writes chosen specs
                 entries.pop()
         named = found.mesh, spec.update(partitions=entries)
         sharding = NamedSharding(*named, memory_kind=found.memory_kind)
@@ -91,17 +95,46 @@ class PartlyChosen(Unspecified):
         return repr(self.known)
 
 
+class Following(Unspecified):
+    """The sharding of a result, which gets an argument's spec if that divides it equally."""
+
+    __slots__ = ("model",)
+
+    def __init__(self, model: NamedSharding, memory_kind: str | None = None) -> None:
+        super().__init__(memory_kind)
+        self.model = model
+
+    def with_memory_kind(self, kind: str) -> Following:
+        return Following(self.model, kind)
+
+    def name(self, found: Sharding, ndim: int) -> Sharding:
+        """Returns the argument's sharding if the sharding ``found`` is equivalent, else that."""
+        if found.tiling(ndim) != self.model.tiling(ndim):
+            return found
+        return NamedSharding(self.model.mesh, self.model.spec, memory_kind=found.memory_kind)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Following)
+            and self.model == other.model
+            and self._memory_kind == other._memory_kind
+        )
+
+    def __hash__(self) -> int:
+        return hash((Following, self.model, self._memory_kind))
+
+
 UNSPECIFIED = Unspecified()
-"""In the default memory."""
+"""The compiler chooses the sharding, in the default memory."""
 
 
 def is_chosen(sharding: Sharding) -> bool:
-    """Whether the compiler chooses how an array is divided."""
+    """Whether the compiler chooses all or a part of a sharding."""
     return isinstance(sharding, Unspecified)
 
 
 def known_part(sharding: Sharding) -> Sharding | None:
-    """Returns the part of a sharding that is known before compiling; None where all is chosen."""
+    """Returns the part of a sharding that is known before compilation; None if there is none."""
     if isinstance(sharding, PartlyChosen):
         return sharding.known
     return None if is_chosen(sharding) else sharding
@@ -118,7 +151,7 @@ def settle_shardings(
 ) -> Launch:
     """Returns the launch with the shardings that the compiler chose, for arguments and results.
 
-    They are expressed over an argument's mesh if its axes can, and as `PositionalSharding` if an
+    They are expressed over an argument's mesh if possible, and as `PositionalSharding` if an
     argument has that. Raises `Unimplemented`, for a launch that ``runs`` here, if a result is
     divided and the backend does not state the order of its parts.
     """
@@ -172,7 +205,7 @@ def _name_chosen(
     launch: Launch,
 ) -> Sharding:
     found = _name_sharding(stated, shape, dtype, launch, sharding.memory_kind)
-    return sharding.name(found, len(shape)) if isinstance(sharding, PartlyChosen) else found
+    return sharding.name(found, len(shape)) if isinstance(sharding, Unspecified) else found
 
 
 def _require_whole(
@@ -196,7 +229,7 @@ def _require_whole(
 
 
 def _stated(found: Sequence[bytes], i: int, of: str) -> bytes:
-    if not found or i < 0:  # stated for none, or for no parameter: an unused one
+    if not found or i < 0:  # none are stated, or the argument is unused
         return WHOLE
     if i >= len(found):
         raise InvalidReply(
@@ -208,13 +241,13 @@ def _stated(found: Sequence[bytes], i: int, of: str) -> bytes:
 def read_parameter_shardings(executable: Executable) -> list[bytes]:
     """Returns the shardings that an executable states for its parameters.
 
-    [] for a backend that states none: a parameter that no program divides is replicated there.
+    [] for a backend that states none: there, parameters without a sharding are replicated.
     """
     return _ask(executable.parameter_shardings)
 
 
 def read_result_shardings(executable: Executable) -> list[bytes]:
-    """Returns the same of its results."""
+    """Returns the shardings that an executable states for its results."""
     return _ask(executable.output_shardings)
 
 

@@ -1,4 +1,4 @@
-"""`divide_launch`: the launch of a program that is divided over devices."""
+"""`divide_launch`: the launch of a program that is partitioned over devices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ from typing import Protocol
 from plugrt.errors import ArgumentMismatch, ShapeError
 from plugrt.execution.arrays.arguments import ParameterType
 from plugrt.execution.arrays.aval import Aval, intern_aval, is_placed
-from plugrt.execution.placement.chosen_shardings import UNSPECIFIED, PartlyChosen, is_chosen
+from plugrt.execution.placement.chosen_shardings import (
+    UNSPECIFIED,
+    Following,
+    PartlyChosen,
+    Unspecified,
+    find_spec,
+    is_chosen,
+)
 from plugrt.execution.placement.device_claims import Claim, first_devices, sharding_claim
 from plugrt.execution.placement.placement import Launch
 from plugrt.execution.placement.plan import Plan
@@ -29,7 +36,7 @@ from plugrt.interface import Device, TensorType
 
 @dataclass(frozen=True, slots=True)
 class AskedShardings:
-    """What ``in_shardings`` and ``out_shardings`` say of each flat argument and result."""
+    """The ``in_shardings`` and ``out_shardings`` of each flat argument and result."""
 
     arguments: tuple[Sharding | None, ...]
     results: tuple[Sharding | None, ...]
@@ -38,18 +45,18 @@ class AskedShardings:
     with other shardings, and reshards them."""
 
     def with_types(self, types: AskedShardings) -> AskedShardings:
-        """Returns them with the shardings in the types of results that nothing is asked of."""
+        """Returns them with the types' shardings for results without a requested one."""
         pairs = zip(self.results, types.results, strict=True)
         return replace(self, results=tuple([one or other for one, other in pairs]))
 
     @property
     def auto_mesh(self) -> tuple[int, ...]:
-        """The shape of the mesh of `AUTO`, where any is that."""
+        """The shape of the mesh of `AUTO`; () without `AUTO`."""
         meshes = [s.mesh for s in (*self.arguments, *self.results) if isinstance(s, AUTO)]
         return meshes[0].axis_sizes if meshes else ()
 
     def over(self, devices: tuple[Device, ...]) -> AskedShardings:
-        """Returns them over these devices, if any, where they are over none; None for `AUTO`."""
+        """Returns them with abstract meshes over these devices, if any, and None for `AUTO`."""
 
         def name(sharding: Sharding | None) -> Sharding | None:
             if sharding is None or isinstance(sharding, AUTO):
@@ -61,7 +68,7 @@ class AskedShardings:
         )
 
     def claims(self, needed: Iterable[int]) -> list[Claim]:
-        """Returns the claims of results and ``needed`` arguments; a program has its own."""
+        """Returns the claims of results and ``needed`` arguments; none if read from a program."""
         if self.from_program:
             return []
         arguments = [self.arguments[i] for i in needed]
@@ -91,9 +98,9 @@ class AskedShardings:
                 raise refuse_placed(lies, asked, partial(describe, i))
 
     def is_moved(self, i: int, aval: Aval) -> bool:
-        """Whether argument ``i`` is moved to the requested devices.
+        """Whether argument ``i`` may be moved to the requested devices.
 
-        It has the same division already, in memory of the same kind.
+        That is so if it is divided in the same way, in memory of the same kind.
         """
         asked = None if self.from_program else self.arguments[i]
         if asked is None or isinstance(asked, AUTO) or is_abstract(asked) or not is_placed(aval):
@@ -116,7 +123,7 @@ def refuse_placed(lies: Sharding, asked: Sharding, describe: Callable[[], str]) 
 
 
 class DividedProgram(Protocol):
-    """What `divide_launch` asks of a traced function."""
+    """The attributes of a traced function that `divide_launch` uses."""
 
     @property
     def plan(self) -> Plan: ...
@@ -136,12 +143,12 @@ def divide_launch(
     asked: AskedShardings | None,
     captured: Sequence[Aval | None] = (),
 ) -> Launch:
-    """Returns the launch of one program that is divided over the devices of a mesh.
+    """Returns the launch of one program that is partitioned over the devices of a mesh.
 
     Arguments have the shardings ``asked`` for, else their own, else the compiler's choice; scalars
-    and arguments that the program does not compute with are replicated. Results have the shardings
-    ``asked`` for, else the compiler's choice, in the memories that the program states; results that
-    are arguments keep theirs. Over one device there is nothing to choose: see `_name_alone`.
+    and arguments that the program does not use are replicated. Results have the shardings ``asked``
+    for, else the compiler's choice, in the memories that the program states; results that are
+    arguments keep theirs. On one device nothing is chosen: see `_name_results`.
     ``captured`` are the captured arrays that keep their shardings, too. Without ``devices`` the
     launch is over an `AbstractMesh`: see `place_on_first`. Raises `ArgumentMismatch` for a
     committed argument with another sharding than requested.
@@ -158,14 +165,14 @@ def divide_launch(
     ]
     whole = _make_whole_sharding(claims, devices)
     alone = whole.num_devices == 1
-    if alone:  # as in JAX it is over the mesh of the first argument that has one
+    if alone:  # as in JAX, the mesh of the first argument that has one
         whole = next((replicate(s) for i in plan.kept if (s := stated[i])), whole)
         auto_mesh = ()
-    fixed = alone or plan.is_trivial  # there is nothing to choose, or no compiler that chooses
+    fixed = alone or plan.is_trivial  # nothing to choose, or no compiler that can
     free = set() if fixed else {i for i in set(plan.kept) - set(plan.passed) if avals[i].shape}
     taken = tuple(s or (UNSPECIFIED if i in free else whole) for i, s in enumerate(stated))
     closed_over = tuple(_place_of(aval, devices) or whole for aval in captured)
-    computed = _name_alone(traced, avals, taken, whole) if alone else None
+    computed = _name_results(traced, avals, taken, whole)
     left: list[Sharding] = []
     for output, (origin, i) in enumerate(plan.sources):
         one = asked.results[output] if asked else None
@@ -174,7 +181,7 @@ def divide_launch(
             open_result = replicate(one) if alone else PartlyChosen(one, is_open)
             one = open_result if origin == "result" else None
         if one is None and origin == "result":
-            one = computed[output] if computed else UNSPECIFIED
+            one = computed[output]
         result = one or _keep_sharding(origin, i, taken, closed_over, whole)
         kind = kinds[output] if kinds else None
         left.append(result.with_memory_kind(kind) if kind and not result.memory_kind else result)
@@ -185,7 +192,7 @@ def divide_launch(
 
 
 def _is_mixed(mesh: AbstractMesh) -> bool:
-    """Whether types say how arrays are divided over some axes alone."""
+    """Whether only some axes of a mesh are Explicit."""
     return 0 < len(mesh.explicit_axes) < len(mesh.axis_names)
 
 
@@ -202,23 +209,27 @@ def _keep_sharding(
     return taken[i] if origin == "argument" else whole
 
 
-def _name_alone(
+def _name_results(
     traced: DividedProgram, avals: Sequence[Aval], taken: Sequence[Sharding], whole: Sharding
 ) -> list[Sharding]:
-    """Returns the shardings of results on one device: what divides nothing there names axes.
+    """Returns the shardings of results without a requested one.
 
-    As in JAX, a result has the spec of the first argument where it has as many dimensions, and
-    depends on an array or a struct over its mesh; else it is whole over that mesh.
+    As in JAX, a result has the spec of the first argument if it has as many dimensions, depends on
+    an array or a struct over its mesh and, on several devices, is divided equally. On one device,
+    where a spec divides nothing, other results are replicated over that mesh.
     """
-    kept = traced.plan.kept
-    model = taken[kept[0]] if kept else whole
+    kept, alone = traced.plan.kept, whole.num_devices == 1
+    model, rest = taken[kept[0]] if kept else whole, whole if alone else UNSPECIFIED
     if not isinstance(model, NamedSharding) or model == whole:
-        return [whole] * len(traced.plan.sources)
+        return [rest] * len(traced.plan.sources)
     shape, ndim = model.mesh.abstract_mesh, avals[kept[0]].ndim
+    if not alone and find_spec(model.tiling(ndim), model.mesh) == model.spec:
+        return [rest] * len(traced.plan.sources)  # read back with that spec anyway
     over = [position for position, i in enumerate(kept) if _mesh_of(avals[i]) == shape]
     named, follows = NamedSharding(model.mesh, model.spec), traced.depends_on(over)
+    like: Sharding = named if alone else Following(named)
     return [
-        named if origin == "result" and follows[i] and len(t.shape) == ndim else whole
+        like if origin == "result" and follows[i] and len(t.shape) == ndim else rest
         for (origin, i), t in zip(traced.plan.sources, traced.output_types, strict=True)
     ]
 
@@ -249,7 +260,7 @@ def _argument_sharding(
     firm: bool,
     describe: Callable[[], str],
 ) -> Sharding | None:
-    """Returns the requested or the own sharding of an argument; else None."""
+    """Returns the requested sharding of an argument, else its own, else None."""
     lies = _place_of(aval, devices)
     if asked is None or (lies is not None and not firm):
         return lies
@@ -261,9 +272,9 @@ def _argument_sharding(
 
 
 def _place_of(aval: Aval | None, devices: tuple[Device, ...]) -> Sharding | None:
-    """Returns the sharding of an array that is on the devices of a launch; else None.
+    """Returns the sharding of an array that is on the devices of a launch, else None.
 
-    A committed array on a device by itself is used in the default memory.
+    A committed array on a single device is used in the default memory.
     """
     lies = aval.sharding if aval is not None else None
     if aval is None or lies is None:
@@ -283,21 +294,25 @@ def aval_over(aval: Aval, devices: Sequence[Device]) -> Aval:
 
 
 def place_on_first(launch: Launch, what: str, start: Device) -> Launch:
-    """Returns a launch without devices on the first ones of the backend of ``start``.
+    """Places a launch without devices on the first devices of the backend of ``start``.
 
-    Raises `InvalidArgument`, which begins with ``what``, where that has too few.
+    Raises `InvalidArgument`, which begins with ``what``, if there are too few.
     """
     return place_on(launch, first_devices(what, launch.partitions, start))
 
 
 def place_on(launch: Launch, devices: tuple[Device, ...]) -> Launch:
-    """Returns a launch without devices on these."""
+    """Places a launch without devices on these devices."""
 
     def place(sharding: Sharding) -> Sharding:
         if isinstance(sharding, PartlyChosen):
             known = over_devices(sharding.known, devices)
             assert isinstance(known, NamedSharding)
             return PartlyChosen(known, sharding.is_open)
+        if isinstance(sharding, Following):
+            model = over_devices(sharding.model, devices)
+            assert isinstance(model, NamedSharding)
+            return Following(model, sharding.memory_kind)
         return over_devices(sharding, devices)
 
     return replace(
@@ -311,7 +326,7 @@ def place_on(launch: Launch, devices: tuple[Device, ...]) -> Launch:
 
 
 def require_shape(sharding: Sharding, shape: tuple[int, ...], describe: Callable[[], str]) -> None:
-    """Raises `ShapeError`, which names the value, where a sharding cannot divide its shape."""
+    """Raises `ShapeError`, which names the value, if a sharding cannot divide its shape."""
     try:
         sharding.check_shape(shape)
     except ShapeError as error:
@@ -321,10 +336,10 @@ def require_shape(sharding: Sharding, shape: tuple[int, ...], describe: Callable
 def launch_key(
     launch: Launch, types: Sequence[ParameterType], outputs: Sequence[TensorType]
 ) -> Launch:
-    """Returns what launches have in common that one executable serves.
+    """Returns a key that is equal for launches that can use the same executable.
 
-    Equivalent shardings of different classes are one, and whether results are committed makes no
-    difference. Over one device all that names it is.
+    Equivalent shardings of different classes have equal keys, on one device all shardings; whether
+    results are committed makes no difference.
     """
     launch = replace(launch, committed=False)
     if launch.partitions == 1 and launch.whole is None:
@@ -342,6 +357,8 @@ def launch_key(
 
 
 def _find_plain_form(sharding: Sharding, ndim: int) -> Sharding:
+    if isinstance(sharding, Following):
+        return Unspecified(sharding.memory_kind)
     if is_chosen(sharding):
         return sharding
     tiling = sharding.tiling(ndim)

@@ -83,7 +83,7 @@ class AbstractMesh:
 
     @property
     def axis_types(self) -> tuple[AxisType, ...]:
-        """The type of each axis."""
+        """The `AxisType` of each axis, in the order of the names."""
         return self._types
 
     @property
@@ -162,7 +162,7 @@ class AbstractMesh:
         return AbstractMesh(self._sizes, self._names, types)
 
     def as_auto(self) -> AbstractMesh:
-        """Returns the mesh itself, or the one of ``Auto`` axes where some are ``Manual``."""
+        """Returns the mesh itself, or with only ``Auto`` axes if some are ``Manual``."""
         return (
             self.update_axis_types(dict.fromkeys(self.manual_axes, AxisType.Auto))
             if self.manual_axes
@@ -185,14 +185,14 @@ class AbstractMesh:
         return self._sizes, self._names, self._types
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._show_axes()}, axis_types={self._types})"
+        return f"{type(self).__name__}({self._show_axes() or '()'}, axis_types={self._types})"
 
     def _show_axes(self) -> str:
         return ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple)
 
     @property
     def brief(self) -> str:
-        """The text of the mesh within other texts: the types are left out where all are Auto."""
+        """The text of the mesh within other texts: without types if all axes are Auto."""
         if set(self._types) - {AxisType.Auto}:
             return str(self)
         return f"{type(self).__name__}({self._show_axes()})"
@@ -217,7 +217,7 @@ def _read_axis_types(given: object, names: tuple[AxisName, ...]) -> tuple[AxisTy
 
 
 def read_axis_names(names: object) -> tuple[AxisName, ...]:
-    """Returns the names of axes as a tuple; raises for other than different strings."""
+    """Returns the names of axes as a tuple; raises unless they are different strings."""
     if isinstance(names, str):
         names = (names,)
     if not isinstance(names, Iterable):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -76,7 +77,7 @@ class Mesh(AbstractMesh, Scope):
         self._hash = hash((self._flat, self._parts))
 
     def require_no_manual_axes(self) -> None:
-        """Raises `InvalidArgument` where an axis is ``Manual``."""
+        """Raises `InvalidArgument` if an axis is ``Manual``."""
         if self.manual_axes:
             raise InvalidArgument(
                 f"the axes {self.manual_axes} of a Mesh are Manual: axes are so within shard_map, "
@@ -101,7 +102,7 @@ class Mesh(AbstractMesh, Scope):
 
     @property
     def client(self) -> Client:
-        """The backend of the devices. Raises `InvalidArgument` where the mesh is empty."""
+        """The backend of the devices. Raises `InvalidArgument` if the mesh is empty."""
         if not self._flat:
             raise InvalidArgument("an empty mesh has no devices, and no backend")
         return self._flat[0].client
@@ -158,9 +159,8 @@ class Mesh(AbstractMesh, Scope):
         )
 
     def _surround(self) -> Iterator[Self]:
-        programs = mesh_context.current().programs
         specs = None if self.empty else self
-        with mesh_context.surround(mesh_context.MeshContext(specs, programs)):
+        with mesh_context.surround(replace(mesh_context.current(), specs=specs)):
             yield self
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
@@ -233,7 +233,7 @@ def make_mesh(
 
 
 def _is_none(devices: object) -> bool:
-    """Whether it is None, or NumPy's array of None, from which the empty mesh is made."""
+    """Whether it is None, or NumPy's array of None, which means the empty mesh."""
     return devices is None or (
         isinstance(devices, np.ndarray) and devices.shape == () and devices[()] is None
     )
@@ -245,5 +245,5 @@ def _find_mesh(
     names: tuple[AxisName, ...],
     types: tuple[AxisType, ...] | None = None,
 ) -> Mesh:
-    """Returns the mesh of a backend's devices with these ids, for a mesh that was pickled."""
+    """Returns the mesh of a backend's devices with these ids, for a pickled mesh."""
     return Mesh(find_devices(backend, ids, "Mesh"), names, types)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Any
 
 from plugrt.execution.shardings.abstract_mesh import AbstractMesh
 from plugrt.settings.declarations import config
@@ -11,13 +12,15 @@ from plugrt.settings.declarations import config
 
 @dataclass(frozen=True, slots=True)
 class MeshContext:
-    """The mesh of bare `PartitionSpec`s, and the mesh whose devices run programs.
+    """Up to three meshes: for bare `PartitionSpec`s, for traced programs, and for devices.
 
-    Both are the same within `plugrt.set_mesh`; ``with mesh:`` changes only the first.
+    All are the same within `plugrt.set_mesh`; ``with mesh:`` changes only the first, and
+    `plugrt.sharding.use_abstract_mesh` the first two.
     """
 
     specs: AbstractMesh | None = None
     programs: AbstractMesh | None = None
+    devices: Any = None  # a `Mesh`, whose module imports this one
 
     def __repr__(self) -> str:
         return repr(self.specs)
@@ -32,7 +35,7 @@ def current() -> MeshContext:
 
 
 def swap(context: MeshContext) -> MeshContext:
-    """Sets the context of this thread, and returns the one before."""
+    """Sets the context of this thread, and returns the previous one."""
     before: MeshContext | None = config.swap_surroundings(_setting(context))
     return before or _NONE
 
@@ -42,7 +45,7 @@ def surround(
 ) -> AbstractContextManager[None]:
     """Sets the context of this thread for a ``with`` block.
 
-    ``after`` has the one to set then, where it is not the one before.
+    At its end it sets the context in ``after``, if given, else the previous one.
     """
     return config.surround(_setting(context), after=tuple(map(_setting, after)))
 

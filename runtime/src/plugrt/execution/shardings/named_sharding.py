@@ -1,4 +1,4 @@
-"""`NamedSharding`: a mesh, and which of its axes each dimension is divided over."""
+"""`NamedSharding`: a mesh, and the axes that divide each dimension."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class NamedSharding(TiledSharding):
     default one. With an `AbstractMesh` it has shapes and no devices. A dimension that is divided
     over several axes is divided over the first of them in large parts, over the last in small ones.
     As ``jax.sharding.NamedSharding``. It can be pickled, as its mesh can. Raises `InvalidArgument`
-    for an axis that the mesh has not, and for a kind of memory that the devices have not.
+    for an axis that the mesh lacks, and for a memory kind that the devices lack.
 
     >>> from plugrt.sharding import NamedSharding, PartitionSpec as P
     >>> mesh = plugrt.make_mesh((2, 2), ("x", "y"))
@@ -77,7 +77,7 @@ class NamedSharding(TiledSharding):
 
     @property
     def mesh(self) -> AbstractMesh:
-        """The mesh."""
+        """The mesh whose axes the spec names."""
         return self._mesh
 
     @property
@@ -113,7 +113,7 @@ class NamedSharding(TiledSharding):
         return NamedSharding(self._mesh, self._spec, memory_kind=kind)
 
     def left_open(self) -> NamedSharding:
-        """Returns the sharding of an array's type as one that leaves other axes to the compiler."""
+        """Returns the sharding in an array's type with all other axes left to the compiler."""
         if len(self._mesh.explicit_axes) == len(self._mesh.axis_names):
             return self
         left = PartitionSpec.UNCONSTRAINED
@@ -122,7 +122,7 @@ class NamedSharding(TiledSharding):
 
     @property
     def is_partial(self) -> bool:
-        """Whether it leaves a dimension to the compiler: such a sharding places no array."""
+        """Whether it leaves a dimension to the compiler, so that it cannot place an array."""
         return PartitionSpec.UNCONSTRAINED in self._spec
 
     def require_whole(self) -> None:
@@ -198,13 +198,13 @@ def _check_sums(mesh: AbstractMesh, spec: PartitionSpec, what: str, axes: Set[st
             )
         if name not in mesh.explicit_axes:
             raise InvalidArgument(
-                f"{what}={axes!r:.60} of {spec!r} is for Explicit axes, and {name!r} is none. Add "
-                "up within shard_map, with plugrt.lax.psum"
+                f"{what}={axes!r:.60} of {spec!r} names {name!r}, which is not an Explicit axis: "
+                "add up within shard_map, with plugrt.lax.psum"
             )
 
 
 def explicit_part(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> NamedSharding:
-    """Returns the sharding in an array's type: an entry a dimension, of Explicit axes alone."""
+    """Returns the sharding in an array's type: an entry for each dimension, only Explicit axes."""
     return _explicit_part(mesh.abstract_mesh, spec, ndim)
 
 
