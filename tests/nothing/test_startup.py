@@ -50,7 +50,7 @@ def test_importing_a_plugin_imports_next_to_nothing(plugin: str) -> None:
     before = imported("import pathlib, plugrt.plugins.library")
     added = imported(f"import plugrt.plugins.library, {plugin}") - before
     assert f"{plugin}.plugin" in added
-    # Counted, not timed: 41 ms were 76 modules of the standard library and seven of the plugin's.
+    # Counted, not timed: earlier, 76 modules of the standard library and 7 own ones cost 41 ms.
     assert len([m for m in added if m.startswith("plugrt")]) <= 4, added
     assert len([m for m in added if not m.startswith("plugrt")]) <= 2, added
 
@@ -72,8 +72,9 @@ def test_listing_devices_imports_nothing_of_programs() -> None:
         "import plugrt; plugrt.devices()"
     )
     ours = {m for m in modules if m.split(".")[0] in ("plugrt", "plugrt_cpu")}
-    assert len(ours) <= 105, sorted(ours)  # counted, not timed
-    late = {"difflib", "hashlib", "json", "socket", "plugrt.interface.program"}
+    assert len(ours) <= 92, sorted(ours)  # counted, not timed
+    late = {"difflib", "hashlib", "importlib.util", "json", "pkgutil", "socket", "traceback",
+            "plugrt.interface.program"}  # fmt: skip
     assert modules & {*late, "plugrt_cpu.compiling"} == set()
     assert {m for m in ours if m.startswith("plugrt.capi.")} == set()
 
@@ -135,7 +136,7 @@ def test_no_native_library_is_mapped() -> None:
 
 def test_what_compiles_stablehlo_is_imported_without_jaxlib() -> None:
     modules = imported("import plugrt; plugrt.compile, plugrt.load_program, plugrt.topology")
-    assert "plugrt.programs.compiled_program" in modules
+    assert "plugrt.programs.executables" in modules
     assert {m for m in modules if m.split(".")[0] in ("jax", "jaxlib")} == set()
 
 

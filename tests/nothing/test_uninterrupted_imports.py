@@ -1,4 +1,4 @@
-"""Imports by another thread, after an interrupt of an import in the main thread."""
+"""Imports by another thread after an interrupted import in the main thread."""
 
 from __future__ import annotations
 
@@ -70,9 +70,25 @@ module = import_module("inner.module")
 print(module.VALUE, seen, _imp.lock_held(), [*_bootstrap._module_locks])
 """
 
+AFTER = """
+import sys
+from plugrt.lifetime.uninterrupted_imports import ImportAfter
+
+sys.meta_path = [i for i in sys.meta_path if not isinstance(i, ImportAfter)]  # that of einops
+sys.path.insert(0, sys.argv[1])
+ImportAfter("inner.module", "inner.follower")
+ImportAfter("inner.module", "inner.missing")
+import inner
+print("inner.follower" in sys.modules)
+import inner.module
+print("inner.follower" in sys.modules, inner.module.VALUE, inner.follower.VALUE)
+ImportAfter("inner.module", "inner.later")
+print("inner.later" in sys.modules, [i for i in sys.meta_path if isinstance(i, ImportAfter)])
+"""
+
 
 def test_an_import_lock_that_an_interrupt_kept_is_released() -> None:
-    """Earlier, the other thread waited for it for ever, and the main thread for that thread."""
+    """Earlier, another thread waited for the lock for ever, and the main thread for that thread."""
     done = run_python(KEEP_THE_LOCK, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "sqlite3 False\n", "")
 
@@ -82,13 +98,15 @@ def folder(tmp_path: Path) -> str:
     (tmp_path / "inner").mkdir()
     (tmp_path / "inner/__init__.py").write_text("")
     (tmp_path / "inner/module.py").write_text("VALUE = 1\n")
+    (tmp_path / "inner/follower.py").write_text("from inner.module import VALUE\n")
+    (tmp_path / "inner/later.py").write_text("")
     return str(tmp_path)
 
 
 def test_an_interrupted_import_keeps_no_other_thread_from_importing(folder: str) -> None:
-    """Earlier, the main thread held the import lock, and waited for the importing thread."""
+    """Earlier, the main thread kept the import lock and waited for the importing thread."""
     done = run_python(SWEEP, arguments=(folder,), timeout=120)
-    # The second: CPython leaves locks held. Once it does not, release_import_locks can be removed.
+    # The second True: CPython leaves locks held. If it is False, remove release_import_locks.
     assert done.stdout == "True True\n", done.stdout + done.stderr
 
 
@@ -96,3 +114,8 @@ def test_locks_of_imports_under_way_stay_held(folder: str) -> None:
     done = run_python(WITHIN, arguments=(folder,), timeout=120)
     seen = [("inner", True, True), ("inner.module", True, True)]
     assert done.stdout == f"1 {seen} False []\n", done.stdout + done.stderr
+
+
+def test_a_module_is_imported_after_another_ones_import(folder: str) -> None:
+    done = run_python(AFTER, arguments=(folder,), timeout=120)
+    assert done.stdout == "False\nTrue 1 1\nTrue []\n", done.stdout + done.stderr

@@ -1,10 +1,12 @@
-"""Counts the Python frames, changes of module and readings of the memory map of first calls."""
+"""Counts frames, changes of module and readings of the memory map of first calls; and imports."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from support.distributions import run_warm
+from support.distributions import run_python, run_warm
 from support.xla_cpu import library_path, needs_library
 
 COUNT = """
@@ -54,3 +56,19 @@ def test_the_first_call_of_a_function(
     assert maps <= most_maps
     assert 100 < frames <= most_frames
     assert 50 < changes <= most_changes
+
+
+@needs_library
+def test_a_start_on_a_library_imports_no_module_that_it_does_not_use(tmp_path: Path) -> None:
+    for _ in range(2):  # the first one tries the library in a child
+        done = run_python(
+            "import numpy, sys; before = {*sys.modules}\n"
+            "import plugrt; plugrt.devices(); print(*{*sys.modules} - before)",
+            JAX_PLATFORMS="xla_cpu", PJRT_NAMES_AND_LIBRARY_PATHS=f"xla_cpu:{library_path()}",
+            PLUGRT_CACHE_DIR=str(tmp_path),
+        )  # fmt: skip
+    modules = set(done.stdout.split())
+    late = {"copy", "dataclasses", "fnmatch", "importlib.util", "json", "pkgutil", "signal",
+            "traceback", "plugrt.interface.memory_layout", "plugrt.missing_names"}  # fmt: skip
+    assert modules & late == set()
+    assert 50 < len(modules) <= 116, sorted(modules)  # counted, not timed

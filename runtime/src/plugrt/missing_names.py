@@ -63,6 +63,8 @@ INSTEAD = {
     "interpreters": "there is no jaxpr; plugrt.jit(f).lower(x).as_text() shows the StableHLO "
     "module",
     "lib": "plugrt.interface has the classes of backends, clients and devices",
+    "live_devices": "a run has the same processes to its end: plugrt.errors.ProcessLost names one "
+    "that has ended",
     "make_user_context": "what a function depends on is an argument: "
     "plugrt.jit(f, static_argnames='context')",
     "named_call": "programs carry the lines of the functions that they came of; "
@@ -78,6 +80,8 @@ INSTEAD = {
     "named_scope": "plugrt.profiler.annotate names what a thread does in traces; programs carry "
     "the lines of the functions that they came of",
     "print_environment_info": "the command `plugrt doctor` prints it",
+    "reached_preemption_sync_point": "no process is told that it will be stopped: save the state "
+    "of a run every few steps",
     "replicate": "plugrt.device_put(x, NamedSharding(mesh, PartitionSpec())) puts x on each device "
     "of a mesh, plugrt.device_put_replicated(x, devices) along a new dimension, for "
     "pmap, as flax.jax_utils.replicate; shardings of plugrt.sharding.PositionalSharding have "

@@ -1,4 +1,4 @@
-"""Plugins made for JAX: initialize() with our recorder, or their library among the files.
+"""Plugins made for JAX, by initialize() with a recorder, or by the library among the files.
 
 Same as JAX: which plugins made for JAX are found, and how they register.
 """
@@ -108,7 +108,7 @@ def test_a_fault_after_registering_does_not_cost_the_plugin(site: Path) -> None:
         (
             "xb.register_plugin('chip', library_path='/l.so', colour=1)",
             PluginIncompatible,
-            "with colour, of which plugrt does not know",
+            "with colour, which plugrt does not know",
         ),
     ],
 )
@@ -307,7 +307,7 @@ def test_a_namespace_module_without_a_distribution(site: Path) -> None:
 def test_where_its_code_registers_nothing_the_files_decide(
     site: Path, source: str, note: str
 ) -> None:
-    """As without jax: earlier, with it the row was broken, and the files were not searched."""
+    """As without jax. Earlier, with jax, the row was broken and the files were not searched."""
     made = made_for_jax(site, "chip", source)
     libraries(site, "chip-pjrt", {"m/one.so": PJRT})
     (row,) = made.table.rows

@@ -1,4 +1,4 @@
-"""Where others can put a file, any other kind of object gives a row or one warning.
+"""An object of another kind in place of a file that others can write gives a row or one warning.
 
 All runs in a child with a time limit and a bound on its memory, one for each kind: a FIFO makes a
 careless read wait for ever, and /dev/zero makes it read until the machine has no memory left.
@@ -75,7 +75,7 @@ Found = tuple[Callable[[Path], None], dict[str, Any], str, Path]
     scope="module", params=[fifo, zero, endless, deep, folder], ids=lambda f: f.__name__
 )
 def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Found:
-    """The kind of object, what a process found in place of a file, its stderr, and the place."""
+    """The kind of object, a process's findings with it in place of files, stderr, the folder."""
     put, root = request.param, tmp_path_factory.mktemp("sick")
     install_plugin(root, "good")
     file = install_plugin(root, "sick") / "entry_points.txt"
@@ -107,7 +107,7 @@ def test_the_plugins_beside_it_are_found(found: Found) -> None:
 
 def test_an_entry_points_file_is_a_broken_row(found: Found) -> None:
     put, said, _, _ = found
-    if put is deep:  # text without a group of ours is no one's fault
+    if put is deep:  # text without an entry point group of plugrt's is valid
         assert "sick-dist" not in said["rows"]
         return
     state, reason = said["rows"]["sick-dist"]
@@ -133,7 +133,7 @@ def test_what_is_remembered_of_libraries_is_written_anew(found: Found) -> None:
     put, said, noise, root = found
     assert said["known"] == [False] * 3
     assert said["known later"] is (put is not folder)
-    assert noise.count("is not used") == (0 if put is deep else 1)
+    assert noise.count("are not used") == (0 if put is deep else 1)
     assert os.listdir(root / "cache") == ["trials.json"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from plugrt_tpu.plugin import TpuPlugin
 from support.clib import linked, needs_cc, tiny_library
 from support.distributions import install, run_cli
 from support.registries import registry
+from support.watched_calls import at_calls
 
 pytestmark = needs_cc
 CREATE = "api.Client_Create=f;"
@@ -143,7 +144,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_library_that_aborts_is_an_error_from_every_source(source: str, site: Path) -> None:
-    """Earlier, only the first of these was tried: the others ended the program."""
+    """Earlier, only libraries of the first source were tried; others ended the program."""
     if source.endswith("jax_plugins"):
         pytest.importorskip("jax")
     made = SOURCES[source](site, tiny_library(site, CREATE, ABORTS))
@@ -228,7 +229,7 @@ def test_the_child_has_no_coordinator(
 
 
 class Together:
-    """A connection to one other process; only its numbers are read."""
+    """A connection of two processes; tests read only its numbers."""
 
     membership = Membership("here:1", 1, 2, 1.0, 1.0, 1.0)
     process_id, num_processes, partition_index = 1, 2, None
@@ -294,29 +295,26 @@ static PJRT_Error* f(struct PJRT_Client_Create_Args* a) {
 def test_a_library_that_needs_a_gpus_libraries_preallocates_nothing_in_the_child(
     needs: str, refuses: bool, site: Path, log: Path
 ) -> None:
-    """A library that refuses the option, like any but XLA's own, is started there without it."""
+    """If a library refuses the option, as all but XLA's own do, the child starts it without."""
     flags = (f"-DREFUSES={int(refuses)}", *linked(site, needs), "-Wl,-rpath,$ORIGIN")
     made = by_registration(site, tiny_library(site, CREATE, OPTIONS, *flags))
     assert made.get("chip").devices()
     of_gpu = ["no memory"] + ["all memory"] * refuses if "cuda" in needs else ["all memory"]
-    assert log.read_text().splitlines() == [*of_gpu, "all memory"]  # the last is the program's
+    assert log.read_text().splitlines() == [*of_gpu, "all memory"]  # the last is from the program
 
 
-def test_the_child_gets_the_options_of_the_start(
-    site: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Later ones win: the plugin's, then every library's, then this one's."""
+def test_the_child_gets_the_options_of_the_start(site: Path) -> None:
+    """The plugin's options, replaced by those for all libraries, and these by the library's own."""
     asked: list[Any] = []
 
-    def probe(*args: Any, **kwargs: Any) -> capi.ProbeResult:
-        asked.append(kwargs)
-        return capi.ProbeResult("broken", "not now")
+    def probe(inputs: Mapping[str, Any], _: object) -> None:
+        asked.append(dict(inputs))
+        raise PluginBroken("not now")
 
-    monkeypatch.setattr(capi, "probe_library", probe)
     settings = {"JAX_PJRT_CLIENT_CREATE_OPTIONS": "b:2", "PLUGRT_CLIENT_CREATE_OPTIONS": "cuda:c:3"}
     made = registry(**settings)
     made.register(LibraryPlugin("cuda", str(tiny_library(site)), {"a": 1, "c": 0}))
-    with pytest.raises(PluginBroken, match="not now"):
+    with pytest.raises(PluginBroken, match="not now"), at_calls([capi.probe_library], probe):
         made.get("cuda")
     (found,) = asked
     assert found["start"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from plugrt_cuda import driver_copies
 from plugrt_cuda.driver_copies import DriverCopies, find_copies
 from plugrt_cuda.plugin import CudaPlugin
 from support.clib import compile_c, needs_cc
+from support.watched_calls import at_calls
 
 pytestmark = needs_cc
 
@@ -68,11 +70,11 @@ int cuGetErrorString(int error, const char **text) {
   return error == 700 ? 0 : 1;
 }
 """
-STREAM = 0x7F00_1234_5000  # more than 32 bits
+STREAM = 0x7F00_1234_5000  # an address of more than 32 bits
 
 
 class Driver:
-    """The library, and the calls that it has seen."""
+    """The library, and the calls that it recorded."""
 
     def __init__(self, path: Path) -> None:
         self.path = str(path)
@@ -108,7 +110,7 @@ def driver(path: Path) -> Driver:
 
 
 def around(*calls: str) -> list[str]:
-    """Returns calls that are made in the stream's context."""
+    """Returns the record of calls made in the stream's context."""
     context = f"{STREAM + 1:x} 0"
     before = [f"cuStreamGetCtx {STREAM:x} 0", f"cuCtxPushCurrent {context}"]
     return [*before, *calls, f"cuCtxPopCurrent {context}"]
@@ -198,19 +200,14 @@ def test_without_a_driver_there_are_none(
     assert isinstance(CudaPlugin().stream_copies(), DriverCopies)
 
 
-def test_an_interrupt_leaves_the_context_that_was(
-    driver: Driver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_leaves_the_context_that_was(driver: Driver) -> None:
     copies = DriverCopies(driver.path)
-    real = copies._call
 
-    def interrupt(what: str, name: str, *arguments: Any) -> None:
-        if name == "cuStreamSynchronize":
+    def interrupt(inputs: Mapping[str, Any], _: object) -> None:
+        if inputs["name"] == "cuStreamSynchronize":
             raise KeyboardInterrupt
-        real(what, name, *arguments)
 
-    monkeypatch.setattr(copies, "_call", interrupt)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), at_calls([DriverCopies._call], interrupt):
         copies.wait(STREAM)
     assert driver.seen == around()
     assert driver.current is None

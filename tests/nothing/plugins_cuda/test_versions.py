@@ -9,14 +9,16 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from plugrt.errors import PluginIncompatible
+from plugrt.errors import Internal, PluginIncompatible, PlugrtError
 from plugrt.plugins import LibraryPlugin
 from plugrt_cuda import driver, library, nvidia_libraries, versions
 from plugrt_cuda.plugin import CudaPlugin
 from support.clib import needs_cc
+from support.watched_calls import at_calls
 
 pytestmark = needs_cc
 
@@ -47,7 +49,7 @@ Compile = Callable[[str], Path]
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compile:
-    """Returns a function from C code to a shared library, made once for each code."""
+    """Returns a function that compiles C code to a shared library, once for each text."""
     folder = tmp_path_factory.mktemp("compiled")
 
     @cache
@@ -175,17 +177,12 @@ def test_gpus_that_are_not_used_do_not_count(
     wheels: Wheels, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], refused: bool
 ) -> None:
     loaded = wheels.good(cuDNN=90800, cuBLAS=120900)
-    started: list[Any] = []
     monkeypatch.setattr(nvidia_libraries, "preload", lambda cuda: loaded)
     monkeypatch.setattr(driver, "compute_capabilities", lambda: [90, 90])
     monkeypatch.setattr(library, "find_library", lambda _: library.Found("l.so", "a wheel", 12))
-    monkeypatch.setattr(LibraryPlugin, "create_client", lambda *args: started.append(args))
-    if refused:
-        with pytest.raises(PluginIncompatible, match="on several GPUs"):
-            CudaPlugin().create_client(options)
-    else:
+    fits = at_calls([LibraryPlugin.create_client], Mock(side_effect=Internal("they fit")))
+    with pytest.raises(PlugrtError, match="on several GPUs" if refused else "they fit"), fits:
         CudaPlugin().create_client(options)
-    assert bool(started) is not refused
 
 
 @pytest.mark.parametrize(
@@ -204,6 +201,6 @@ def test_what_is_loaded_and_what_is_not_is_recorded(wheels: Wheels) -> None:
     loaded = wheels.load()
     assert loaded["cuDNN"].path == str(wheels.root / "cudnn/lib/libcudnn.so.9")
     assert list(loaded) == [c.name for c in nvidia_libraries.COMPONENTS]
-    for name, one in loaded.items():  # the system may have some
+    for name, one in loaded.items():  # the system may have other libraries
         assert bool(one.path) is (one.library is not None)
         assert one.path or one.component.files[12][0] in one.fault, name

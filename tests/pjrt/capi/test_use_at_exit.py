@@ -187,11 +187,14 @@ def test_daemon_threads_end_before_optree_forgets_containers() -> None:
     """A thread leaves optree first; its next use of optree ends it."""
     ran = run_python(
         """
-        import threading, time
+        import threading, time, types
         from plugrt.execution.trees import pytrees
         class Pair: pass
         def flatten(pair):
-            inside.set(), time.sleep(0.2)
+            inside.set()
+            while isinstance(pytrees.optree, types.ModuleType):
+                time.sleep(0.001)  # until the main thread keeps other threads from optree
+            time.sleep(0.2)
             left.append(pair)
             return (1, 2), None
         pytrees.register_node(Pair, flatten, lambda _, parts: Pair())

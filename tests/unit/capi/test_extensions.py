@@ -1,11 +1,12 @@
-"""Extensions that the CPU library lacks, tried on a tiny library that has them."""
+"""Extensions that the CPU library lacks, tested on a tiny library with these extensions."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from plugrt.interface import Client, CompileOptions, Program, TensorType
 from plugrt.wire.protobuf import fields, messages
 from support.changed_headers import rewrite_header
 from support.clib import needs_cc, tiny_library
+from support.watched_calls import at_calls
 
 pytestmark = needs_cc
 
@@ -329,25 +331,21 @@ def test_the_abi_version_of_what_the_library_made_is_asked_when_it_does_not_load
 ) -> None:
     stored = compiled(client).executable.serialize()
     other = rewrite_header(stored, b'"Nw=="', b'"OA=="')
-    client.deserialize_executable(other)  # the facts agree
-    real = Library.call
+    client.deserialize_executable(other)  # version and platform agree
 
-    def fail(self: Library, name: str, **inputs: Any) -> Any:
-        if name == LOAD:
+    def fail(inputs: Mapping[str, Any], _: object) -> None:
+        if inputs["name"] == LOAD:
             raise Internal("no kernel image")
-        return real(self, name, **inputs)
 
-    monkeypatch.setattr(Library, "call", fail)
-    with pytest.raises(Internal, match="no kernel image"):
-        client.deserialize_executable(stored)
-    with pytest.raises(Internal, match=r"no kernel image .*library says: made for driver 8"):
-        client.deserialize_executable(other)
-    monkeypatch.setattr(
-        "plugrt.capi.extensions.abi_version.why_incompatible",
-        lambda *_: fail(None, LOAD),  # type: ignore[arg-type]
-    )
-    with pytest.raises(Internal, match=r"no kernel image$"):
-        client.deserialize_executable(other)
+    def load_and_fail(code: bytes, words: str) -> None:
+        with pytest.raises(Internal, match=words), at_calls([Library.call], fail):
+            client.deserialize_executable(code)
+
+    load_and_fail(stored, "no kernel image")
+    load_and_fail(other, "no kernel image .*library says: made for driver 8")
+    cannot_tell = Mock(side_effect=Internal("no answer"))
+    monkeypatch.setattr("plugrt.capi.extensions.abi_version.why_incompatible", cannot_tell)
+    load_and_fail(other, "no kernel image$")
 
 
 def test_phases(client: Client) -> None:
@@ -382,7 +380,7 @@ def test_options_of_a_profiler_are_xlas_proto() -> None:
          "advanced_configuration": {"a": "b", "c": True, "d": -1}}
     )  # fmt: skip
     numbers = {n: v for n, v in fields(content) if isinstance(v, int)}
-    # Version and level of the device, then these, and XLA's defaults.
+    # The version, the device's level, the given options, and XLA's defaults.
     assert numbers == {5: 1, 3: 1, 2: 1, 4: 0, 7: 1, 1: 1}
     entries = [[bytes(v) for _, v in fields(e)] for e in messages(content, 12)]  # type: ignore[arg-type]
     values = {name: [*fields(value)] for name, value in entries}
@@ -390,21 +388,14 @@ def test_options_of_a_profiler_are_xlas_proto() -> None:
 
 
 def test_options_of_a_profiler_are_xlas_defaults_where_none_are_named() -> None:
-    """An empty proto has the level 0: XLA's profiler then records nothing of a GPU."""
+    """An empty proto means level 0, and XLA's profiler then records nothing of a GPU."""
     assert dict(fields(encode_options({}))) == {5: 1, 3: 1, 2: 2, 7: 1, 1: 1}
 
 
-def test_a_recording_without_options_asks_for_them(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_recording_without_options_asks_for_them(client: Client) -> None:
     asked: list[bytes] = []
-
-    def note(library: Library, options: bytes) -> Profiler:
-        asked.append(options)
-        return Profiler(library, options)
-
-    monkeypatch.setattr("plugrt.capi.extensions.profiler.Profiler", note)
-    assert client.begin_profile({})() == b"\x0a\x02xs"
+    with at_calls([Profiler.__init__], lambda inputs, _: asked.append(inputs["options"])):
+        assert client.begin_profile({})() == b"\x0a\x02xs"
     assert asked == [encode_options({})]
 
 

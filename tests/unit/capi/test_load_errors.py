@@ -1,4 +1,4 @@
-"""Files that no loader can open, and plugrt's messages."""
+"""Errors for files that the dynamic loader cannot open."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from plugrt.capi.loading.elf import get_machine_name, is_for_this_machine, read_
 from plugrt.capi.loading.load_errors import wrong_file
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible
 from support.clib import compile_c, needs_cc
+from support.watched_calls import at_calls
 
 
 @pytest.mark.parametrize(
@@ -133,9 +134,7 @@ def test_the_header_alone_tells_the_machine(tmp_path: Path) -> None:
 
 @needs_cc
 @pytest.mark.parametrize("style", ["gnu", "sysv", "both"])
-def test_a_symbol_is_looked_up_by_the_file_s_own_hash_table(
-    tmp_path: Path, style: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_symbol_is_looked_up_by_the_file_s_own_hash_table(tmp_path: Path, style: str) -> None:
     """Earlier, all symbols were read to find one: 24 s of a real library's start."""
     flags = (f"-Wl,--hash-style={style}",)
     ours = compile_c(tmp_path, "void* GetPjrtApi(void) { return 0; }", *flags)
@@ -143,16 +142,12 @@ def test_a_symbol_is_looked_up_by_the_file_s_own_hash_table(
     calls = "void* GetPjrtApi(void); void* f(void) { return GetPjrtApi(); }"
     needs = compile_c(tmp_path, calls, *flags, "-Wl,--unresolved-symbols=ignore-all")
 
-    def refuse(*_: object) -> None:
-        pytest.fail("all symbols are read")
-
-    monkeypatch.setattr(SymbolTableSection, "get_symbol_by_name", refuse)
-    monkeypatch.setattr(SymbolTableSection, "iter_symbols", refuse)
-    assert [read_elf(str(path)).exports_api for path in (ours, other, needs)] == [
-        True,
-        False,
-        False,
-    ]
+    read: list[object] = []
+    reading = (SymbolTableSection.get_symbol_by_name, SymbolTableSection.iter_symbols)
+    with at_calls(reading, lambda *_: read.append(1)):
+        found = [read_elf(str(path)).exports_api for path in (ours, other, needs)]
+    assert found == [True, False, False]
+    assert not read, "all symbols are read"
 
 
 def test_using_the_room_costs_nothing_before_it_is_used() -> None:

@@ -1,4 +1,4 @@
-"""Independent parts of a program, launched by Python one device after the other."""
+"""Parts that exchange no data, launched in Python, one device after the other."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from plugrt.errors import DeletedBuffer, PjrtError
 from support.broken_library import REFUSE, WORDS
 from support.clib import needs_cc
 from support.four_devices import FourDevices, H
+from support.watched_calls import at_calls
 from support.xla_cpu import needs_library
 
 pytestmark = [needs_cc, needs_library]
 
 
 class Library(FourDevices):
-    """A library without the core's launches."""
+    """A library on four devices, which the fixture makes Python launch."""
 
     def refuse_launch(self, number: int) -> None:
-        """Makes the library refuse launches from that one on, counted from 0."""
+        """Makes the library refuse the launch ``number``, counted from 0, and later ones."""
         self.misbehave("LoadedExecutable_Execute", REFUSE, number)
 
 
@@ -57,7 +58,7 @@ def test_a_library_that_launches_no_single_part_launches_all(library: Library) -
     x, double = library.put(), plugrt.jit(lambda a: a * 2)
     double(x)
     library.refuse_launch(0)
-    with pytest.raises(PjrtError, match=WORDS):  # one part, then all
+    with pytest.raises(PjrtError, match=WORDS):  # a single part, then all parts
         double(x)
     library.control.behave()
     assert library.calls_during("LoadedExecutable_Execute", lambda: double(x)) == 1
@@ -90,18 +91,13 @@ def test_a_launch_without_results_has_taken_what_was_donated(library: Library) -
 
 
 def test_events_of_parts_are_destroyed_and_an_interrupt_leaves_no_results(
-    library: Library, monkeypatch: pytest.MonkeyPatch
+    library: Library,
 ) -> None:
     made: list[LoadedExecutable] = []
-    prepare = LoadedExecutable._prepare_python
-
-    def note(self: LoadedExecutable) -> None:
-        made.append(self)
-        prepare(self)
-
-    monkeypatch.setattr(LoadedExecutable, "_prepare_python", note)
     x, double = library.put(), plugrt.jit(lambda a: a * 2)
-    double(x)
+    prepares = [LoadedExecutable._prepare_python]
+    with at_calls(prepares, lambda inputs, _: made.append(inputs["self"])):
+        double(x)
     [program] = made
     results, wait = program.execute_with_wait([x._shards])
     wait()

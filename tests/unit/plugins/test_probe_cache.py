@@ -91,7 +91,7 @@ def test_the_memory_is_bounded(library: Path) -> None:
     for i in range(300):
         os.utime(library, ns=(i, i))
         probe_cache.record_good(str(library), {})
-    assert len(probe_cache._read()) == 256
+    assert len(probe_cache._entries()) == 256
     assert probe_cache.is_known_good(str(library), {})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NoReturn
 
@@ -16,12 +16,12 @@ from plugrt import config
 from plugrt.execution.arrays.arguments import quick_avals
 from plugrt.execution.arrays.host_data import accepted_dtypes, scalar_dtypes
 from plugrt.native.native_core import core
-from plugrt.settings import options
 from plugrt.settings.options import Token, surroundings
 from plugrt.stablehlo.bindings import ir
 from plugrt.tracing import traceable
 from plugrt.tracing.trace import Trace, current_trace
 from support.native_core import runs_in_c
+from support.watched_calls import at_calls, interrupt
 
 assert traceable  # makes the core know which threads trace
 
@@ -63,45 +63,29 @@ def test_the_core_sees_each_change_at_the_next_call() -> None:
     assert function(2.0) == (2.0,)
 
 
-def _interrupt_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Interrupts after the next change, as Python may after any call."""
-    change, left = surroundings.change, [KeyboardInterrupt]
-
-    def change_and_raise(holder: Any, name: str, value: Any) -> None:
-        change(holder, name, value)
-        if left:
-            raise left.pop()
-
-    monkeypatch.setattr(surroundings, "change", change_and_raise)
-
-
 @pytest.mark.parametrize(
     "run",
     [Trace("f").run, config.override(enable_x64=not config.enable_x64)],
     ids=["a trace", "settings"],
 )
 def test_what_an_interrupt_keeps_from_beginning_leaves_the_thread_as_it_was(
-    run: Callable[[Callable[[], NoReturn]], Any], monkeypatch: pytest.MonkeyPatch
+    run: Callable[[Callable[[], NoReturn]], Any],
 ) -> None:
     def fail() -> NoReturn:
         raise AssertionError("it began")
 
     before = config.token()
-    _interrupt_once(monkeypatch)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), at_calls([surroundings.change], interrupt, after=True):
         run(fail)()
     assert current_trace() is None
     assert config.token() is before
-    assert ir.Context.current is None  # with one left over the process aborts at exit
+    assert ir.Context.current is None  # a remaining context aborts the process at exit
     assert ir.Location.current is None
 
 
-def test_surroundings_that_an_interrupt_keeps_from_being_returned_are_set_back(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_surroundings_that_an_interrupt_keeps_from_being_returned_are_set_back() -> None:
     before = config.token()
-    _interrupt_once(monkeypatch)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), at_calls([surroundings.change], interrupt, after=True):
         config.swap_surroundings("elsewhere")
     assert config.surroundings is None
     assert config.token() is before
@@ -126,7 +110,7 @@ def test_a_finaliser_of_a_token_changes_no_settings_of_the_call_that_ends_it() -
     with config.override(default_matmul_precision="high"):
         other = config.token()
         function._runners = {(other, None): tuple}
-        assert function() == ()  # the core has the token
+        assert function() == ()  # now the core keeps the token
         function._runners = {(token, None): tuple}
         weakref.finalize(other, call_otherwise)
         del other
@@ -135,21 +119,17 @@ def test_a_finaliser_of_a_token_changes_no_settings_of_the_call_that_ends_it() -
     assert found == ["Python"]
 
 
-def test_a_finaliser_asks_for_settings_while_a_token_is_made(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Earlier, it waited for the lock that its own thread held."""
+def test_a_finaliser_asks_for_settings_while_a_token_is_made() -> None:
+    """Earlier, the finaliser waited for a lock that its own thread held."""
     asked: list[Any] = []
 
-    def make(values: tuple[Any, ...], settings: Mapping[str, Any]) -> Token:
+    def finalise(*_: Any) -> None:
         if not asked:  # like a finaliser that the garbage collector runs
             asked.append(None)
             with config.override(default_matmul_precision="high"):
                 asked.append(config.token())
-        return Token(values, settings)
 
-    monkeypatch.setattr(options, "Token", make)
-    with config.override(quick_compile_bytes=12345):
+    with at_calls([Token.__init__], finalise), config.override(quick_compile_bytes=12345):
         token = config.token()
         assert token is config.token()
     assert asked[1] is not token
@@ -170,7 +150,7 @@ def test_what_is_cached_for_a_token_is_made_of_its_settings() -> None:
 @runs_in_c
 def test_threads_that_have_the_same_place_in_the_core_are_told_apart() -> None:
     class Held:
-        """A thread's state beside its settings."""
+        """The state of a thread other than its settings."""
 
     class Function(core.Calls):  # type: ignore[misc]
         def _call_in_python(self, *args: Any) -> str:
@@ -189,7 +169,7 @@ def test_threads_that_have_the_same_place_in_the_core_are_told_apart() -> None:
         found.append(function(2.0))
 
     def run_threads() -> None:
-        for _ in range(64):  # as many places as there are
+        for _ in range(64):  # one per place of the core
             thread = threading.Thread(target=run)
             thread.start()
             thread.join()

@@ -23,7 +23,7 @@ _PAGE = "plugrt-doctor.html"
 @json_option
 @click.option(
     "--html", "html", is_flag=False, flag_value=_PAGE, metavar="[FILE]",
-    help=f"Write a page to look at, to FILE or {_PAGE}.",
+    help=f"Write the report as HTML, to FILE or {_PAGE}.",
 )  # fmt: skip
 def command(as_json: bool, html: str | None) -> int:
     """Explain the settings, every plugin, and which is chosen.
@@ -50,7 +50,7 @@ def command(as_json: bool, html: str | None) -> int:
 
 
 def print_examination(found: Examination) -> None:
-    """Prints what `examine` found: versions, settings, plugins and the choice."""
+    """Prints the findings of `examine`: versions, settings, plugins and the choice."""
     print_line(", ".join(f"{name} {version}" for name, version in found.versions.items()))
     if found.core:
         print_line(f"core: {found.core}")
@@ -101,7 +101,7 @@ _CLASSES = {
     "duplicate": "mid",
     "unavailable": "mid",
 }
-"""How a state is coloured."""
+"""The CSS class of a state, which sets its colour."""
 _NUMBERS = {"priority", "ms"}
 """The columns of numbers."""
 

@@ -32,10 +32,10 @@ _BACKENDS, _MORE, _PROBES = 0.5, 0.1, 0.4
 """The shares of PLUGRT_DOCTOR_SECONDS: to start the backends; to start them again without the
 plugins that ended the process; and to try all libraries of the environment."""
 _NESTED = 0.6
-"""The share of the first that the trial of one library may use there."""
+"""The share of the time for backends that the trial of one library may use."""
 _ONE_PROBE = 0.67
-"""The share of the last that one library may use."""
-_CURE = f"install what brings the library again, or take it out of {env_paths.VARIABLE}"
+"""The share of the time for libraries that one library may use."""
+_CURE = f"install the library's package again, or take it out of {env_paths.VARIABLE}"
 """The default cure."""
 _FACTS = 0.1
 """The share reserved for packages' facts, whatever the others use."""
@@ -52,7 +52,7 @@ class Examination:
 
     versions: dict[str, str] = field(default_factory=dict)
     core: str = ""
-    """What runs the calls of compiled programs, and why it is that."""
+    """Whether C or Python runs calls of compiled programs, and the reason."""
     settings: list[dict[str, str]] = field(default_factory=list)
     candidates: list[dict[str, object]] = field(default_factory=list)
     chosen: list[str] = field(default_factory=list)
@@ -181,7 +181,7 @@ def _examine_names(found: Examination, backends: Backends) -> None:
 
 
 def _examine_backends(found: Examination, records: list[Record], settings: Config) -> None:
-    """Starts them as a program would; if a plugin ends the process, again without that plugin."""
+    """Starts the backends as a program would, and again without a plugin that ends the process."""
     seconds = _BACKENDS * settings.doctor_seconds
     deadline = time.monotonic() + seconds + _MORE * settings.doctor_seconds
     one = min(settings.probe_seconds, _NESTED * seconds)
@@ -328,7 +328,7 @@ def _merge_probe(found: Examination, record: Record, probe: dict[str, Any]) -> N
 
 
 def _add_problem(found: Examination, name: str, reason: str, problem: str) -> None:
-    """Adds a problem, unless that plugin's problem has the same reason; it is no warning then."""
+    """Adds a problem instead of its warning, unless the plugin has one with the same reason."""
     found.warnings = [w for w in found.warnings if not (name in w and reason in w)]
     if not any(name in known and reason in known for known in found.problems):
         found.problems.append(problem)

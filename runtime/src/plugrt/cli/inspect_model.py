@@ -10,7 +10,7 @@ import click
 from plugrt.cli.output import json_option, print_json, print_line
 
 
-@click.command("inspect", short_help="Show what a packed model takes and holds.")
+@click.command("inspect", short_help="Show the signature and sizes of a model.")
 @click.argument("model", type=click.Path(exists=True, path_type=Path))
 @json_option
 def command(model: Path, as_json: bool) -> None:

@@ -46,7 +46,7 @@ def command(
 ) -> None:
     """Compile and run FILE: StableHLO text or bytecode, a portable artifact, HLO, or a JAX export.
 
-    What `plugrt compile -o` or a serialize() wrote is run as it is. FILE may be - for
+    A file of `plugrt compile -o` or serialize() is run without compiling. FILE may be - for
     standard input, and so may one of the inputs instead. FILE may also be a model of `plugrt pack`.
     """
     if [str(path) for path in (file, *(path for _, path in inputs))].count("-") > 1:
@@ -101,7 +101,7 @@ def _prepare_program(
 ) -> tuple[str, Any, Run]:
     """Returns the name of a program, the program compiled, and its call."""
     import plugrt
-    from plugrt.programs import compile
+    from plugrt.programs.compiled_program import compile
 
     with usage_errors(ProgramError):
         given = plugrt.load_program(read_program_argument(file))
@@ -121,7 +121,7 @@ def _prepare_program(
 def _prepare_model(
     file: Path, arrays: Sequence[tuple[str, Any]], platform: str | None
 ) -> tuple[str, Any, Run]:
-    """As `_prepare_program`, of a model."""
+    """Does the same as `_prepare_program` for a model."""
     import plugrt
 
     model = plugrt.load_model(file, backend=platform)
@@ -156,7 +156,7 @@ def _write(outputs: Mapping[str, object], folder: Path) -> list[str]:
 
 
 def _show(program: str, facts: dict[str, Any], outputs: Mapping[str, Any]) -> None:
-    """Prints what a person wants to know of a run."""
+    """Prints the results and the times of a run as text."""
     import numpy as np
 
     print_line(

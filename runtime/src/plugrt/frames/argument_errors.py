@@ -14,7 +14,6 @@ import functools
 import os
 import re
 import sys
-import traceback
 from collections.abc import Callable, Iterable
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NoReturn, ParamSpec, TypeVar
@@ -22,7 +21,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 import numpy as np
 
 from plugrt.errors import ArgumentTypeError, BufferUnavailable, Internal, PlugrtError, describe
-from plugrt.frames.traceback_filter import filter_traceback
+from plugrt.frames.traceback_filter import filter_traceback, frames_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,8 +39,8 @@ PYTHON_ERRORS = (
 _PACKAGES = ("optree", "numpy", "ml_dtypes", "jaxlib")
 """Dependencies: their exceptions are about arguments that plugrt passed on."""
 # Process-wide: tracebacks of any thread are compared with it; plugins add theirs at import.
-_checked_folders: set[str] = set()
-"""Of the packages with functions that are decorated here: plugrt's own and its plugins'."""
+_checked_folders = {os.path.dirname(os.path.dirname(__file__)) + os.sep}
+"""plugrt's own, and those of other packages with functions that are decorated here."""
 # Process-wide: decorators fill it at import, and tracebacks of any thread are compared with it.
 _after_checks: set[CodeType] = set()
 
@@ -65,7 +64,7 @@ def refuse(title: str, error: Exception, passed: Iterable[tuple[str, object]] = 
     """
     if isinstance(error, PlugrtError | RecursionError):
         raise error
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    frames = frames_of(error)
     if any(not _is_library_file(_file_of(frame)) for frame in frames):
         raise error
     if any(frame.f_code in _after_checks for frame in frames):

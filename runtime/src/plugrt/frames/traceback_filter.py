@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
 import sys
 import warnings
@@ -18,22 +17,20 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _folder_of(package: str) -> str:
-    """Returns the folder of an installed package, which is not imported for it."""
-    found = importlib.util.find_spec(package)
-    assert found is not None
-    return os.path.dirname(str(found.origin)) + os.sep
+def _our_folders() -> tuple[str, ...]:
+    """Returns the folders of plugrt and of optree, if it is imported.
 
-
-OUR_FOLDERS = (_folder_of("plugrt"), _folder_of("optree"))
-"""optree's frames stand between plugrt's where an operation maps over a pytree."""
+    optree's frames stand between plugrt's where an operation maps over a pytree.
+    """
+    found = (sys.modules.get(name) for name in ("plugrt", "optree"))
+    return tuple(os.path.dirname(str(each.__file__)) + os.sep for each in found if each)
 
 
 class _OurFiles(dict[str, bool]):
     """Whether a file is plugrt's own, cached: each traced operation checks several frames."""
 
     def __missing__(self, filename: str) -> bool:
-        ours = self[filename] = filename.startswith(OUR_FOLDERS)
+        ours = self[filename] = filename.startswith(_our_folders())
         return ours
 
 
@@ -86,10 +83,10 @@ def _raise_interruption(error: BaseException) -> None:
     It was caught in a frame of the call that ends with the error. An exception that the caller was
     handling before the call was not.
     """
-    found, frames, seen = error, _frames_of(error), {id(error)}
+    found, frames, seen = error, frames_of(error), {id(error)}
     while (before := found.__cause__ or found.__context__) is not None and id(before) not in seen:
         seen.add(id(before))
-        caught = _frames_of(before)
+        caught = frames_of(before)
         if not caught or caught[0] not in frames:
             return
         if is_interruption(before):
@@ -102,7 +99,8 @@ def _raise_interruption(error: BaseException) -> None:
         frames += caught
 
 
-def _frames_of(error: BaseException) -> list[FrameType]:
+def frames_of(error: BaseException) -> list[FrameType]:
+    """Returns the frames of an exception's traceback, the outermost first."""
     found, entry = [], error.__traceback__
     while entry is not None:
         found.append(entry.tb_frame)
@@ -176,6 +174,6 @@ def describe_call_site() -> str:
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Warns with the user's line as the place, however deep in plugrt the cause is."""
     level, frame = 2, sys._getframe(1).f_back
-    while frame is not None and frame.f_code.co_filename.startswith(OUR_FOLDERS):
+    while frame is not None and our_files[frame.f_code.co_filename]:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level + 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import functools
-import signal
 from _thread import get_ident
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -26,6 +25,8 @@ def is_interruption(error: BaseException) -> bool:
     """
     if isinstance(error, KeyboardInterrupt):
         return True
+    import signal  # not needed by every start
+
     handlers = {_code_of(signal.getsignal(number)) for number in signal.valid_signals()}
     step = error.__traceback__
     while step is not None:
@@ -45,7 +46,7 @@ def _code_of(handler: Any) -> object:
 
 
 class _Block:
-    """A `with` block: it ends with the generator, which ends with this object at the latest."""
+    """A `with` block: it ends when its generator does, at the latest when this object is freed."""
 
     __slots__ = ("__weakref__", "generator", "thread")
 
@@ -55,21 +56,21 @@ class _Block:
 
 
 class _Ending(partial[None]):
-    """The ``__exit__`` of one block. Only the statement refers to it, and only it to the block.
+    """The ``__exit__`` of one block, and the only object that refers to the block.
 
-    If an interrupt occurs as it is called, the statement drops it. The traceback keeps arguments of
-    the function, which do not refer to the block.
+    Only the ``with`` statement refers to it, and drops it if an interrupt occurs at the call. A
+    traceback keeps the function's arguments alive, but these do not refer to the block.
     """
 
     block: _Block
 
 
-# Process-wide: with the thread, the blocks whose statements call `__enter__` next.
+# Process-wide: by thread and scope, the blocks whose statements call `__enter__` next.
 _begun: dict[tuple[int, int], ref[_Block]] = {}
-# Process-wide: the interpreter's end ends the blocks that a statement has entered.
+# Process-wide: blocks that a statement has entered; `_end_scopes` ends them at exit.
 _open: set[ref[_Block]] = set()
-"""Functions in C remove them: an interrupt in one in Python would be lost."""
-# Process-wide: with the thread, the blocks without a statement.
+"""Functions in C remove them: an interrupt in a Python function would be lost."""
+# Process-wide: blocks that were entered without a `with` statement, with their threads.
 _by_hand: list[tuple[Scope, int, Iterator[Any]]] = []
 
 
@@ -87,14 +88,14 @@ class _Exit:
         return ending
 
 
-# These functions keep neither a block nor a generator in a variable, as a traceback would keep it.
+# No block or generator in a variable of these functions: a traceback would keep it alive.
 def _end(block: Callable[[], Any], scope: Scope, *_: object) -> None:
-    if block() is None:  # it has ended with the interpreter
+    if block() is None:  # `_end_scopes` has ended it at exit
         return
     if block().generator is not None and block().thread == get_ident():
         block().generator.close()
         return
-    if block().generator is not None:  # not of this thread: it stays entered there
+    if block().generator is not None:  # another thread entered it: it stays entered there
         _by_hand.append((scope, block().thread, block().generator))
     _end_by_hand(scope)
 
@@ -114,9 +115,9 @@ class Scope:
     """Base of context managers that an interrupt cannot leave entered.
 
     ``_surround`` is a generator. It makes a change within a ``try``, yields once, and reverts the
-    change in the ``finally``, by assignments and functions in C alone. An ``__exit__`` in Python
-    would not be called where an interrupt comes at its entry: the change would stay. Here the
-    generator ends then as well, because nothing refers to it any more.
+    change in the ``finally``, by assignments and C functions alone. An interrupt at the entry of an
+    ``__exit__`` in Python would leave the change in place. Here it ends the generator, because
+    nothing refers to that any more.
     """
 
     __slots__ = ()
@@ -141,7 +142,7 @@ class Scope:
 
 @atexit.register
 def _end_scopes() -> None:
-    """Ends the blocks that this thread has entered still, while modules have their globals."""
+    """Ends the blocks that this thread is still in, before modules lose their globals."""
     if not _open and not _by_hand:
         return
     from plugrt.lifetime.forks import keep_forever
@@ -154,7 +155,7 @@ def _end_scopes() -> None:
 
 
 class _FunctionScope(Scope):
-    """The blocks of a generator function, called with these arguments."""
+    """Context manager of a generator function that is called with these arguments."""
 
     __slots__ = ("_arguments", "_function", "_named")
 
@@ -167,7 +168,7 @@ class _FunctionScope(Scope):
         return self._function(*self._arguments, **self._named)
 
     def __call__(self, function: Callable[Q, T]) -> Callable[Q, T]:
-        """Returns the function with each call in such a block, as a decorator does."""
+        """Decorator: runs each call of the function in such a block."""
 
         @functools.wraps(function)
         def call(*args: Q.args, **kwargs: Q.kwargs) -> T:
@@ -178,9 +179,9 @@ class _FunctionScope(Scope):
 
 
 def scope(function: Callable[Q, Iterator[T]]) -> Callable[Q, AbstractContextManager[T]]:
-    """Makes a generator function one that returns a `Scope`, as ``contextlib.contextmanager``.
+    """Decorator: makes a generator function return a `Scope`, as ``contextlib.contextmanager``.
 
-    Its generator may not handle the block's exception.
+    The generator cannot handle the block's exception.
     """
 
     @functools.wraps(function)

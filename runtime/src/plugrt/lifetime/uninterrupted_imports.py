@@ -1,29 +1,33 @@
 """`import_native`, `names_from`: imports that can be repeated after a signal handler's exception.
 
+`ImportAfter` imports a module of plugrt whenever a module of another package is imported.
+
 Many extension modules can be initialised once in a process: after a Ctrl-C amid the import of
 NumPy (2.4), of jaxlib's MLIR bindings (0.10) or of plugrt's core, every later attempt fails
 ("cannot load module more than once per process", "Dialect namespace 'stablehlo' is already
 registered") or ends the process. So another thread imports them.
 
-An import of a module in Python can be repeated. But where one of a package is broken off, the
-modules that the package has imported from itself stay, and the next import may begin in one of
-them: it then comes to a package that imports from a module whose own import has only begun. So a
-package with packages in it imports nothing of itself (`names_from`).
+An import of a Python module can be repeated. But if a package's import is interrupted, the
+submodules that it had imported stay in ``sys.modules``. If the next import begins in one of them,
+that one imports the package, which imports from the half-initialised submodule, and fails. So
+a package with subpackages does not import its submodules (`names_from`).
 """
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
 from plugrt.lifetime.thread_work import ThreadWork
 
 _WITHOUT_DTYPES = {"errors", "interface", "monitoring", "plugins", "settings"}
-"""Packages that are imported without ml_dtypes, whose import is 4 % of a start on a library."""
+"""Packages that do not need ml_dtypes; its import is 4 % of the time of a start on a library."""
 
 
 def import_native(*names: str) -> list[ModuleType]:
@@ -36,7 +40,7 @@ def import_native(*names: str) -> list[ModuleType]:
     new = any(name not in sys.modules for name in names)
     # Workaround for numpy-second-import
     # Workaround for mlir-second-import
-    # No other thread runs once the interpreter has begun to end.
+    # No other thread runs while the interpreter ends.
     if new and not sys.is_finalizing() and _is_main_thread():
         _import_aside(names)
     return [import_module(name) for name in names]
@@ -53,7 +57,7 @@ def _import_aside(names: tuple[str, ...]) -> None:
     over = False
     while not over:
         try:
-            # Once more where an interrupt came before the work had begun.
+            # Starts again if an interrupt came before the work had begun.
             if not imports.start():
                 imports.run()
             over = imports.wait()
@@ -91,5 +95,41 @@ def names_from(
 
 
 def homes_of(names: Mapping[str, str]) -> dict[str, str]:
-    """Returns the module of each name; ``names`` has the names of each module, with spaces."""
+    """Returns the module of each name; ``names`` lists each module's, separated by spaces."""
     return {name: module for module, listed in names.items() for name in listed.split()}
+
+
+class ImportAfter:
+    """An importer that imports ``follower`` after each first import of the module ``name``."""
+
+    def __init__(self, name: str, follower: str) -> None:
+        self._name, self._follower = name, follower
+        if name in sys.modules:
+            self._follow()
+        else:
+            sys.meta_path.insert(0, self)
+
+    def _follow(self) -> None:
+        with suppress(ImportError):  # other versions of that package may lack names
+            import_module(self._follower)
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Returns the spec of the other finders, whose loader then imports ``follower``, too."""
+        if name != self._name:
+            return None
+        from importlib.util import find_spec  # 2 ms, only where that module is imported
+
+        sys.meta_path.remove(self)
+        spec = find_spec(name)
+        loader: Any = spec and spec.loader
+        if loader is not None:
+            load = loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                load(module)
+                self._follow()
+
+            loader.exec_module = exec_module
+        return spec

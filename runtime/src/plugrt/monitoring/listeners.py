@@ -65,7 +65,7 @@ def _tell(listeners: list[Any], event: str, *values: float, **kwargs: str | int)
         try:
             listener(event, *values, **kwargs)
         except Exception:  # # the program continues
-            logger.exception("the listener %r raised at %s, which goes on", listener, event)
+            logger.exception("the listener %r raised at %s, which continues", listener, event)
 
 
 def record_event(event: str, **kwargs: str | int) -> None:

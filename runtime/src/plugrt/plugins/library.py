@@ -70,8 +70,8 @@ class LibraryPlugin(Plugin):
     (`RegistrationError`). ``options`` are its create options, or a function that returns them,
     called when a client is about to be started; options from the settings take precedence. Subclass
     it to compute the path (override `library`), to probe for hardware, or to prepare the
-    environment. An argument that is not given is the attribute of the class. One of another type
-    is refused (`RegistrationError`).
+    environment. An argument that is not given is the attribute of the class. Raises
+    `RegistrationError` for one of another type.
     """
 
     exclusive: bool = False
@@ -168,7 +168,7 @@ class LibraryPlugin(Plugin):
 
     def open(self) -> Library:
         """Returns the loaded library; a missing shared library is named with its package."""
-        from plugrt import capi
+        import plugrt.capi as capi
 
         if self.c_api is not None:
             return capi.library_in(self.c_api, self.name)
@@ -195,7 +195,7 @@ class LibraryPlugin(Plugin):
         initialised, and no client is created; ``trial`` runs a small computation. The child has
         none of the variables that name a coordinator.
         """
-        from plugrt import capi
+        import plugrt.capi as capi
         from plugrt.capi.loading.elf import needed_by
 
         if self.c_api is not None:
@@ -233,14 +233,14 @@ class LibraryPlugin(Plugin):
         With it Python functions that programs call (`plugrt.pure_callback` and the like, and
         handlers of `plugrt.ffi`) work on devices whose memory the host cannot address: they get
         copies. None, the default, means that the plugin has none: such devices then refuse them.
-        Where the host addresses the arrays none is needed, and one would cost time. It is asked for
-        when a client is started, and kept as long as the process.
+        If the host can address the arrays, copies are unnecessary and cost time. Called when a
+        client is started; the result is kept until the process ends.
         """
         return None
 
     def create_client(self, options: Options, distributed: Connection | None = None) -> Client:
         """Starts a client of the library; it finds other processes through ``distributed``."""
-        from plugrt import capi
+        import plugrt.capi as capi
 
         if distributed is not None:
             options = {**self.process_options(distributed), **options}
@@ -252,7 +252,7 @@ class LibraryPlugin(Plugin):
 
     def create_topology(self, name: str, options: Options) -> Topology:
         """Returns the library's topology of that name, for compiling without the device."""
-        from plugrt import capi
+        import plugrt.capi as capi
 
         with self.starting():
             return capi.create_topology(self.open(), name, options)

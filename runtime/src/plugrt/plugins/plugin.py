@@ -8,10 +8,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plugrt.errors import Unimplemented
-from plugrt.interface import Client, OptionValue, TensorType
+from plugrt.interface import Client, OptionValue
 
 if TYPE_CHECKING:
-    from plugrt.interface import Topology
+    from plugrt.interface import TensorType, Topology
     from plugrt.plugins.coordination import Connection
     from plugrt.settings.declarations import Config
 
@@ -33,7 +33,7 @@ class LoweringContext(NamedTuple):
     """The operation's or the composite's attributes as Python values; as MLIR's text if there is no
     such value."""
     version: int = 0
-    """That of a composite."""
+    """The version of a composite."""
 
 
 class Availability(NamedTuple):
@@ -62,7 +62,7 @@ class Declared(NamedTuple):
 
 
 def is_names(value: object) -> bool:
-    """Whether a value is several texts; a text, whose parts are texts as well, is not."""
+    """Whether a value is a collection of strings, and not a string itself."""
     return (
         isinstance(value, Collection)
         and not isinstance(value, str | bytes | Mapping)

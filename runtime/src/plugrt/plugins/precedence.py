@@ -35,6 +35,11 @@ def mark_duplicates(rows: Sequence[Record]) -> None:
 
 
 def _mark(same: Sequence[Record]) -> None:
+    """Hides records of one name behind the record with the best source.
+
+    If several have that source, one package's records are hidden by its first one; records of
+    different packages are all marked as duplicates.
+    """
     best = min(row.source.rank for row in same)
     equal = [row for row in same if row.source.rank == best]
     for row in same:
@@ -43,7 +48,7 @@ def _mark(same: Sequence[Record]) -> None:
     if len(equal) > 1 and _are_one_package(equal):
         for row in equal[1:]:
             _hide(row, f"hidden by {equal[0].value} of the same package",
-                  "nothing is to be done: the other offers it")  # fmt: skip
+                  "none is needed: the other entry provides the backend")  # fmt: skip
     elif len(equal) > 1:
         for row in equal:
             row.rivalled = True

@@ -6,7 +6,6 @@ import enum
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from plugrt.errors import PluginError
@@ -49,7 +48,6 @@ class State(enum.StrEnum):
     NOT_SELECTED = "not selected"
 
 
-@dataclass(slots=True, eq=False)
 class Record:
     """One candidate. ``reason`` explains its state, ``cure`` is a remedy.
 
@@ -62,17 +60,7 @@ class Record:
     registered it. ``note`` adds to the reason, such as why its own code was not used.
     """
 
-    name: str
-    source: Source
-    distribution: str = ""
-    version: str = ""
-    value: str = ""
-    location: str = ""
-    library: str = ""
-    options: Mapping[str, OptionValue] = field(default_factory=dict)
-    aliases: tuple[str, ...] = ()
     platform: str = ""
-    priority: int | None = None
     state: State = State.FOUND
     reason: str = ""
     cure: str = ""
@@ -81,14 +69,35 @@ class Record:
     blocked: bool = False
     hidden: bool = False
     rivalled: bool = False
-    named: bool = True
-    order: int = 0
-    registered: str = ""
     note: str = ""
-    plugin: Plugin | None = None
     client: Client | None = None
     failure: PluginError | None = None
     _description: Description | None = None
+
+    def __init__(
+        self,
+        name: str,
+        source: Source,
+        distribution: str = "",
+        version: str = "",
+        value: str = "",
+        location: str = "",
+        *,
+        library: str = "",
+        options: Mapping[str, OptionValue] | None = None,
+        aliases: tuple[str, ...] = (),
+        priority: int | None = None,
+        named: bool = True,
+        order: int = 0,
+        registered: str = "",
+        plugin: Plugin | None = None,
+    ) -> None:
+        self.name, self.source = name, source
+        self.distribution, self.version = distribution, version
+        self.value, self.location, self.library = value, location, library
+        self.options, self.aliases, self.priority = options or {}, aliases, priority
+        self.named, self.order, self.registered = named, order, registered
+        self.plugin = plugin
 
     @property
     def who(self) -> str:
@@ -105,7 +114,7 @@ class Record:
         return f"{self.name!r} ({self.who})"
 
     def set_state(self, state: State, reason: str = "", cure: str = "") -> None:
-        """Sets a new state with its reason and cure; one that is of no use has a cure always."""
+        """Sets a new state with its reason and cure; an unusable candidate always has a cure."""
         self.state, self.reason, self.cure = state, reason, cure or self._find_usual_cure(state)
 
     def _find_usual_cure(self, state: State) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from plugrt.base import files
@@ -51,6 +50,7 @@ def gpu_options(name: str, config: Config) -> dict[str, OptionValue]:
         slices, hosts, _ = map(int, shape.split("x"))  # JAX's help has spaces around it
         nodes = slices * hosts
         options["mock_gpu_topology"] = shape
+    # Workaround for cuda-mock-nccl
     return {**options, **({"enable_mock_nccl": True, "num_nodes": nodes} if nodes > 0 else {})}
 
 
@@ -245,6 +245,8 @@ def read_word(file: files.AnyPath) -> str:
 
 def find_hardware(names: Collection[str], libraries: Collection[str]) -> list[Hardware]:
     """Returns the device types of a plugin of these names, or that needs these libraries."""
+    from fnmatch import fnmatchcase  # not needed by every start
+
     return [
         hardware for hardware in HARDWARE
         if set(names) & set(hardware.plugins)
@@ -274,7 +276,7 @@ def install(name: str) -> str:
 
 
 def find_extra(name: str, of: str = "plugrt") -> str:
-    """Returns how to install a plugin by an extra of a distribution; empty where it has none.
+    """Returns how to install a plugin by an extra of a distribution; empty without one.
 
     The extra has the plugin's name, with the version of the vendor's software after it.
     """

@@ -73,8 +73,8 @@ class annotate(ContextDecorator):  # lowercase: it is used like a function
 def _check_details(name: str, details: dict[str, Any]) -> None:
     if taken := [key for key in details if key in _TAKEN]:
         raise ArgumentError(
-            f"annotate({name!r}) got details named {', '.join(taken)}, which are what "
-            "plugrt.monitoring's listeners get besides the details; call them otherwise"
+            f"annotate({name!r}) got details named {', '.join(taken)}, which are names of other "
+            "arguments of plugrt.monitoring's listeners; call them otherwise"
         )
 
 

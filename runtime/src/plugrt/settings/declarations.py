@@ -57,8 +57,8 @@ class Config(Options):
     )  # fmt: skip
     platform_name = option(
         "JAX_PLATFORM_NAME", LOWER, None,
-        "Deprecated, as in JAX: which backend is the default, among JAX_PLATFORMS if that "
-        "is set. One that is not there fails only calls without a name.",
+        "Deprecated, as in JAX: the default backend, among JAX_PLATFORMS if that is set. If it is "
+        "not available, only calls that name no backend fail.",
         at_start=True,
     )  # fmt: skip
     default_device = option(
@@ -91,8 +91,8 @@ class Config(Options):
     )  # fmt: skip
     isolate_seconds = option(
         "PLUGRT_ISOLATE_SECONDS", seconds(), 600.0,
-        "After how many seconds without an answer such a process is ended as hung, also at its "
-        "start; 0 means never.",
+        "After this many seconds without an answer, a process of PLUGRT_ISOLATE counts as hung and "
+        "is killed, also while it starts; 0 means never.",
         at_start=True,
     )  # fmt: skip
     strict_plugins = option(
@@ -105,13 +105,13 @@ class Config(Options):
     )  # fmt: skip
     probe_libraries = option(
         "PLUGRT_PROBE_LIBRARIES", BOOLEAN, True,
-        "Whether a plugin's library is tried in a process of its own (about 0.5 s, once for each "
-        "file and set of options: the cache folder remembers) before it is opened in this one, "
-        "which a faulty library can end, and whether the code of one made for JAX is.",
+        "Whether a plugin's library, or the code of a plugin for JAX, is first tried in a child "
+        "process, since a faulty library can end the process that opens it. A trial needs about "
+        "0.5 s; the cache folder keeps its result for each file and set of options.",
     )  # fmt: skip
     probe_seconds = option(
         "PLUGRT_PROBE_SECONDS", number(0.1), 20.0,
-        "The longest time of such a trial; a library that needs more is broken.",
+        "The time limit of a trial (PLUGRT_PROBE_LIBRARIES); a library that exceeds it is broken.",
     )  # fmt: skip
     doctor_seconds = option(
         "PLUGRT_DOCTOR_SECONDS", number(1.0), 30.0,
@@ -124,13 +124,13 @@ class Config(Options):
     )  # fmt: skip
     init_warn_seconds = option(
         "PLUGRT_INIT_WARN_SECONDS", seconds(), 60.0,
-        "After how many seconds a plugin that is still starting its backend is named in a "
-        "warning; 0 means never.",
+        "After this many seconds a warning names a plugin that is still starting its backend; 0 "
+        "means never.",
     )  # fmt: skip
     load_warn_seconds = option(
         "PLUGRT_LOAD_WARN_SECONDS", seconds(), 10.0,
-        "After how many seconds a plugin that is still being imported is named in a warning; 0 "
-        "means never.",
+        "After this many seconds a warning names a plugin that is still being imported; 0 means "
+        "never.",
     )  # fmt: skip
 
     pjrt_client_create_options = option(
@@ -141,14 +141,14 @@ class Config(Options):
     )  # fmt: skip
     client_create_options = option(
         "PLUGRT_CLIENT_CREATE_OPTIONS", NAMED_OPTIONS, _NO_PLUGINS,
-        "Create options for one plugin each, by its name; they win over those for every library. "
-        "Values are typed as there.",
+        "Create options by plugin name; they override JAX_PJRT_CLIENT_CREATE_OPTIONS, and their "
+        "values are typed in the same way.",
         at_start=True,
     )  # fmt: skip
     num_cpu_devices = option(
         "JAX_NUM_CPU_DEVICES", count(1, unset=-1), None,
-        "How many virtual devices the cpu backend has; else XLA_FLAGS' "
-        "--xla_force_host_platform_device_count says, else 1.",
+        "The number of virtual devices of the cpu backend; unset means "
+        "--xla_force_host_platform_device_count in XLA_FLAGS, or else 1.",
         derive=forced_cpu_devices,
         at_start=True,
     )  # fmt: skip
@@ -164,25 +164,24 @@ class Config(Options):
     )  # fmt: skip
     cross_host_transfer_socket_address = option(
         "JAX_CROSS_HOST_TRANSFER_SOCKET_ADDRESS", TEXT, None,
-        "The host:port where this process answers when another copies an array from its cpu "
-        "devices; port 0 takes a free one. Without it arrays do not go to devices of other "
-        "processes.",
+        "This process's host:port for other processes that copy arrays from its cpu devices; port "
+        "0 is any free one. If it is unset, arrays cannot be copied to devices of other processes.",
         at_start=True,
     )  # fmt: skip
     cross_host_transport_addresses = option(
         "JAX_CROSS_HOST_TRANSPORT_ADDRESSES", NAMES, (),
-        "host:port, separated by commas, of the connections that carry such copies; else four at "
-        "the same host, each at a free port.",
+        "host:port, separated by commas, of the connections for copies between processes; unset "
+        "means four at the host of JAX_CROSS_HOST_TRANSFER_SOCKET_ADDRESS, each at a free port.",
         at_start=True,
     )  # fmt: skip
     cross_host_transfer_timeout_seconds = option(
         "JAX_CROSS_HOST_TRANSFER_TIMEOUT_SECONDS", integer(1), 60,
-        "How long such a copy waits for the other process to join.",
+        "How long a copy between processes waits for the other process to join.",
         at_start=True,
     )  # fmt: skip
     cross_host_transfer_transfer_size = option(
         "JAX_CROSS_HOST_TRANSFER_TRANSFER_SIZE", integer(1), 2**28,
-        "Bytes of one piece of such a copy.",
+        "The bytes of one piece of a copy between processes.",
         at_start=True,
     )  # fmt: skip
     cuda_visible_devices = option(
@@ -237,8 +236,8 @@ class Config(Options):
     )  # fmt: skip
     xla_client_mem_fraction = option(
         "XLA_CLIENT_MEM_FRACTION", number(), None,
-        "The share of the device's memory that GPU backends allocate; else "
-        "XLA_PYTHON_CLIENT_MEM_FRACTION says (deprecated).", also="XLA_PYTHON_CLIENT_MEM_FRACTION",
+        "The share of the device's memory that GPU backends allocate; unset means "
+        "XLA_PYTHON_CLIENT_MEM_FRACTION (deprecated).", also="XLA_PYTHON_CLIENT_MEM_FRACTION",
         at_start=True,
     )  # fmt: skip
     xla_python_client_collective_mem_size_mb = option(
@@ -259,13 +258,13 @@ class Config(Options):
 
     enable_x64 = option(
         "JAX_ENABLE_X64", BOOLEAN, None,
-        "Unset: 64-bit data keep their width, creation functions default to 32 bits. 1: defaults "
-        "are 64-bit. 0: as JAX, all is narrowed to 32 bits, with one warning.",
+        "Unset: 64-bit data keep their width, and creation functions default to 32 bits. 1: "
+        "defaults are 64-bit. 0: 64-bit data are narrowed to 32 bits with one warning, as in JAX.",
         traced=True,
     )  # fmt: skip
     default_prng_impl = option(
         "JAX_DEFAULT_PRNG_IMPL", choice("threefry2x32", "rbg", "unsafe_rbg"), "threefry2x32",
-        "The generator of random keys that name none.", traced=True,
+        "The generator of random keys that are made without a generator's name.", traced=True,
     )  # fmt: skip
     default_matmul_precision = option(
         "JAX_DEFAULT_MATMUL_PRECISION",
@@ -292,34 +291,34 @@ class Config(Options):
     )  # fmt: skip
     transfer_guard = option(
         "JAX_TRANSFER_GUARD", GUARD, None,
-        "What is done with transfers that no call of device_put or device_get asks for: allow, log "
-        "or disallow; the levels with _explicit include those that one does ask for.",
+        "Whether transfers without a call of device_put or device_get are allowed, logged or "
+        "refused; the levels with _explicit apply to transfers by such calls, too.",
         launched=True,
     )  # fmt: skip
     transfer_guard_host_to_device = option(
         "JAX_TRANSFER_GUARD_HOST_TO_DEVICE", GUARD, None,
-        "As transfer_guard, for data of the host; unset, that holds.", launched=True,
+        "As transfer_guard, for host data; unset means transfer_guard.", launched=True,
     )  # fmt: skip
     transfer_guard_device_to_device = option(
         "JAX_TRANSFER_GUARD_DEVICE_TO_DEVICE", GUARD, None,
-        "As transfer_guard, for arrays on another device.", launched=True,
+        "As transfer_guard, for copies from one device to another.", launched=True,
     )  # fmt: skip
     transfer_guard_device_to_host = option(
         "JAX_TRANSFER_GUARD_DEVICE_TO_HOST", GUARD, None,
-        "As transfer_guard, for reading arrays; not where the host sees the device's memory.",
+        "As transfer_guard, for reads of arrays; not if the host can read the device's memory.",
         launched=True,
     )  # fmt: skip
     use_shardy_partitioner = option(
         "JAX_USE_SHARDY_PARTITIONER", BOOLEAN, True,
-        "Whether programs that are divided over a mesh say so in Shardy's dialect, and Shardy "
-        "divides them; off, they have GSPMD's attributes.",
+        "Whether programs state shardings over a mesh in Shardy's dialect and Shardy partitions "
+        "them; off, they have GSPMD's attributes.",
         launched=True,
     )  # fmt: skip
     traceback_filtering = option(
         "JAX_TRACEBACK_FILTERING",
         choice("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"), "auto",
-        "Whether exceptions of jitted functions show the user's frames alone. off shows all; the "
-        "others, JAX's ways to hide frames, are one here.",
+        "Whether exceptions of jitted functions show the user's frames alone. off shows all "
+        "frames; the other values, which differ in JAX, do the same here.",
     )  # fmt: skip
     log_compiles = option(
         "JAX_LOG_COMPILES", BOOLEAN, False,
@@ -328,12 +327,13 @@ class Config(Options):
     )  # fmt: skip
     explain_cache_misses = option(
         "JAX_EXPLAIN_CACHE_MISSES", BOOLEAN, False,
-        "Whether a warning says why a jitted or pmapped function is traced again: what differs "
-        "from the closest call before, and where this one is.",
+        "Whether a warning explains why a jitted or pmapped function is traced again: how the call "
+        "differs from the most similar earlier one, and its place in the source.",
     )  # fmt: skip
     captured_constants_warn_bytes = option(
         "JAX_CAPTURED_CONSTANTS_WARN_BYTES", integer(-1), 2 * 10**9,
-        "Functions that close over arrays of so many bytes together are warned of; -1 means never.",
+        "A warning names a function that closes over arrays of at least this many bytes together; "
+        "-1 means never.",
     )  # fmt: skip
     record_launches = option(
         "PLUGRT_RECORD_LAUNCHES", BOOLEAN, False,
@@ -343,18 +343,18 @@ class Config(Options):
     )  # fmt: skip
     dump_ir_to = option(
         "JAX_DUMP_IR_TO", TEXT, None,
-        "A folder that every program handed to a backend is written to, in numbered files.",
+        "A folder for the programs that backends receive, each in a numbered file.",
     )  # fmt: skip
     dump_ir_modes = option(
         "JAX_DUMP_IR_MODES", DUMP_MODES, ("stablehlo",),
-        "What is written there of each program: stablehlo (as it is handed over), hlo (the same as "
-        "HLO), optimized (what the backend made of it). JAX's jaxpr and eqn_count_pprof, which are "
-        "of its own representation, are passed over.",
+        "The forms of a program that are written to JAX_DUMP_IR_TO: stablehlo (as the backend gets "
+        "it), hlo (the same as HLO), optimized (as the backend compiled it). jaxpr and "
+        "eqn_count_pprof, for JAX's own representation, have no effect.",
     )  # fmt: skip
     program_rewriters = option(
         "PLUGRT_PROGRAM_REWRITERS", FUNCTIONS, (),
-        "Functions of a program and a client that see each program before it is compiled, and may "
-        "return another.",
+        "Functions that are called with each program and its client before compilation, and may "
+        "return another program.",
         launched=True,
     )  # fmt: skip
     lowerings = option(
@@ -364,9 +364,9 @@ class Config(Options):
     )  # fmt: skip
     quick_compile_bytes = option(
         "PLUGRT_QUICK_COMPILE_BYTES", integer(0), 0,
-        "Programs of at most so many bytes (as StableHLO artifacts) are compiled by XLA's CPU "
-        "compiler without its fusion emitters: about 0.6 of the time. Results may differ in the "
-        "last digits, as in cbrt. 0 means never.",
+        "XLA's CPU compiler compiles programs of at most this many bytes (as StableHLO artifacts) "
+        "without its fusion emitters, in about 0.6 of the time. Results may differ in the last "
+        "digits, as in cbrt. 0 means never.",
         launched=True,
     )  # fmt: skip
     enable_compilation_cache = option(
@@ -398,9 +398,9 @@ class Config(Options):
 
     core = option(
         "PLUGRT_CORE", choice("c", "python"), None,
-        "What runs the calls of compiled programs: c is the compiled core, python the same in "
-        "Python. Unset, it is the core where that is installed. Read once, when plugrt is first "
-        "used.",
+        "The implementation of calls of compiled programs: c is the compiled core, python has the "
+        "same behaviour in Python. Unset means the core if it is installed. Read once, when plugrt "
+        "is first used.",
     )  # fmt: skip
 
     coordinator_address = option(
@@ -409,7 +409,7 @@ class Config(Options):
     )  # fmt: skip
     coordinator_port = option(
         "JAX_COORDINATOR_PORT", integer(1), None,
-        "The coordinator's port where its address is found and not given.",
+        "The coordinator's port, if its address is detected instead of given.",
     )  # fmt: skip
     coordinator_bind_address = option(
         "JAX_COORDINATOR_BIND_ADDRESS", TEXT, None,
@@ -417,12 +417,12 @@ class Config(Options):
     )  # fmt: skip
     coordinator_secret = option(
         "PLUGRT_COORDINATOR_SECRET", SECRET, None,
-        "What all processes of a run know and nobody else: without it no process gets an index "
-        "from the coordinator. (JAX has none.)",
+        "A secret that all processes of a run share; if it is set, the coordinator gives an index "
+        "to no other process. (JAX has none.)",
     )  # fmt: skip
     num_processes = option(
         "JAX_NUM_PROCESSES", integer(1), None,
-        "How many processes there are. (In JAX it is an argument only.)",
+        "The number of processes. (In JAX it is an argument only.)",
     )  # fmt: skip
     process_id = option(
         "JAX_PROCESS_ID", integer(0), None,
@@ -430,11 +430,11 @@ class Config(Options):
     )  # fmt: skip
     local_device_ids = option(
         "JAX_LOCAL_DEVICE_IDS", INTEGERS, None,
-        "The GPUs that a process of several uses, by index.",
+        "The GPUs that this process uses in a run of several processes, by index.",
     )  # fmt: skip
     partition_index = option(
         "JAX_PARTITION_INDEX", integer(0), None,
-        "The partition that this process's devices are in; libraries get it.",
+        "The partition of this process's devices; it is passed to libraries.",
         also="JAX_SLICE_INDEX",
     )  # fmt: skip
 
@@ -457,7 +457,8 @@ class Config(Options):
     )  # fmt: skip
     pjrt_nproc = option(
         "PJRT_NPROC", integer(1), None,
-        "Threads of XLA's CPU clients; unset, plugrt starts them with two a device or one a core.",
+        "The number of threads of XLA's CPU clients; unset means one for each core, and at least "
+        "two for each of several devices.",
         at_start=True,
     )  # fmt: skip
 

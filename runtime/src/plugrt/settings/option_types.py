@@ -346,13 +346,13 @@ NAMED_OPTIONS: OptionType[dict[str, dict[str, OptionValue]]] = OptionType(
 )  # fmt: skip
 
 
-_FORCED_DEVICES = re.compile(r"--xla_force_host_platform_device_count[= ](\S+)")
+_FORCED_DEVICES = r"--xla_force_host_platform_device_count[= ](\S+)"
 
 
 def forced_cpu_devices(environ: Mapping[str, str]) -> int | None:
     """Returns the number of virtual devices in XLA_FLAGS, None if it is not set there."""
-    found = _FORCED_DEVICES.findall(environ.get("XLA_FLAGS", ""))
-    if not found:
+    flags = environ.get("XLA_FLAGS", "")
+    if not (flags and (found := re.findall(_FORCED_DEVICES, flags))):
         return None
     if not found[-1].isdecimal() or int(found[-1]) < 1:
         raise ConfigError(

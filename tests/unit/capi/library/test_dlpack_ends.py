@@ -1,4 +1,4 @@
-"""The release of DLPack tensors: once each, after any refusal, interruption or end."""
+"""DLPack tensors are released once each, after any refusal, interruption or exit."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from plugrt.interface import Client, Device
 from support.clib import compile_c, needs_cc
 from support.distributions import run_python
 from support.gpu_library import FIRST_ID, GpuLibrary
+from support.watched_calls import at_calls, interrupt
 
 ONE = np.arange(1, 1025, dtype=np.float32)
 
@@ -46,7 +47,7 @@ class Lent:
         self.managed.deleter = release
 
     def give(self) -> Any:
-        """Returns the capsule, and drops its own reference."""
+        """Returns the capsule, and drops this object's reference to it."""
         capsule, self.capsule = self.capsule, None
         return capsule
 
@@ -55,7 +56,7 @@ class Lent:
 def teller(
     request: Any, library: Library, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Client, tuple[int, int]]:
-    """A client whose library calls back for views that it refuses, and its memory's address."""
+    """A client whose library reports refused views as ended, and its memory's DLPack device."""
     folder = tmp_path_factory.mktemp("teller")
     made = GpuLibrary(folder, Path(library.path), request.param, tells_refused=True)
     client = create_client(made.path, {"cpu_device_count": 2}, name="made up")
@@ -94,15 +95,10 @@ def test_a_view_that_is_made(teller: tuple[Client, tuple[int, int]]) -> None:
 
 
 @pytest.mark.parametrize("where", ["_share", "host_array", "Buffer", "view"])
-def test_an_interrupt_on_the_way(
-    client: Client, device: Device, monkeypatch: pytest.MonkeyPatch, where: str
-) -> None:
-    def interrupted(*_: Any) -> Any:
-        raise KeyboardInterrupt
-
-    lent = Lent(4 if where == "host_array" else 0)
-    monkeypatch.setattr(dlpack_import, where, interrupted)
-    with pytest.raises(KeyboardInterrupt) as caught:
+def test_an_interrupt_on_the_way(client: Client, device: Device, where: str) -> None:
+    lent, called = Lent(4 if where == "host_array" else 0), getattr(dlpack_import, where)
+    called = called.__init__ if where == "Buffer" else called
+    with pytest.raises(KeyboardInterrupt) as caught, at_calls([called], interrupt):
         client.buffer_from_dlpack(lent.give(), device)
     assert lent.releases == 1, "while the exception lives"
     del caught
@@ -165,7 +161,7 @@ void hold(void* managed) { held = managed; atexit(late); }
 @needs_cc
 @pytest.mark.parametrize("core", ["", "python"])
 def test_a_tensor_is_released_after_the_interpreter(tmp_path: Path, core: str) -> None:
-    """Like a consumer in C++ with static variables."""
+    """A consumer in C++ with static variables releases its tensors that late."""
     library = compile_c(tmp_path, _LATE)
     ran = run_python(
         """

@@ -1,4 +1,4 @@
-"""Host memory that a library may still use after it has given no event, or a wrong one."""
+"""Host memory stays valid if a library gives no event, or a wrong one, for the end of its use."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from plugrt.capi import create_client, load_library
-from plugrt.capi.library import events
 from plugrt.errors import InvalidReply, PjrtError
 from plugrt.interface import Client, HostBufferSemantics
+from plugrt.lifetime.forks import keep_forever
 from support.broken_library import REFUSE, SILENT, ZERO, BrokenLibrary, Case, Control, misbehaviours
 from support.broken_steps import transferred
 from support.clib import needs_cc
+from support.watched_calls import at_calls
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = [needs_cc, needs_library]
@@ -40,11 +41,11 @@ def client(library: Path) -> Iterator[Client]:
 
 
 @pytest.fixture
-def kept(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Objects that are kept for ever, in this list instead."""
+def kept() -> Iterator[list[Any]]:
+    """Lists the objects that `keep_forever` keeps."""
     found: list[Any] = []
-    monkeypatch.setattr(events, "keep_forever", found.append)
-    return found
+    with at_calls([keep_forever], lambda inputs, _: found.append(inputs["kept"])):
+        yield found
 
 
 def case_of(function: str, mode: int, field: str = "") -> Case:

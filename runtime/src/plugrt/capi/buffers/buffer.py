@@ -43,8 +43,8 @@ _Place = TypeVar("_Place", Device, Memory)
 class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
     """A ``PJRT_Buffer`` that this object owns.
 
-    It is also the sequence of itself alone, the shards of an array on one device: a launch then
-    needs no tuple for each argument and each result.
+    It is also a sequence with itself as only item, the shards of an array on one device: a launch
+    then needs no tuple for each argument and each result.
 
     ``_pointer`` is None once it is deleted or donated; the handle is then kept in ``_dead`` until
     the last reference to this object is dropped: another thread may be launching with it.
@@ -153,7 +153,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         return self._read(False)
 
     def read_to_host(self) -> npt.NDArray[np.generic]:
-        """Returns the contents as `to_host` does, but little of it as a copy, which costs less."""
+        """Returns the contents like `to_host`, but copies small ones: cheaper than a view."""
         return self._read(True)
 
     def _read(self, copies: bool) -> npt.NDArray[np.generic]:
@@ -199,7 +199,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
             self._delete_now()
 
     def _delete_now(self) -> None:
-        """Has the library free the memory; launches that hold it do that at their end."""
+        """Makes the library free the memory; launches that hold the buffer do so at their end."""
         if not self._spec.handle.exiting:
             self._spec.handle.delete_buffer(self._dead)
 
@@ -217,11 +217,11 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         return self._pointer is None
 
     def _note_donation(self, reason: str, known: bool) -> None:
-        """Records a donation, told with that ``reason``; if not ``known``, asks the library."""
+        """Records a donation for that ``reason``, but if not ``known`` only if the library has."""
         pointer = self._pointer
         if pointer is None:
             return
-        taken = self._is_taken(pointer, known)  # else what the program donates is believed
+        taken = self._is_taken(pointer, known)  # otherwise trusts the program
         if not taken and not known:
             return
         # Retired first: a launch that begins after the deletion refuses it on all devices at once.
@@ -256,7 +256,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
     def _copy(
         self, operation: str, made: BufferSpec, *ways: Callable[[], CData | interface.Buffer] | None
     ) -> interface.Buffer:
-        """Returns a copy by the first way that the library has; the ways but the last give it."""
+        """Returns a copy by the first way that works: a handle, or for the last way a buffer."""
         self._live()
         spec = self._spec
         key = (*spec.key(), getattr(made.memory, "kind", ""))
@@ -290,7 +290,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         """
         if self._spec.tensor_type.is_token:
             self._unimplemented("a copy of a token")
-        if len(self.shape) < 2:  # there is one order of one dimension
+        if len(self.shape) < 2:  # one dimension has one order
             return True
         order = self.minor_to_major()
         return order is None or order == self._c_order()
@@ -323,17 +323,17 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
             return None
 
     def release_at_exit(self) -> None:
-        """Passes its handle to its client's group, which `ownership.free_group` frees."""
+        """Passes its handle to its client's group, which `owned_handles.free_group` frees."""
         pointer = self._pointer
         self._share(self._dead if pointer is None else pointer)
 
     def to_dlpack(self, stream: int | None = None) -> object:
         device, spec = self.dlpack_device(), self._spec
-        dlpack.get_type_code(spec.dtype)  # which raises before there is anything to wait for
+        dlpack.get_type_code(spec.dtype)  # raises for a dtype before any wait
         if self.minor_to_major() != self._c_order():
             raise UnsupportedDtype(
-                f"{spec.tensor_type} is not laid out in memory as DLPack can say, or "
-                f"{spec.handle.library.owner} does not tell how it is"
+                f"{spec.tensor_type} has a memory layout that DLPack cannot describe, or that "
+                f"{spec.handle.library.owner} does not state"
             )
         if device[0] in dlpack_types.ON_HOST or not self._is_ordered_on(stream):
             self.block_until_ready()
@@ -381,6 +381,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
                 f"buffer of {self._spec.handle.library.owner} has"
             )
         out = c_values.allocate(size)
+        # Workaround for xla-raw-copy-race
         # XLA's CPU client (xla-cpu-pjrt 0.0.1) dereferences NULL if another thread deletes or
         # donates the buffer during this call, unless there is an external reference.
         reference = self._refer_if_possible()
@@ -397,7 +398,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
         return bytes(ffi.buffer(out, size))
 
     def minor_to_major(self) -> tuple[int, ...] | None:
-        """The order of the dimensions in memory, None for a layout that is more than that."""
+        """The order of the dimensions in memory, None for a tiled or strided layout."""
         if (
             self._spec.tensor_type.is_token
         ):  # XLA's client ends the process when it reads a token's layout

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -31,7 +30,7 @@ from plugrt.errors import (
     Unimplemented,
 )
 from plugrt.frames.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
-from plugrt.interface import HostBufferSemantics, Layout, OptionValue, Shards
+from plugrt.interface import HostBufferSemantics, OptionValue, Shards
 from plugrt.interface.checks import require_rank
 from plugrt.native.finalizers import finish_pending
 
@@ -50,11 +49,12 @@ if TYPE_CHECKING:
         DeviceAssignment,
         Handler,
         HandlerStages,
+        Layout,
         Program,
     )
 
 _LONGEST_NAME = 256
-"""Of a platform, in characters; known platforms have under 20."""
+"""The maximum length of a platform's name in characters; known ones have under 20."""
 
 
 class Client(ClientBase):
@@ -124,8 +124,8 @@ class Client(ClientBase):
             if one.id == next_one.id:
                 raise PluginBroken(
                     f"{self.library.owner} lists two devices with the id {one.id}: "
-                    f"{one.description.debug_string or one.kind!r} and "
-                    f"{next_one.description.debug_string or next_one.kind!r}"
+                    f"{one.debug_string or one.kind!r} and "
+                    f"{next_one.debug_string or next_one.kind!r}"
                 )
 
     def begin_profile(self, options: Mapping[str, object]) -> Callable[[], bytes]:
@@ -233,6 +233,7 @@ class Client(ClientBase):
 
         finish_pending()
         if self._copies is not None and ffi_staging.is_calling():
+            # Workaround for cuda-compile-waits
             # Seen on an H200 with jax-cuda13-pjrt 0.11.2.
             raise FailedPrecondition(
                 f"{program.name!r} would be compiled for {self.backend_name} in a Python function "
@@ -292,7 +293,7 @@ class Client(ClientBase):
 
     @with_argument_errors
     def load(self, executable: Executable, options: CompileOptions) -> LoadedExecutable:
-        """Loads what a topology of the same library compiled (PJRT 0.95 and later)."""
+        """Loads an executable that was compiled for a topology (PJRT 0.95 and later)."""
         from plugrt.capi.programs.loaded_executable import LoadedExecutable
 
         encoded, size = self._encode(options)
@@ -369,6 +370,7 @@ class Client(ClientBase):
         jax-cuda13-pjrt 0.11.2 states that its own executables, which it loads, need a newer cuDNN
         than it has.
         """
+        # Workaround for cuda-abi-version
         with suppress(PjrtError):  # the first error is the one to raise
             if reason := self._why_incompatible(abi, None):
                 return type(error)(f"{error.message} (of its version the library says: {reason})")
@@ -399,13 +401,13 @@ class Client(ClientBase):
     def compile_put(
         self, shape: tuple[int, ...], dtype: np.dtype[np.generic], device: Device, number: bool
     ) -> object:
-        """Returns what puts arrays, or numbers, in the core: see `Transfers.compile_put`."""
+        """Returns the core's put of arrays or numbers: see `Transfers.compile_put`."""
         return self._transfers.compile_put(shape, dtype, device, number)
 
     def compile_copy(
         self, shape: tuple[int, ...], dtype: np.dtype[np.generic], device: Device
     ) -> object:
-        """Returns what copies arrays to a device in the core; None where Python has to."""
+        """Returns the core's copy of arrays to a device; None if Python must copy."""
         if self._handle is None:
             return None
         from plugrt.capi.buffers.buffer_spec import BufferSpec
@@ -434,12 +436,16 @@ class Client(ClientBase):
         return bool(devices) and can_keep_layouts(self._transfers, devices[0])
 
     def _find_other_layout(self, array: npt.NDArray[np.generic], layout: Layout) -> Layout | None:
-        """Returns a layout that an array is to have, None where that is the default."""
+        """Returns the layout requested for an array, None for the default."""
         if "Layouts" not in self.library.extensions:
             self._unimplemented("layouts: the library lacks the extension Layouts, which")
         usual = self.default_layout(interface.TensorType(array.shape, array.dtype))
         require_rank(layout, array.shape)
-        return None if layout.is_met_by(usual) else replace(layout, tiling=layout.tiling or ())
+        if layout.is_met_by(usual):
+            return None
+        return interface.Layout(
+            layout.major_to_minor, layout.tiling or (), layout.sub_byte_element_size_in_bits
+        )
 
     @with_argument_errors
     def shards(self, buffers: Sequence[interface.Buffer]) -> Shards:

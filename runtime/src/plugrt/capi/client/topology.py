@@ -81,13 +81,16 @@ class Topology(interface.Topology):
 
     @cached_property
     def devices(self) -> Sequence[DeviceDescription]:
-        found = (describe(self._library, pointer) for pointer in self._descriptions())
+        found = (
+            DeviceDescription(**describe(self._library, pointer))
+            for pointer in self._descriptions()
+        )
         return tuple(sorted(found, key=lambda device: device.id))
 
     def memories(self) -> dict[int, Sequence[MemoryDescription]]:
         """Returns device id to its memories, the default first (extension MemoryDescriptions)."""
         return {
-            describe(self._library, pointer).id: memory_descriptions(self._library, pointer)
+            describe(self._library, pointer)["id"]: memory_descriptions(self._library, pointer)
             for pointer in self._descriptions()
         }
 

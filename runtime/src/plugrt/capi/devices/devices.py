@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from plugrt import interface
 from plugrt.base.bounded_cache import BoundedCache
@@ -12,7 +12,7 @@ from plugrt.capi.extensions import stream
 from plugrt.capi.library.client_handle import ClientHandle
 from plugrt.capi.loading.library import Library
 from plugrt.errors import FailedPrecondition, Unimplemented
-from plugrt.interface import DeviceDescription, OptionValue
+from plugrt.interface import OptionValue
 from plugrt.native.finalizers import finish_pending
 
 if TYPE_CHECKING:
@@ -27,8 +27,18 @@ _STATS = (
 )  # fmt: skip
 
 
-def describe(library: Library, description: object) -> DeviceDescription:
-    """Returns a ``PJRT_DeviceDescription*`` as a `DeviceDescription`."""
+class Facts(TypedDict):
+    """The fields of a `DeviceDescription`, a class that no start needs."""
+
+    id: int
+    process_index: int
+    kind: str
+    debug_string: str
+    attributes: Mapping[str, OptionValue]
+
+
+def describe(library: Library, description: object) -> Facts:
+    """Returns the facts in a ``PJRT_DeviceDescription*``."""
 
     def ask(what: str) -> CData:
         return library.call(f"DeviceDescription_{what}", device_description=description)
@@ -43,7 +53,7 @@ def describe(library: Library, description: object) -> DeviceDescription:
         attributes = library.named_values(ask("Attributes"), "attributes", "num_attributes")
     except Unimplemented:
         attributes = {}
-    return DeviceDescription(
+    return Facts(
         id=ask("Id").id,
         process_index=ask("ProcessIndex").process_index,
         kind=text("Kind", "device_kind"),
@@ -103,14 +113,13 @@ class Device(interface.Device):
     """A ``PJRT_Device``, owned by its client."""
 
     __slots__ = (
-        "_memories", "attributes", "client", "default_memory_or_none", "description", "id",
+        "_memories", "attributes", "client", "debug_string", "default_memory_or_none", "id",
         "is_addressable", "kind", "local_hardware_id", "pointer", "process_index",
     )  # fmt: skip
 
     client: ClientBase
     attributes: Mapping[str, OptionValue]
-    description: DeviceDescription
-    """The device as a topology would describe it."""
+    debug_string: str
     id: int
     is_addressable: bool
     kind: str
@@ -122,14 +131,14 @@ class Device(interface.Device):
         self.client = client
         self.pointer = pointer
         stated = library.call("Device_GetDescription", device=pointer).device_description
-        self.description = description = describe(library, stated)
-        self.id, self.kind = description.id, description.kind
-        self.process_index = description.process_index
+        facts = describe(library, stated)
+        self.id, self.kind = facts["id"], facts["kind"]
+        self.process_index, self.debug_string = facts["process_index"], facts["debug_string"]
         self.is_addressable = bool(
             library.call("Device_IsAddressable", device=pointer).is_addressable
         )
         self.attributes = {
-            **description.attributes,
+            **facts["attributes"],
             **_read_own_attributes(library, pointer),
         }
         self.local_hardware_id = -1
@@ -209,7 +218,7 @@ class ClientBase(interface.Client):
 
     @property
     def origin(self) -> Origin:
-        """Where executables of this client come from."""
+        """The library and the platform of this client's executables."""
         from plugrt.capi.library.serialized_envelope import Origin
 
         return Origin(self.library, self.platform, self.platform_version)

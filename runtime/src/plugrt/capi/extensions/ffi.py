@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -22,6 +23,7 @@ from plugrt.capi.loading.exception_guard import guard, take_caught
 from plugrt.capi.loading.library import Library
 from plugrt.errors import PjrtError, Unimplemented
 from plugrt.interface import Handler
+from plugrt.interface.handler_calls import call_in_launch
 from plugrt.lifetime.callback_exits import as_failure
 from plugrt.native.native_core import catching
 
@@ -73,7 +75,7 @@ def call_in_place(handler: Handler, frame: CData) -> None:
     arguments = [_array(buffer, False) for buffer in read_buffers(frame.args)]
     buffers = read_buffers(frame.rets)
     results = [_array(buffer, True) for buffer in buffers]
-    # A list of its own: a function that puts another array into it has filled in no result.
+    # A separate list: a function that replaces an array in it has filled in no result.
     handler(arguments, [*results], read_attributes(frame.attrs))
     for buffer, result in zip(buffers, results, strict=True):
         if result.size and element_bits(result.dtype) < 8:
@@ -105,7 +107,7 @@ def make_c_handler(target: str, handler: Handler, call: HandlerCall = call_in_pl
 
     def run(frame: CData) -> object:
         if not answer_metadata(frame) and frame.stage == EXECUTE:
-            call(handler, frame)
+            call_in_launch(partial(_run_id, frame), call, handler, frame)
         return ffi.NULL
 
     def fail(error: BaseException, frame: CData) -> object:
@@ -120,6 +122,17 @@ def make_c_handler(target: str, handler: Handler, call: HandlerCall = call_in_pl
     callback = ffi.callback("XLA_FFI_Handler*", guarded, onerror=fail_unguarded)
     expect(callback)  # until the process ends: it cannot be unregistered
     return callback
+
+
+def _run_id(frame: CData) -> int | None:
+    """Returns XLA's number of the launch that makes a call; None where the library has none."""
+    api, end = frame.api, ffi.offsetof("XLA_FFI_Api", "run_id_get") + ffi.sizeof("void*")
+    if api == ffi.NULL or api.struct_size < end or api.run_id_get == ffi.NULL:
+        return None
+    args = ffi.new("XLA_FFI_RunId_Get_Args*")
+    args.struct_size, args.ctx = ffi.sizeof("XLA_FFI_RunId_Get_Args"), frame.ctx
+    failed = call_ffi(api, "run_id_get", args, "the library") is not None
+    return None if failed else int(args.run_id)
 
 
 def address_of(handler: object) -> int:

@@ -12,8 +12,8 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.extensions.ffi_states import INSTANTIATE, STAGES, context_at
 from plugrt.capi.extensions.ffi_types import register_type_at
 from plugrt.capi.library.callback_threads import c_callback
-from plugrt.errors import Internal, InvalidArgument, PjrtError
-from plugrt.interface import HandlerStages
+from plugrt.errors import Internal, InvalidArgument, PjrtError, Unimplemented
+from plugrt.interface import HandlerStages, calling_launch
 from plugrt.lifetime.interruptions import scope
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _NOT_FOUND, _UNIMPLEMENTED, _INTERNAL = 5, 12, 13
 _STATE, _OLD_STATE = "XLA_FFI_State_Args", "XLA_FFI_State_Args_Before_0_3"
-# Process-wide: handlers in C have an error's address alone.
+# Process-wide: handlers in C have only an error's address.
 _errors: dict[int, tuple[int, CData]] = {}
 """The code and the text (a ``char[]``) of each ``XLA_FFI_Error`` that is not destroyed, by its
 address."""
@@ -70,7 +70,7 @@ def _get_data(args: CData) -> CData:
 
 
 def _function(struct: str, run: Callable[[CData], None]) -> CData:
-    """Returns a C function of arguments of a type; what ``run`` raises is the error it returns."""
+    """Returns a C function that calls ``run`` with an argument struct, and returns its error."""
 
     def call(args: CData) -> CData:
         try:
@@ -86,6 +86,13 @@ def _function(struct: str, run: Callable[[CData], None]) -> CData:
         return ffi.NULL
 
     return ffi.callback("XLA_FFI_Function*", call)
+
+
+def _get_run_id(args: CData) -> None:
+    launch = calling_launch()
+    if launch is None:
+        raise Unimplemented("the backend does not say which launch calls a handler (RunId_Get)")
+    args.run_id = launch
 
 
 def _set_state(args: CData) -> None:
@@ -163,10 +170,10 @@ FUNCTIONS = {
     "future_create": _refuse("Future_Create"),
     "future_set_available": _refuse("Future_SetAvailable"),
     "future_set_error": _refuse("Future_SetError"),
-    "run_id_get": _refuse("RunId_Get"),
+    "run_id_get": _function("XLA_FFI_RunId_Get_Args", _get_run_id),
     "device_ordinal_get": _refuse("DeviceOrdinal_Get"),
 }
-"""The functions of ``XLA_FFI_Api``: there is one in each place, as handlers call them unasked."""
+"""The functions of ``XLA_FFI_Api``: all are set, as handlers call them without a check."""
 
 
 @scope

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
 
 from plugrt.base.files import open_regular, why_no_file
 from plugrt.capi.loading.elf import NotElf, get_machine_name, missing_libraries, read_elf
@@ -94,6 +93,8 @@ def wrong_file(path: str) -> PluginError | None:
 
 
 def _describe_missing(path: str, missing: list[tuple[str, str]], hints: Mapping[str, str]) -> str:
+    from fnmatch import fnmatchcase  # not needed by every start
+
     by_source: dict[str, list[str]] = {}
     for name, needed_by in missing:
         source = next((hints[known] for known in hints if fnmatchcase(name, known)), "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from plugrt.errors import InvalidArgument
@@ -34,6 +33,8 @@ class CompileDefaults:
         added = {k: v for k, v in self._options.items() if k not in options.env_overrides}
         if options.encoded is not None or not added:
             return compile_with(options)
+        from dataclasses import replace  # not needed by every start
+
         try:
             return compile_with(replace(options, env_overrides={**added, **options.env_overrides}))
         except InvalidArgument as error:

@@ -40,13 +40,13 @@ def is_launched_one_by_one(
         module = bytes(hlo_proto.read_module(executable.optimized_program()))
         # A launch of one part by ``execute_device`` belongs to the compiled program, which assigns
         # a part to each device.
-        return are_independent(module, numbered=True)
+        return are_independent(module)
     except (PjrtError, ValueError):
         return False  # launching on all devices at once is correct, only slower
 
 
 class PartByPart:
-    """Launches in Python, as `run_one_by_one` of the compiled core makes them."""
+    """Launches one part after the other in Python, like `launch_one_by_one` of the core in C."""
 
     __slots__ = ("_handle", "_known", "_pointers")
 
@@ -99,7 +99,7 @@ class PartByPart:
                 self._handle.release("Event_Destroy", "event", events[i])
 
 
-# Independent parts exchange nothing, and finish sooner than threads would receive them.
+# Small parts that exchange nothing are launched in this thread; starting others costs more time.
 
 _MAX_NANOSECONDS = 10_000
 _COSTS = {"flops": 0.3, "transcendentals": 3.0, "bytes accessed": 0.1}
@@ -112,23 +112,11 @@ _EXCHANGES = (
     "collective-broadcast|send|recv|infeed|outfeed|custom-call|"
     "rng|rng-get-and-update-state|async|while"
 )
-_NUMBERS = "replica-id|partition-id"
-
-
-def _patterns(names: str) -> tuple[re.Pattern[str], re.Pattern[bytes]]:
-    """Returns what finds these operations in a program's text, and in its bytes.
-
-    An ``HloInstructionProto`` has its opcode in field 2, with its length before it. Other bytes may
-    look the same: such a program is launched on all devices at once, which is right as well.
-    """
-    return (
-        re.compile(rf"\b(?:{names})(?:-start)?\("),
-        re.compile(rf"\x12[\x04-\x20](?:{names})(?:-start)?[^a-z-]".encode()),
-    )
-
-
-_TOGETHER = {True: _patterns(_EXCHANGES), False: _patterns(f"{_EXCHANGES}|{_NUMBERS}")}
-"""For parts that use their numbers, and for parts that do not."""
+_IN_TEXT = re.compile(rf"\b(?:{_EXCHANGES})(?:-start)?\(")
+_IN_PROTO = re.compile(rf"\x12[\x04-\x20](?:{_EXCHANGES})(?:-start)?[^a-z-]".encode())
+"""Finds these in a module's bytes: an ``HloInstructionProto`` has its opcode in field 2, after its
+length. Other bytes may look the same: such a program is launched on all devices at once, which is
+right as well."""
 
 
 def is_small(analysis: Mapping[str, Any]) -> bool:
@@ -139,11 +127,10 @@ def is_small(analysis: Mapping[str, Any]) -> bool:
     return estimate <= _MAX_NANOSECONDS
 
 
-def are_independent(hlo: str | bytes, *, numbered: bool = False) -> bool:
+def are_independent(hlo: str | bytes) -> bool:
     """Whether the parts of an optimised program can run at any time, in any order.
 
-    It is HLO's text, or the bytes of an ``HloModuleProto``. With ``numbered``, a part that is
-    launched separately still has its replica and partition number.
+    It is HLO's text, or the bytes of an ``HloModuleProto``. A part may ask for its number, which it
+    has also where it is launched separately.
     """
-    in_text, in_proto = _TOGETHER[numbered]
-    return (in_text.search(hlo) if isinstance(hlo, str) else in_proto.search(hlo)) is None
+    return (_IN_TEXT.search(hlo) if isinstance(hlo, str) else _IN_PROTO.search(hlo)) is None

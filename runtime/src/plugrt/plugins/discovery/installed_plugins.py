@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
+from contextlib import suppress
 from importlib.machinery import PathFinder
 
 from plugrt.plugins.packages import distributions
@@ -62,7 +63,7 @@ def _merge_groups(records: Sequence[Record]) -> list[Record]:
     """Drops the records of plugins that the same package also offers in another group.
 
     A package for several programs has one entry point for each, of the same name: the one with
-    precedence is the plugin, and the others are no rivals of it.
+    precedence is kept, and the others do not count as duplicates.
     """
     best: dict[tuple[str, str], Record] = {}
     for record in records:
@@ -90,7 +91,8 @@ def _read_own_groups(distribution: Distribution) -> tuple[str, str]:
     if plain != content:
         return "", "its entry_points.txt is not UTF-8: it has bytes that are zero"
     try:
-        return content.decode("utf-8-sig"), distribution.fault  # some editors write a mark first
+        text = content.decode().removeprefix("\ufeff")  # some editors write a mark first
+        return text, distribution.fault
     except UnicodeDecodeError as error:
         return "", f"its entry_points.txt is not UTF-8: {error.reason} at byte {error.start}"
 
@@ -142,7 +144,7 @@ def entry_points(distribution: Distribution, group: str) -> Iterator[tuple[str, 
 def _parse(text: str) -> Iterator[tuple[str, str, str]]:
     """Yields (group, name, value) of each entry; a line without ``=`` has an empty value.
 
-    Of a header that is not closed it yields the line alone: what comes after it has no group.
+    For a header that is not closed, yields only that line: the entries after it have no group.
     """
     group = ""
     for line in map(str.strip, text.splitlines()):
@@ -178,16 +180,14 @@ def names_of_foreign_plugin(name: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _add_namespace_modules(source: Source, entries: Sequence[str], found: Discovered) -> None:
-    """Adds modules of the namespace package of a group's name that no entry point names."""
+    """Adds modules that no entry point names, in the namespace package with a group's name."""
     spec = PathFinder.find_spec(source, [e or os.curdir for e in entries])
     if spec is None:
         return
     known = {r.value for r in found.records if r.source == source}
     for folder in spec.submodule_search_locations or ():
-        for name in _modules_in(folder):
-            module = f"{source}.{name}"
-            if module in known:
-                continue
+        for module in _modules_in(folder, f"{source}.", known):
+            name = module.removeprefix(f"{source}.")
             known.add(module)
             short, aliases = names_of_foreign_plugin(name)
             owner = distributions.find_owner(os.path.dirname(folder), f"{source}/{name}")
@@ -198,8 +198,12 @@ def _add_namespace_modules(source: Source, entries: Sequence[str], found: Discov
             )  # fmt: skip
 
 
-def _modules_in(folder: str) -> list[str]:
-    """Returns the names of the modules in a folder; imports none."""
-    import pkgutil
+def _modules_in(folder: str, prefix: str, known: Set[str]) -> list[str]:
+    """Returns the modules in a folder that are not ``known``, each with a prefix; imports none."""
+    with suppress(OSError):  # archives cannot be listed this way
+        names = {name.partition(".")[0] for name in os.listdir(folder)} - {"__pycache__"}
+        if {prefix + name for name in names} <= known:
+            return []
+    import pkgutil  # not needed by every start
 
-    return sorted(info.name for info in pkgutil.iter_modules([folder]))
+    return sorted({info.name for info in pkgutil.iter_modules([folder], prefix)} - known)

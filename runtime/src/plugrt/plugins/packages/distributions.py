@@ -36,7 +36,7 @@ class Distribution(NamedTuple):
     fault: str = ""
 
     def read(self, file: str) -> bytes:
-        """Returns the content of a file of its metadata; empty where it has no such file.
+        """Returns the content of a file of its metadata; empty if there is no such file.
 
         Raises `OSError` where the file cannot be read.
         """
@@ -81,7 +81,10 @@ class Distribution(NamedTuple):
 
 def normalise_name(distribution: str) -> str:
     """Returns the normalised name of a distribution (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", distribution).lower()
+    name = distribution.lower().replace("_", "-").replace(".", "-")
+    while "--" in name:
+        name = name.replace("--", "-")
+    return name
 
 
 def installed(path: Sequence[str] | None = None) -> Iterator[Distribution]:

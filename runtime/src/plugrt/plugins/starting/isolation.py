@@ -25,7 +25,7 @@ def start_isolated(
     options: Mapping[str, OptionValue],
     distributed: Connection | None,
 ) -> Any:
-    """Returns what the first installed package's hook ``plugrt_start_isolated`` returns.
+    """Returns the client of the first installed package with the hook ``plugrt_start_isolated``.
 
     Raises `ConfigError` where none has it, for a plugin that only this process knows, and in a
     program of several processes.
@@ -33,7 +33,7 @@ def start_isolated(
     asked = f"PLUGRT_ISOLATE names {row.name}"
     if row.source is Source.REGISTERED:
         raise ConfigError(
-            f"{asked}, which {row.value} registered in this process: another process has it not. "
+            f"{asked}, which {row.value} registered in this process: other processes lack it. "
             "Install the plugin with an entry point, or take the name out"
         )
     if distributed is not None:

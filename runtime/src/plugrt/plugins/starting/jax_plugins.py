@@ -71,7 +71,7 @@ def collect_registrations(record: Record, config: Config = config) -> list[Regis
 
 
 def _read_files(record: Record) -> Registration:
-    """Returns the registration that a distribution's files amount to; runs none of its code."""
+    """Returns a registration made from a distribution's files; runs none of its code."""
     described = record.description
     if not described.library:
         raise PluginIncompatible(
@@ -82,8 +82,8 @@ def _read_files(record: Record) -> Registration:
 
 
 def _run_initialize(record: Record) -> list[Registration]:
-    """Returns what is registered while the module is imported and its ``initialize()`` runs."""
-    importlib.import_module(BRIDGE)  # which changes the environment
+    """Returns the registrations by the module's import and by its ``initialize()``."""
+    importlib.import_module(BRIDGE)  # first, as it changes the environment
     with record.noting_environment():
         found, error = run_initialize(record.module)
     if error is not None and not found:
@@ -138,7 +138,7 @@ def make_plugin(record: Record, found: Registration) -> JaxPlugin:
 
 def _find_fault_in(found: Registration) -> str:
     if found.unknown:
-        return f"with {', '.join(found.unknown)}, of which plugrt does not know what it means"
+        return f"with {', '.join(found.unknown)}, which plugrt does not know"
     if found.factory is not None:
         fault = "with a factory, which makes a client of jax's own, so that only jax can use it"
         if not found.library_path:

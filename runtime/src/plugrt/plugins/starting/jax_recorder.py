@@ -31,9 +31,9 @@ from plugrt.settings.declarations import config
 BRIDGE = "jax._src.xla_bridge"
 # Process-wide: guards the code objects of JAX's functions. Reentrant: recordings are nested.
 _LOCK = threading.RLock()
-# Process-wide: JAX's functions are the process's: what replaces them finds the recorders here.
+# Process-wide: JAX's functions are process-wide; their replacements find the recorders here.
 _active: list[Recorder] = []
-# Process-wide: JAX's functions are the process's: they are put back from here.
+# Process-wide: JAX's functions are process-wide; this has their code, to restore it.
 _originals: dict[str, CodeType] = {}
 
 
@@ -41,7 +41,7 @@ _originals: dict[str, CodeType] = {}
 class Registration:
     """One call of ``register_plugin`` or ``register_backend_factory``, with jax's names.
 
-    ``unknown`` are names of arguments that no version of jax has that plugrt knows.
+    ``unknown`` are names of arguments that plugrt does not know from any version of jax.
     """
 
     name: str
@@ -179,9 +179,9 @@ def record_registrations(opens: bool = True) -> Iterator[Recorder]:
 def run_initialize(
     module: str, opens: bool = True
 ) -> tuple[list[Registration], BaseException | None]:
-    """Imports a module apart and runs its ``initialize()``; returns the registrations.
+    """Imports a fresh copy of a module and runs its ``initialize()``; returns the registrations.
 
-    Also the exception that ended it, but for interruptions, which pass.
+    The second result is the exception that ended it, or None; an interruption is raised.
     """
     with record_registrations(opens) as recorder:
         try:
@@ -201,7 +201,7 @@ def _require_code(function: object) -> CodeType:
         return function.__code__
     version = getattr(sys.modules["jax"], "__version__", "")
     raise PluginIncompatible(
-        f"plugrt cannot hear what plugins made for JAX register with jax {version}: its "
+        f"plugrt cannot record what plugins made for JAX register with jax {version}: its "
         f"{function!r} is not a plain function; name the library with "
         "PJRT_NAMES_AND_LIBRARY_PATHS"
     )

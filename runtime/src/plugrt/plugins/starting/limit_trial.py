@@ -35,7 +35,7 @@ from plugrt.processes.run_in_child import run_in_child
 from plugrt.settings.declarations import Config
 
 _STEP = 1 << 26
-"""Bytes; the room that a child gets is a multiple, so that its result is remembered."""
+"""Bytes; a child's room is a multiple of it, so that the cached result serves again."""
 _IMPORT_SECONDS = 60.0
 _CURE = (
     "raise the limit (ulimit -v unlimited), or limit the memory that is used instead, with a "
@@ -68,7 +68,7 @@ def try_within_limit(
     }  # fmt: skip
     version = files.identify(library) if os.sep in library else row.version
     facts = [*(request[key] for key in ("name", "library", "value", "options", "room")), version]
-    if probe_cache.recall(facts) is True:
+    if probe_cache.passed(facts):
         return
     outcome = run_in_child(
         "plugrt.plugins.starting.limit_trial:examine", request,
@@ -93,7 +93,7 @@ def try_within_limit(
 
 
 def examine(request: dict[str, Any], say: Any) -> None:
-    """Starts a backend and runs a program, with so much room beside the program's modules."""
+    """Starts a backend and runs a program, with ``room`` bytes beside the program's modules."""
     import resource
 
     sys.path[:] = request["path"]
@@ -113,6 +113,6 @@ def examine(request: dict[str, Any], say: Any) -> None:
         if isinstance(plugin, Plugin):
             try_client(plugin.create_client(request["options"]), lambda stage: None)
     except Unimplemented:
-        pass  # of a function that the trial uses and the program may not
+        pass  # the trial uses this function; the program may not
     except (MemoryError, ImportError, PlugrtError) as error:
         say(raised=describe(error), is_absent=isinstance(error, HARDWARE_ABSENT))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import time
-import traceback
 from typing import Any
 
 from plugrt import monitoring
@@ -156,7 +155,7 @@ def _warn_of_unnamed(row: Record, plugins: list[Plugin], table: Table) -> None:
 def fail(row: Record, error: PluginError, cause: BaseException | None = None) -> PluginError:
     """Records a failure and its cause in the row and returns it, for the caller to raise.
 
-    What fails in a plugin that requires other versions of plugrt is incompatible, not broken.
+    A plugin that fails and requires other versions of plugrt is incompatible, not broken.
     """
     if isinstance(error, PluginBroken) and (misfit := versions.find_broken_requirement(row)):
         row.cure = misfit[1]
@@ -170,6 +169,8 @@ def fail(row: Record, error: PluginError, cause: BaseException | None = None) ->
     reason = str(error).removeprefix(str(row)).lstrip(": ")
     row.set_state(state, reason.removesuffix(f"; {row.cure}") if row.cure else reason, row.cure)
     if cause is not None:
+        import traceback  # not needed by every start
+
         row.traceback = "".join(traceback.format_exception(cause))
     return error
 
@@ -182,7 +183,7 @@ def copy_error(error: PluginError) -> PluginError:
 
 
 def without_frames(error: PluginError) -> PluginError:
-    """Returns a copy to keep: a traceback would keep alive what callers have in locals."""
+    """Returns a copy to keep: a traceback would keep callers' local variables alive."""
     copy = copy_error(error)
     if isinstance(error.__cause__, PluginError):
         copy.__cause__ = without_frames(error.__cause__)

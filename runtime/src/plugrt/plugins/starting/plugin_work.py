@@ -52,8 +52,8 @@ class PluginWork:
         """Raises `PluginBroken` if a plugin's code is running."""
         if self._at_work is not None:
             raise PluginBroken(
-                f"{self._at_work} requests devices while it is imported or started, which are not "
-                "there before it has; a plugin must not"
+                f"{self._at_work} requests devices while it is imported or started; a plugin must "
+                "not, because there are no devices before it has started"
             )
 
     @scope

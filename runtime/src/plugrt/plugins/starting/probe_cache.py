@@ -37,20 +37,21 @@ def cache_folder() -> str:
 def is_known_good(library: str, options: Mapping[str, OptionValue] | None) -> bool:
     """Whether this library, unchanged, started before with these options (None: was opened)."""
     facts = _identify(library, options)
-    return facts is not None and recall(facts) is True
+    return facts is not None and passed(facts)
 
 
 def record_good(library: str, options: Mapping[str, OptionValue] | None) -> None:
-    """Records what `is_known_good` answers; does nothing if the file cannot be written."""
+    """Records a success for `is_known_good`; does nothing if the file cannot be written."""
     if (facts := _identify(library, options)) is not None:
         record(facts, True)
 
 
 def _identify(library: str, options: Mapping[str, OptionValue] | None) -> list[object] | None:
-    """Returns the facts of this file and the options it was started with; None: only opened.
+    """Returns the cache key of a trial: the path, the file's identity and the options.
 
-    Returns None for a file that is not there, and for a name without a folder: only the dynamic
-    loader knows its file, so such a library is tried each time.
+    ``options`` are None for a trial that opened the library and did not start it. Returns None,
+    so that the library is tried each time, if the file is missing, or if ``library`` is a name
+    without a folder, whose file only the dynamic loader knows.
     """
     path = os.path.realpath(library)
     found = files.identify(path) if os.sep in library else None
@@ -58,26 +59,28 @@ def _identify(library: str, options: Mapping[str, OptionValue] | None) -> list[o
     return None if found is None else [path, found, started]
 
 
+def passed(facts: object) -> bool:
+    """Whether True is recorded for a trial with these facts.
+
+    The file's text is searched: to import json costs each start 2 ms.
+    """
+    return f'"{_digest(facts)}": true'.encode() in _read()
+
+
 def recall(facts: object) -> Any:
     """Returns the recorded result of a trial with these facts; None if there is none.
 
     A cache file that other users could have written is ignored, with one warning.
     """
-    try:
-        return _read().get(_digest(facts))
-    except FileRefused as error:
-        _warn(f"what is remembered of trials in a child process is not used: {error}")
-    except OSError:
-        pass
-    return None
+    return _entries().get(_digest(facts))
 
 
 def record(facts: object, result: object) -> None:
-    """Records what `recall` returns; does nothing if the file cannot be written."""
+    """Records a result for `recall`; does nothing if the file cannot be written."""
     import json
 
     with contextlib.suppress(OSError):
-        known = _read_entries()
+        known = _entries()
         known.pop(key := _digest(facts), None)
         kept = dict([*known.items(), (key, result)][-_MAX_ENTRIES:])
         folder = files.private_folder(cache_folder())
@@ -86,10 +89,9 @@ def record(facts: object, result: object) -> None:
 
 def _digest(facts: object) -> str:
     # Not hashlib, which loads OpenSSL, in 3 ms of each start: the file is this user's alone.
-    import json
     import zlib
 
-    whole = json.dumps([_TRIAL, address_limit(), facts], default=str).encode()
+    whole = ascii([_TRIAL, address_limit(), facts]).encode()
     return f"{zlib.crc32(whole):08x}{zlib.adler32(whole):08x}{len(whole):x}"
 
 
@@ -98,18 +100,20 @@ def _warn(message: str) -> None:
     logger.warning("%s", message)
 
 
-def _read_entries() -> dict[str, object]:
-    """Returns the file's entries; none if the file is refused: it will be overwritten."""
+def _entries() -> dict[str, object]:
     try:
-        return _read()
-    except FileRefused:
-        return {}
-
-
-def _read() -> dict[str, object]:
-    try:
-        folder = files.private_folder(cache_folder(), make=False)
-        known = files.read_json(os.path.join(folder, _FILE), own=True)
-    except (FileNotFoundError, ValueError):
+        known = files.parse_json(_read())
+    except ValueError:
         return {}
     return known if isinstance(known, dict) else {}
+
+
+def _read() -> bytes:
+    try:
+        folder = files.private_folder(cache_folder(), make=False)
+        return files.read_bytes(os.path.join(folder, _FILE), own=True)
+    except FileRefused as error:
+        _warn(f"the saved results of trials in child processes are not used: {error}")
+    except OSError:
+        pass
+    return b""
