@@ -48,7 +48,7 @@ def predict(weights: Any, tokens: jax.Array) -> jax.Array:
     return x[:, -1] @ weights["words"].T
 
 
-def main() -> None:
+def main(path: str) -> None:
     """Exports the function with a symbolic batch, and packs it for three sizes."""
     weights = make_weights()
     [batch] = jax.export.symbolic_shape("batch")
@@ -56,7 +56,7 @@ def main() -> None:
         weights, jax.ShapeDtypeStruct((batch, LENGTH), np.int32)
     )
     plugrt.pack_model(
-        sys.argv[1],
+        path,
         exported,
         names=("weights", "tokens"),
         outputs=("logits",),
@@ -67,4 +67,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from plugrt.execution.arrays import method_source
-from plugrt.lifetime.uninterrupted_imports import names_from
+from plugrt.lifetime.uninterrupted_imports import ImportAfter, names_from
 
 __version__ = "0.1.0"
 
@@ -28,7 +28,7 @@ _NAMES = {
     "broadcast_one_to_all": "plugrt.execution.transfers.process_allgather",
     "clear_backends": "plugrt.plugins.selection.backends",
     "clear_caches": "plugrt.execution.launches.pipeline",
-    "compile": "plugrt.programs",
+    "compile": "plugrt.programs.compiled_program",
     "config": "plugrt.settings.declarations",
     "debug_infs": "plugrt.transforms.setting_contexts",
     "debug_nans": "plugrt.transforms.setting_contexts",
@@ -50,7 +50,7 @@ _NAMES = {
     "jit": "plugrt.transforms.jit",
     "live_arrays": "plugrt.execution.arrays.live_arrays",
     "load_model": "plugrt.models.model",
-    "load_program": "plugrt.programs",
+    "load_program": "plugrt.programs.loading",
     "local_device_count": "plugrt.plugins.selection.backends",
     "local_devices": "plugrt.plugins.selection.backends",
     "log_compiles": "plugrt.transforms.setting_contexts",
@@ -173,8 +173,8 @@ if TYPE_CHECKING:
     from plugrt.plugins.selection.backends import process_count as process_count
     from plugrt.plugins.selection.backends import process_index as process_index
     from plugrt.plugins.selection.backends import process_indices as process_indices
-    from plugrt.programs import compile as compile
-    from plugrt.programs import load_program as load_program
+    from plugrt.programs.compiled_program import compile as compile
+    from plugrt.programs.loading import load_program as load_program
     from plugrt.settings.declarations import config as config
     from plugrt.transforms.callbacks import io_callback as io_callback
     from plugrt.transforms.callbacks import pure_callback as pure_callback
@@ -222,8 +222,8 @@ if not TYPE_CHECKING:  # a type checker reports a missing name as an error
     __getattr__ = names_from(__name__, _NAMES | _MODULES, _missing)
 
 
-if "einops" in sys.modules:
-    import_module("plugrt.array_api")  # which offers einops a backend
+# einops uses the subclasses of its backend class, so the module with plugrt's is imported then.
+ImportAfter("einops._backends", "plugrt.array_api.einops_backend")
 # Arrays get their operators when one is first used.
 method_source.set_loader(lambda: import_module("plugrt.array_api.operators"))
 

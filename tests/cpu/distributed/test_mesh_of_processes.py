@@ -83,12 +83,12 @@ def test_a_failing_callback_ends_the_wait_of_all(
             assert (f"process {fails}: " in error) == (me != fails)
 
 
-@behaviour(115, "what differs between processes is gathered in all, or taken from one of them")
+@behaviour(115, "data that differ between processes are gathered by all, or broadcast by one")
 def test_gathering_and_broadcasting(tmp_path: Path) -> None:
     ended = run_together(
         process_programs.gather_from_processes, 2, tmp_path, TF_CPP_MIN_LOG_LEVEL="1"
     )
-    # XLA's warnings about sharding custom calls that it drops, which users would see.
+    # XLA must not warn about sharding custom calls that it drops: users would see it.
     assert ["GSPMD" in one.errors for one in ended] == [False, False]
     for found in all_results(ended):
         assert found["stacked"] == {"a": [[0, 7], [1, 7]], "b": [0.5, 1.5]}
@@ -123,7 +123,7 @@ def test_local_and_global_arrays(tmp_path: Path, count: int) -> None:
 
 
 def test_pmap_over_processes(tmp_path: Path) -> None:
-    """Its global size is the sum over them, as in JAX 0.4.20; not all sizes must be stated."""
+    """The global size is the sum over the processes, as in JAX 0.4.20, and may be left out."""
     ended = run_together(process_programs.map_over_processes, 2, tmp_path)
     for me, found in enumerate(all_results(ended)):
         sums = np.arange(12.0).reshape(4, 3).sum(0)
@@ -143,7 +143,7 @@ def test_pmap_over_processes(tmp_path: Path) -> None:
             "by operation": r"Unimplemented: .*under disable_jit on devices of several processes",
         }.items():
             assert re.search(words, found[name]), f"{name}: {found[name]}"
-        # Both raise it if the other has the invalid values.
+        # Both processes raise it, also the one without invalid values.
         nan = r"FloatingPointFault: .*nan.* by process 1; .* stablehlo.sqrt .*process_programs.py:"
         assert re.search(nan, found["invalid"]), found["invalid"]
 
@@ -182,8 +182,8 @@ def test_wrong_uses_are_refused_in_all_processes(tmp_path: Path) -> None:
             "in threads, 2": "none",
             "in threads, 4": "none",
             "in threads, other parts": rf"DeadlineExceeded: .* process {other} has not reached .* "
-            rf"float32\[{[12, 16][me]}, 2\] .* 'loader' waits .* in no main thread: give .* or the "
-            r"global_shape",
+            rf"float32\[{[12, 16][me]}, 2\] .* 'loader' waits .* outside of their main thread: "
+            r"give .* or the global_shape",
             "stated batches": ["none", r"ShapeError: .* have \(2, 3\) of .* \(4, 3\)"][me],
             "no source": r"DistributedError: .* of one process; is_source is true in none of 2",
             "two sources": r"DistributedError: .* is_source is true in \[0, 1\] of 2",

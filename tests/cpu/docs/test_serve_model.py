@@ -1,11 +1,10 @@
-"""``examples/serve-model``: the ASGI application answers each request, in batches, and stops."""
+"""``examples/serve-model``: the ASGI application answers requests in batches, and stops."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import runpy
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ EXAMPLE = ROOT / "examples/serve-model"
 
 
 async def post(app: Any, body: bytes) -> tuple[int, Any]:
-    """Returns the status and the answer."""
+    """Sends a request to the application; returns the status and the answer."""
     sent: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
@@ -55,8 +54,8 @@ async def serve(app: Any, bodies: list[bytes]) -> tuple[list[tuple[int, Any]], i
 
 def test_the_server_answers_each_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = str(tmp_path / "transformer.zip")
-    monkeypatch.setattr(sys, "argv", ["make_model.py", path])
-    made = runpy.run_path(str(EXAMPLE / "make_model.py"), run_name="__main__")
+    made = runpy.run_path(str(EXAMPLE / "make_model.py"))
+    made["main"](path)
     monkeypatch.setenv("MODEL", path)
     app = runpy.run_path(str(EXAMPLE / "app.py"))["App"]()
     tokens = np.random.default_rng(0).integers(0, made["WORDS"], (40, made["LENGTH"]), np.int32)

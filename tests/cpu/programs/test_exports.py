@@ -1,4 +1,4 @@
-"""Exports of JAX: written by JAX here, and run without it, as JAX runs them."""
+"""Exports that JAX writes here: plugrt runs them without JAX, with the results of JAX."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def here() -> str:
 
 
 def exported(function: Any, *args: Any, platforms: Any = None, **options: Any) -> Any:
-    """Returns JAX's export of a function, jitted or not, for the platform here."""
+    """Returns JAX's export of a function, jitted or not, for the default backend's platform."""
     jitted = function if hasattr(function, "lower") else jax.jit(function)
     kwargs = options.pop("kwargs", {})
     return export.export(jitted, platforms=platforms or [here()], **options)(*args, **kwargs)
@@ -86,7 +86,7 @@ def test_an_export_is_called_as_the_function_was(tmp_path: Path) -> None:
         same(found["y"], expected["y"], rtol=1e-6)
         same(found["rest"][2][0], X)
     assert program.exported.has_vjp
-    assert not hasattr(program.exported, "vjp")  # the derivative is not read
+    assert not hasattr(program.exported, "vjp")  # plugrt does not read the derivative
     assert program.exported.module_kept_var_idx == (1, 2, 3)
     assert repr(program).startswith("<export 'model' on ")
     assert "kwargs['scale']: float32[]" in repr(program)
@@ -212,7 +212,7 @@ def test_other_platforms_are_refused() -> None:
 
 @pytest.fixture(scope="module")
 def symbolic() -> Any:
-    """A function of ``x: [a, b]``, ``y: [b, 3]`` and ``z: [2*a]``, with 2 at least for ``a``."""
+    """Exports a function of ``x: [a, b]``, ``y: [b, 3]`` and ``z: [2*a]``, where ``a >= 2``."""
     a, b = export.symbolic_shape("a, b", constraints=["a >= 2"])
 
     def function(x: Any, y: Any, z: Any) -> Any:
@@ -252,8 +252,18 @@ def test_symbolic_shapes_are_those_of_the_arguments(symbolic: Any) -> None:
         program.serialize()
 
 
+def test_pytrees_are_bounded() -> None:
+    def nested(depth: int) -> bytes:
+        tree = functools.reduce(lambda tree, _: (tree,), range(depth - 2), X)
+        return bytes(exported(lambda t: jax.tree.leaves(t)[0], tree).serialize())
+
+    assert deserialize(nested(200)).in_tree.num_leaves == 1
+    with pytest.raises(ProgramError, match="pytrees nest deeper than 200 levels"):
+        deserialize(nested(201))
+
+
 def test_a_symbolic_export_is_refined_as_jax_refines_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the inputs that its pass needs for Shardy's operations, if the program has any."""
+    """JAX's pass is called with ``enable_shardy`` if the program has Shardy's operations."""
     mlir = import_module("jaxlib._jax").mlir
     refine, told = mlir.refine_polymorphic_shapes, []
 
@@ -304,7 +314,7 @@ def test_sizes_that_do_not_fit_are_named(symbolic: Any, change: dict[str, Any], 
 
 
 class Ordered(jax._src.effects.Effect):
-    """An effect that JAX can serialise: equal to any other of its class."""
+    """An effect that JAX can serialise, since all objects of the class are equal."""
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Ordered
@@ -344,7 +354,7 @@ def _double(n: Any, x: Any) -> Any:
 
 @functools.cache
 def _primitive() -> Any:
-    """Returns a primitive that doubles, with an ordered effect whose token is passed on."""
+    """Returns a primitive that doubles, with an ordered effect; it passes the token on."""
     core, mlir, effects = jax._src.core, jax._src.interpreters.mlir, jax._src.effects
     for kinds in (effects.lowerable_effects, effects.ordered_effects):
         kinds.add_type(Ordered)
@@ -392,7 +402,7 @@ def test_a_sharded_export_runs_on_its_devices(sharded: Any) -> None:
         same(shards[device], (a + 1)[:2] if i < 2 else (a + 1)[2:])
     assert not more.sharding.is_fully_replicated
     assert total.sharding.is_fully_replicated
-    same(program(more, b)[0], (a + 1) @ b)  # it is in the program's layout
+    same(program(more, b)[0], (a + 1) @ b)  # it has the sharding that the program needs
     same(program(more + 1, b)[1], a + 3)
     assert more.sharding.mesh.axis_names == ("x", "y")
     wrong = np.zeros((5, 8), np.float32)
@@ -468,7 +478,7 @@ def test_weak_results_are_those_of_jaxs_export() -> None:
     weak = jax.ShapeDtypeStruct((), np.float32, weak_type=True)
     for f in (lambda a: a + 1, lambda a: a * np.float32(2)):
         given = exported(f, weak)
-        read = export.deserialize(given.serialize())  # JAX does not write them
+        read = export.deserialize(given.serialize())  # JAX serialises no weak types
         for ours, theirs in ((given, given), (given.serialize(), read)):
             program = plugrt.compile(ours)
             expected = [aval.weak_type for aval in (*theirs.in_avals, *theirs.out_avals)]
@@ -672,7 +682,7 @@ def test_wrong_arguments_are_named(doubled: Any, args: Any, says: str) -> None:
 
 
 def test_an_export_that_contradicts_its_module_is_refused() -> None:
-    """Its description and its module belong to two functions."""
+    """The export has the description of one function, and the module of another."""
     one = plugrt.load_program(exported(lambda x: x + 1, shape(3)))
     two = plugrt.load_program(exported(lambda x: (x, x), shape(4)))
     assert isinstance(one, ExportedProgram)

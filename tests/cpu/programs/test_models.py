@@ -1,4 +1,4 @@
-"""Packed models give the results of the function, by name, padded and with a state."""
+"""Packed models give the function's results: of named inputs, padded batches, and a state."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from plugrt.errors import (
     Incompatible,
     ProgramError,
 )
+from support.distributions import run_python
 from support.effort import EFFORT
 from support.jax_oracle import jax
 from support.models import (
@@ -132,7 +133,7 @@ def test_an_output_feeds_an_input_of_the_next_call(tmp_path: Path) -> None:
     assert model(x=x, total=given).tolist() == [6, 12, 18]
     if BACKEND.capabilities.donation:
         assert given.is_deleted()
-    model.state["total"].delete()  # as a call that failed after it had donated the state
+    model.state["total"].delete()  # as if a call had failed after it donated the state
     with pytest.raises(DeletedBuffer, match=r"state 'total' of model .*reset\(\)"):
         model(x=x)
     assert model(x=x, total=np.float32([0, 0, 0])).tolist() == [1, 2, 3]
@@ -207,6 +208,19 @@ def test_programs_that_no_model_is_made_of(tmp_path: Path) -> None:
         plugrt.pack_model(tmp_path / "m", open_text)
 
 
+FIRST_CALL = """
+import sys
+import numpy as np
+import plugrt
+result = plugrt.load_model(sys.argv[1])(x=np.ones(3, np.float32)).tolist()
+unneeded = (
+    "numpy.ma", "plugrt.distributed.initialization", "plugrt.programs.compiled_program",
+    "plugrt.programs.exported", "plugrt.execution.compilation.compilation_cache",
+)
+print(result, [name for name in unneeded if name in sys.modules])
+"""
+
+
 def test_a_saved_executable_is_loaded_and_one_of_another_version_compiled_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -218,6 +232,10 @@ def test_a_saved_executable_is_loaded_and_one_of_another_version_compiled_again(
     with caplog.at_level(logging.WARNING, "plugrt"):
         assert plugrt.load_model(whole)(x=x).tolist() == [1, 2, 3]
     assert caplog.records == []
+    here = {k: v for k, v in os.environ.items() if k.startswith(("JAX_P", "PJRT_"))}
+    here["TF_CPP_MIN_LOG_LEVEL"] = "3"  # without it libraries write to stderr
+    done = run_python(FIRST_CALL, arguments=(str(whole),), **here)
+    assert (done.stdout, done.stderr) == ("[1.0, 2.0, 3.0] []\n", "")
     [file] = (whole / "executables").iterdir()
     title, _, rest = file.read_bytes().partition(b"\n")
     old = title.rpartition(b" ")[0] + b" 999\n" + rest
@@ -277,9 +295,9 @@ def test_changed_signatures_are_data_loss_or_consistent(tmp_path: Path) -> None:
 
 
 def judge(path: Path) -> str:
-    """Returns the name of the error of loading and calling the model `pack_sum`, or "right".
+    """Loads and calls the model of `pack_sum`; returns "right", "other" or the error's name.
 
-    "other": the results of a consistent signature with other names or another state.
+    "other" stands for the results of a consistent signature with other names or another state.
     """
     try:
         found = plugrt.load_model(path)(x=np.float32([1, 1, 1]))

@@ -15,7 +15,7 @@ from jax.experimental import serialize_executable as of_jax
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import lax, serialize_executable
+from plugrt import lax, random, serialize_executable
 from plugrt.cli.run import command as run
 from plugrt.errors import (
     ArgumentError,
@@ -50,7 +50,7 @@ A = np.arange(16, dtype=np.float32).reshape(8, 2)
 
 @pytest.fixture(autouse=True)
 def saves_executables() -> None:
-    """Skips where executables cannot be saved."""
+    """Skips if the backend cannot save executables."""
     client = plugrt.get_backend()
     if not client.capabilities.executable_serialization:
         pytest.skip(f"{client.platform} does not declare executable_serialization")
@@ -85,7 +85,7 @@ def test_a_saved_executable_is_loaded(compiled: Any, tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="env_overrides are for the compiler"):
         plugrt.compile(path, env_overrides={"xla_dump_to": ""})
     with pytest.raises((ArgumentMismatch, InvalidArgument), match="1 arguments"):
-        again(X, X)  # the executable or its backend states the program's arguments
+        again(X, X)  # the executable or its backend counts the arguments
 
 
 def test_what_cannot_be_loaded_is_said(compiled: Any, tmp_path: Path) -> None:
@@ -172,6 +172,22 @@ def test_a_donated_argument_is_donated_again() -> None:
             np.asarray(x)
 
 
+def test_random_keys_are_arguments_results_and_constants_of_a_saved_function() -> None:
+    own, key = random.key(5, impl="rbg"), random.key(1)
+
+    def draw(key: Any, x: Any) -> Any:
+        return random.split(key), random.uniform(own) + x, own, random.wrap_key_data(own_words), key
+
+    own_words = random.key_data(random.key(7))
+    compiled = plugrt.jit(draw).lower(key, X).compile()
+    loaded = serialize_executable.deserialize_and_load(*serialize_executable.serialize(compiled))
+    for found, expected in zip(loaded(key, X), compiled(key, X), strict=True):
+        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+        assert repr(found) == repr(expected)
+    with pytest.raises(ArgumentMismatch, match="key<rbg>"):
+        loaded(own, X)
+
+
 def test_a_function_that_computes_nothing_is_saved() -> None:
     compiled = plugrt.jit(lambda x: (x, 7)).lower(X).compile()
     loaded = serialize_executable.deserialize_and_load(*serialize_executable.serialize(compiled))
@@ -205,7 +221,7 @@ def test_a_pmap_is_saved_and_loaded() -> None:
 
 
 def four_devices() -> list[Any]:
-    """Returns devices of the default backend in no order of their ids."""
+    """Returns four devices of the default backend, not in the order of their ids."""
     if plugrt.local_device_count() < 4 or not plugrt.get_backend().capabilities.partitions:
         pytest.skip("no 4 devices here, or none that a program can be divided over")
     have = plugrt.local_devices()
@@ -331,23 +347,23 @@ def test_a_function_with_layouts_is_saved_and_loaded() -> None:
 
 def test_another_format_and_what_cannot_be_saved(compiled: Any) -> None:
     saved, in_tree, out_tree = serialize_executable.serialize(compiled)
-    # Up to 4 the parts of pmap lacked the mapped axis, and its shardings had a class of their own.
+    # Up to format 4 parts of pmap lacked the mapped axis, and its shardings had their own class.
     for number in (b"2", b"4", b"44", b""):
-        older = saved.replace(b"function 5\n", b"function %s\n" % number, 1)
-        said = rf"another version of plugrt, in format '{number.decode()}', .* reads '5'; compile"
+        older = saved.replace(b"function 6\n", b"function %s\n" % number, 1)
+        said = rf"another version of plugrt, in format '{number.decode()}', .* reads '6'; compile"
         with pytest.raises(FailedPrecondition, match=said):
             serialize_executable.deserialize_and_load(older, in_tree, out_tree)
 
 
 def test_the_format_has_a_number_for_each_set_of_fields() -> None:
-    """A change of these fields needs another number, so that the error of older files names it."""
+    """If the fields change, the number must too: errors about older files name it."""
     fields = [
         f"{record.__name__}.{name}: {annotation}"
         for record in (SavedHeader, SavedLaunch, SavedType, SavedLayout)
         for name, annotation in record.__annotations__.items()
     ]
     digest = hashlib.sha256("\n".join([*fields, str(SavedSharding)]).encode()).hexdigest()[:16]
-    assert (saved_function.SAVED.version, digest) == (5, "da5142551e2aa681")
+    assert (saved_function.SAVED.version, digest) == (6, "916b62718bbb5768")
 
 
 def test_what_is_no_saved_function_is_refused(compiled: Any) -> None:

@@ -1,9 +1,10 @@
-"""Launchers' variables for the processes of a run: read as in JAX, and packages' own ways."""
+"""Detection of a run's processes: launchers' variables, as in JAX, and hooks of packages."""
 
 from __future__ import annotations
 
 import socket
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -24,6 +25,7 @@ from plugrt.errors import ArgumentError, DistributedError, PlugrtError, WrongTyp
 from support.behaviour import behaviour
 from support.distributions import install
 from support.registries import registry
+from support.watched_calls import at_calls
 
 SLURM = {
     "SLURM_JOB_ID": "5004",
@@ -109,13 +111,10 @@ def test_launchers_are_found_without_the_network(
     def refuse(*given: object, **options: object) -> None:
         raise AssertionError("the network was asked")
 
-    for name in ("create_connection", "getaddrinfo", "socket"):
-        monkeypatch.setattr(socket, name, refuse)
-    if variables:
+    asks = (socket.create_connection, socket.getaddrinfo, socket.socket.__init__)
+    says = pytest.raises(ArgumentError, match="none of ompi, slurm, tpu")
+    with nullcontext() if variables else says, at_calls(asks, refuse):
         found(monkeypatch, tmp_path, variables)
-    else:
-        with pytest.raises(ArgumentError, match="none of ompi, slurm, tpu"):
-            found(monkeypatch, tmp_path, variables)
 
 
 @pytest.mark.parametrize("variables", [SLURM, OPEN_MPI_4], ids=["slurm", "ompi"])

@@ -37,7 +37,6 @@ from plugrt.export import (
     register_namedtuple_serialization,
     register_pytree_node_serialization,
 )
-from plugrt.programs import export_file
 from plugrt.wire.flatbuffers import Table, root_table
 from support.behaviour import behaviour
 
@@ -60,7 +59,7 @@ def test_what_the_file_says_is_read() -> None:
     assert found.in_tree.build() == ((0, {"scale": 1, "unused": 2}), {})
     assert found.out_tree.build() == {"sum": 0, "x": [1, None]}
     assert (found.platforms, found.nr_devices) == (("cpu", "tpu"), 1)
-    assert found.module_kept_var_idx == (0, 1, 2)  # a symbolic export keeps all of them
+    assert found.module_kept_var_idx == (0, 1, 2)  # a symbolic export keeps all arguments
     assert found.calling_convention_version == 10
     assert found.is_symbolic
     assert found.needs_refinement
@@ -73,7 +72,7 @@ def test_what_the_file_says_is_read() -> None:
 
 
 def test_an_older_file_is_read() -> None:
-    """It has types and shardings for each argument, the latter as XLA's messages."""
+    """The file has a type and a sharding (a message of XLA's) for each argument."""
     found = deserialize(FILE.with_name("sharded.export").read_bytes())
     types = [str(aval.tensor_type) for aval in found.in_avals]
     assert types == ["float32[4,8]", "float32[8,4]"]
@@ -110,7 +109,7 @@ def test_damaged_files_give_errors() -> None:
 
 def test_a_damaged_export_is_told_from_other_files() -> None:
     altered = bytearray(BLOB)
-    altered[1] ^= 0x40  # of the position of the root
+    altered[1] ^= 0x40  # a bit of the root table's offset
     with pytest.raises(ProgramError, match=r"<bytes> is an export of JAX that is damaged or cut"):
         load_program(bytes(altered))
     with pytest.raises(ProgramError, match=r"no export of JAX: it is a pickle"):
@@ -144,14 +143,6 @@ def test_other_versions_of_the_calling_convention_are_refused() -> None:
     assert deserialize(_replace_number(_CALLING_CONVENTION, struct.pack("<H", 9)))
 
 
-def test_pytrees_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export_file, "_DEEPEST", 3)
-    assert deserialize(BLOB).in_tree.num_leaves == 3
-    monkeypatch.setattr(export_file, "_DEEPEST", 1)
-    with pytest.raises(ProgramError, match="pytrees nest deeper than 1 levels"):
-        deserialize(BLOB)
-
-
 def test_arguments_that_there_are_not_are_refused() -> None:
     table = root_table(BLOB)
     at = table._buffer.follow(table._find(15)) + 4  # type: ignore[arg-type]
@@ -162,18 +153,18 @@ def test_arguments_that_there_are_not_are_refused() -> None:
 
 
 def test_a_buffer_cannot_stand_for_a_larger_one() -> None:
-    """Tables that each refer to the next one twice: 2**60 of them in 1,400 bytes."""
+    """Each table refers to the next one twice: 2**60 tables in 1,400 bytes."""
     with pytest.raises(ValueError, match="again and again"):
         _count(root_table(_tree(60)))
 
 
 def _tree(depth: int) -> bytes:
     """Returns a flatbuffer: each table's field 1 is a vector of the next table, twice."""
-    fields = struct.pack("<HHHH", 8, 8, 0, 4)  # its size, a table's size, and the offset of field 1
+    fields = struct.pack("<HHHH", 8, 8, 0, 4)  # size of the vtable, of a table, offset of field 1
     buffer = bytearray(struct.pack("<I", 12) + fields)
     for level in range(depth):
         at = len(buffer)
-        buffer += struct.pack("<i", at - 4)  # back to the fields
+        buffer += struct.pack("<i", at - 4)  # the offset of the vtable
         if level == depth - 1:
             buffer += struct.pack("<II", 4, 0)  # an empty vector
         else:

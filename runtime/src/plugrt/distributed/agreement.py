@@ -9,8 +9,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from plugrt.distributed.initialization import current_run
-from plugrt.distributed.watch import logger
 from plugrt.errors import DeadlineExceeded, DistributedError, PjrtError, escape_controls
 from plugrt.plugins.coordination import Connection
 from plugrt.wire.checked_fields import decode_json, require
@@ -73,8 +71,13 @@ def tell_each_other(
 
 def begin_comparison(processes: Iterable[int], series: str) -> Comparison | None:
     """Returns the next comparison of these processes; None if there is nothing to compare."""
-    run, among = current_run(), tuple(sorted(set(processes)))
-    if run is None or len(among) < 2 or run.connection.process_id not in among:
+    among = tuple(sorted(set(processes)))
+    if len(among) < 2:
+        return None
+    from plugrt.distributed.initialization import current_run  # not for a single process
+
+    run = current_run()
+    if run is None or run.connection.process_id not in among:
         return None
     with _lock:
         # Counts per run: the next run has another connection and begins at 1.
@@ -130,12 +133,12 @@ class Comparison:
         return [tuple(each) for each in found["said"]]
 
     def tell_failure(self, text: str) -> None:
-        """Tells the others that this process failed, unless another one has told of a failure."""
+        """Tells the others that this process failed, unless another one has done so."""
         with suppress(PjrtError):  # the coordinator is gone, too
             self._me.put(self._key(_FAILED), f"process {self._me.process_id}: {text}".encode())
 
     def hear_failure(self) -> str:
-        """Returns which process failed, and why; empty if none told of a failure."""
+        """Returns which process failed and the reason; empty if none has reported a failure."""
         told = None
         with suppress(PjrtError):
             told = self._me.try_get(self._key(_FAILED))
@@ -172,6 +175,8 @@ class Comparison:
                 if now >= self._until:
                     return None
                 if now >= self._warn_at and (late := self._missing()):
+                    from plugrt.distributed.watch import logger  # not for a single process
+
                     self._warn_at = self._until
                     logger.warning(
                         "%s, for %g s; waiting for %g s. %s",

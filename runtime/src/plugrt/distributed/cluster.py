@@ -53,7 +53,7 @@ def read_number(variable: str, launcher: str) -> int:
     """Returns the number in a launcher's variable; raises `DistributedError` if there is none."""
     text = os.environ.get(variable)
     if text is None:
-        raise DistributedError(f"{launcher} did not set {variable}, which says what is requested")
+        raise DistributedError(f"{launcher} did not set {variable}, which is needed")
     try:
         return int(text)
     except ValueError:

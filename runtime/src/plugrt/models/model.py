@@ -25,6 +25,7 @@ from plugrt.execution.arrays.arguments import read_arguments
 from plugrt.execution.arrays.array import Array
 from plugrt.execution.arrays.aval import Aval, intern_aval, intern_host_aval
 from plugrt.execution.arrays.casting import kind_rank
+from plugrt.execution.compilation.ir_dumps import dump_executable
 from plugrt.execution.launches.call_object import CallObject
 from plugrt.execution.launches.compiled import refuse
 from plugrt.execution.launches.flat_calls import FlatCall
@@ -37,18 +38,19 @@ from plugrt.execution.shardings.sharding_base import SingleDeviceSharding
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.execution.trees import pytrees
 from plugrt.frames.argument_errors import with_argument_errors, with_checked_methods
-from plugrt.interface import Device, Program, TensorType
+from plugrt.interface import Device, LoadedExecutable, Program, TensorType
 from plugrt.models.model_file import WEIGHTS, read_model
 from plugrt.models.signature import ModelValue, Signature, Sizes
 from plugrt.plugins.selection import backends
-from plugrt.programs.compiled_program import CompiledProgram, compile
-from plugrt.programs.executables import EXECUTABLE, find_maker
+from plugrt.programs.executables import EXECUTABLE, find_maker, load_executable, parameter_types
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
 from plugrt.wire.checked_fields import require
 from plugrt.wire.safetensors import HostArray, read_arrays
 
 logger = get_logger("plugrt.models")
+_Typed = tuple[LoadedExecutable, Sequence[TensorType] | None, Sequence[TensorType]]
+"""An executable, and the types of its parameters (None if unknown) and results."""
 
 
 @with_argument_errors
@@ -60,8 +62,8 @@ def load_model(
     ``path`` is a folder or a zip file. The device is ``device``, else the first of ``backend``,
     else the default device. All files are read and compared with their checksums, and the weights
     are put on the device. The program of a bucket is loaded at its first call, from a saved
-    executable where the model has one of this backend and version. Nothing is unpickled. Load only
-    what you trust: saved executables hold machine code, and a checksum finds damage alone.
+    executable if the model has one of this backend and version. Nothing is unpickled. Load only
+    models that you trust: saved executables contain machine code, and checksums find only damage.
 
     Raises `FileNotFoundError`, `DataLoss` for damaged files, `Incompatible` for other files,
     another version of the format, and a model for other platforms, and `ArgumentTypeError` for a
@@ -88,15 +90,15 @@ class Parts:
     device: Device
     weights: Sequence[Any]
     initial: Mapping[str, HostArray]
-    """The first values of inputs that outputs feed, as far as the model has them."""
+    """The first values of inputs that outputs feed, if the model has them."""
     programs: Sequence[int]
-    """The indices of those for the device's platform."""
+    """The indices of the programs for the device's platform."""
     loaded: dict[int, LoadedProgram] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @staticmethod
     def of(signature: Signature, contents: Mapping[str, bytes], device: Device) -> Parts:
-        """Puts the weights on the device."""
+        """Returns the parts of a model, after its weights are put on the device."""
         names = {*backends.process_backends().platforms_of(device.client)}
         programs = [
             i
@@ -137,12 +139,12 @@ class Parts:
     def _load(self, index: int) -> LoadedProgram:
         signature, device = self.signature, self.device
         stated = signature.programs[index]
-        compiled = self._load_saved(index) or self._compile(index)
+        loaded, takes, returns = self._load_saved(index) or self._compile(index)
         parameters = [v.at(stated.bucket) for v in (*signature.inputs, *signature.weights)]
         results = [v.at(stated.bucket) for v in signature.outputs]
         for what, found, wanted in (
-            ("takes", compiled.input_types, parameters),
-            ("returns", compiled.output_types, results),
+            ("takes", takes, parameters),
+            ("returns", returns, results),
         ):
             if found is not None and [*map(_as_pair, found)] != [*map(_as_pair, wanted)]:
                 raise Incompatible(
@@ -166,11 +168,9 @@ class Parts:
             for t, where in zip(results, launch.out_shardings, strict=True)
         ]
         types = [(t.shape, t.dtype, False) for t in parameters[:count]]
-        return LoadedProgram(
-            plan, types, launch, compiled.runtime_executable(), self.weights, outputs
-        )
+        return LoadedProgram(plan, types, launch, loaded, self.weights, outputs)
 
-    def _load_saved(self, index: int) -> CompiledProgram | None:
+    def _load_saved(self, index: int) -> _Typed | None:
         """Returns a saved executable of the program; None if none can be loaded here."""
         name = backends.process_backends().platforms_of(self.device.client)[0]
         reasons = []
@@ -181,13 +181,14 @@ class Parts:
             require(find_maker(content) is not None, f"{saved.file} is not an executable")
             code = Program(content, EXECUTABLE, self.signature.name)
             try:
-                compiled = compile(code, device=self.device)
+                loaded = load_executable(code, self.device)
             except PjrtError as error:
                 reason = error.message.splitlines()[0]
                 reasons.append(f"saved by {saved.version!r}: {reason:.200}")
                 continue
-            assert isinstance(compiled, CompiledProgram)
-            return compiled
+            executable = loaded.executable
+            dump_executable(code.name, executable)
+            return loaded, parameter_types(executable), executable.output_types
         if reasons:
             logger.warning(
                 "model %r: its executable for %s cannot be loaded, so its program is compiled "
@@ -195,7 +196,10 @@ class Parts:
             )  # fmt: skip
         return None
 
-    def _compile(self, index: int) -> CompiledProgram:
+    def _compile(self, index: int) -> _Typed:
+        # Imported late: a model with saved executables does not need its many imports.
+        from plugrt.programs.compiled_program import CompiledProgram, compile
+
         file = self.signature.programs[index].file
         try:
             program = Program(self.contents[file], "mlir", self.signature.name)
@@ -206,7 +210,7 @@ class Parts:
                 f"{self.signature.name!r}: {error}"
             ) from error
         assert isinstance(compiled, CompiledProgram)
-        return compiled
+        return compiled.runtime_executable(), compiled.input_types, compiled.output_types
 
 
 def _as_pair(kind: TensorType) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
@@ -218,13 +222,13 @@ class Model(CallObject):
     """A packed model on one device, called with its inputs by name: ``model(tokens=x)``.
 
     A call chooses the smallest bucket that holds the sizes of the inputs, pads them with zeros, and
-    returns the results without the padding: an `Array`, or a dict of arrays by name where the model
-    has several outputs. A call of exactly a bucket's sizes waits for nothing; a padded one reads
+    returns the results without the padding: an `Array`, or a dict of arrays by name if the model
+    has several outputs. A call with exactly a bucket's sizes waits for nothing; a padded one reads
     its results to remove the padding. Weights stay on the device.
 
     An output that feeds an input is not returned: it stays on the device as ``state``, and the next
-    call donates it. A call may give such an input itself, which replaces the state; an array that
-    is given so is donated. Calls of several threads run one after another where there is a state.
+    call donates it. A call may pass such an input, which replaces the state; the array is donated.
+    Calls of several threads run one after another if there is a state.
 
     Raises `ArgumentMismatch` for missing, unknown and wrong inputs, `Incompatible` for a program
     that the backend refuses, and `DeletedBuffer` for a state that a failed call has donated.
@@ -336,6 +340,11 @@ class Model(CallObject):
         )
 
     def _make_runner(self, key: Any, call: FlatCall, avals: Sequence[Aval]) -> Runner:
+        """Returns a function for calls with these inputs, and caches it under ``key``.
+
+        It runs the smallest program that fits. If that program's sizes (the bucket) differ from
+        the inputs', the function pads the inputs and removes the padding from the results.
+        """
         names, parts, moment = self._given(call), self._parts, config.moment
         values = [self._inputs[name] for name in names]
         self._check_dtypes(values, avals)
@@ -368,7 +377,7 @@ class Model(CallObject):
         refuse(f"model {self.name!r} was called with other dtypes", wrong)
 
     def _result_shapes(self, bucket: Sizes, sizes: Sizes) -> list[tuple[int, ...] | None]:
-        """Returns the shape of each returned result without padding; None where it has none."""
+        """Returns the unpadded shape of each returned result; None if it has no padding."""
         outputs = [self._parts.signature.outputs[i] for i in range(self._returned)]
         shapes = [value.at(sizes).shape for value in outputs]
         return [
@@ -379,7 +388,7 @@ class Model(CallObject):
     def _make_launch(
         self, program: LoadedProgram, names: Sequence[str], avals: Sequence[Aval], what: str
     ) -> Callable[[Sequence[Any]], Sequence[Any]]:
-        """Returns a function of a bucket's inputs that gives the returned results, flat."""
+        """Returns a function that maps a bucket's inputs to the returned results, flat."""
         outputs = self._parts.signature.outputs
         given = dict(zip(names, avals, strict=True))
         place = SingleDeviceSharding(self.device)

@@ -3,8 +3,3 @@
 Also works without jaxlib: a program is then passed to the backend unchanged, and the backend's
 parser checks it.
 """
-
-from plugrt.programs.compiled_program import CompiledProgram, compile
-from plugrt.programs.loading import load_program
-
-__all__ = ["CompiledProgram", "compile", "load_program"]

@@ -1,4 +1,4 @@
-"""Executables: recognises and loads saved ones; `leave_tokens_out` wraps those with tokens."""
+"""Executables: recognises and loads saved ones; `leave_tokens_out` hides their tokens."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def load_executable(program: Program, device: Device) -> LoadedExecutable:
         if count > 1:
             raise Unimplemented(
                 f"it runs on {count} devices, and does not state the shardings of its arguments; "
-                "plugrt.serialize_executable saves what does"
+                "plugrt.serialize_executable saves them, too"
             )
         if [*loaded.addressable_devices] != [device]:
             options = CompileOptions(device_assignment=DeviceAssignment(((device.id,),)))

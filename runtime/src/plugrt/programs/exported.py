@@ -45,20 +45,20 @@ class Exported:
     fun_name: str
     in_tree: ExportedTree
     in_avals: tuple[Aval, ...]
-    """On the host. Typed keys of ``jax.random`` are their data, ``uint32`` with one dimension more,
+    """The types on the host. Typed keys of ``jax.random`` are ``uint32`` with one more dimension,
     and ``float0`` is ``bool``, as in the module. A symbolic dimension is a `Dimension` in text."""
     out_tree: ExportedTree
     out_avals: tuple[Aval, ...]
     in_shardings: tuple[StatedSharding | None, ...]
-    """For each argument; None where the export does not say: whole on each device."""
+    """The sharding of each argument; None if the export states none: replicated."""
     out_shardings: tuple[StatedSharding | None, ...]
     nr_devices: int
     platforms: tuple[str, ...]
     ordered_effects: tuple[str, ...]
-    """The names of JAX's classes of them."""
+    """The names of JAX's classes of ordered effects."""
     unordered_effects: tuple[str, ...]
     disabled_safety_checks: tuple[str, ...]
-    """``platform``, or ``custom_call:`` with the name of a target."""
+    """Each is ``platform``, or ``custom_call:`` with the name of a target."""
     calling_convention_version: int
     module_kept_var_idx: tuple[int, ...]
     """The indices of the arguments that the module uses."""
@@ -72,7 +72,7 @@ class Exported:
         cure = ""
         if name in _OF_JAX:
             cure = (
-                ": this is what the file says of the function. plugrt.compile(file) gives the "
+                ": this is the file's description of the function. plugrt.compile(file) gives the "
                 "function, which runs on arrays; jax.export has the rest"
             )
         raise AttributeError(

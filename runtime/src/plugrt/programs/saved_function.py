@@ -1,7 +1,6 @@
 """Compiled functions as bytes: the executable, and how calls map to it.
 
-The contents, after the header, are the arrays that the function closed over, and the backend's own
-bytes.
+After the header come the captured arrays of the function, and the backend's own bytes.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ from plugrt.interface import (
     Program,
     TensorType,
 )
+from plugrt.native.known_dtypes import buffer_type, is_key_dtype
 from plugrt.plugins.selection.backends import process_backends
 from plugrt.programs.executables import EXECUTABLE, local_parameter_types
 from plugrt.programs.saved_header import (
@@ -51,7 +52,7 @@ FUNCTION = "compiled function"
 """The format of a `Program` that is a compiled function, as `save` writes it."""
 SAVED = SealedFormat(
     b"plugrt compiled function",
-    5,
+    6,
     SavedHeader,
     "compiled function that plugrt.serialize_executable saved",
 )
@@ -64,7 +65,7 @@ class SavedFunction:
     program: LoadedProgram
     types: Sequence[ParameterType]
     executable: bytes = b""
-    """The backend's bytes, if the function was loaded."""
+    """The executable as the backend serialised it, if the function was loaded."""
 
     @staticmethod
     def of(call: SavableCall) -> SavedFunction:
@@ -82,9 +83,9 @@ def save(function: SavedFunction) -> bytes:
     program = function.program
     plan, launch = program.plan, program.launch
     refuse_to_save(program.executable)
-    arrays = [*map(np.asarray, program.constants), *plan.literals]
+    arrays: list[Any] = [*program.constants, *plan.literals]
     executable = program.executable.executable.serialize() if program.executable else b""
-    body = b"".join(np.ascontiguousarray(x).tobytes() for x in arrays) + executable
+    body = b"".join(np.ascontiguousarray(_as_host(x)).tobytes() for x in arrays) + executable
     header = SavedHeader(
         name=plan.name,
         backend=_backend_name(launch.client),
@@ -94,10 +95,10 @@ def save(function: SavedFunction) -> bytes:
         donated=tuple(sorted(plan.donated)),
         argument_names=plan.argument_names,
         acts=plan.acts,
-        types=tuple(SavedType(*t) for t in function.types),
-        parameters=tuple(SavedType(*t) for t in program.types),
-        outputs=tuple(SavedType(s.shape, s.dtype, s.weak) for s in program.outputs),
-        arrays=tuple(SavedType(x.shape, x.dtype) for x in arrays),
+        types=tuple(SavedType.of(*t) for t in function.types),
+        parameters=tuple(SavedType.of(*t) for t in program.types),
+        outputs=tuple(SavedType.of(s.shape, s.dtype, s.weak) for s in program.outputs),
+        arrays=tuple(SavedType.of(x.shape, x.dtype) for x in arrays),
         literals=len(plan.literals),
         launch=_encode_launch(launch, plan.name),
         executable=program.executable is not None,
@@ -144,7 +145,7 @@ def load(saved: bytes, devices: Sequence[Device]) -> SavedFunction:
     plan = replace(plan, constants=tuple(constants))
     outputs = [
         intern_aval(
-            part.shape, part.dtype, sharding, launch.committed, part.weak,
+            part.shape, part.element, sharding, launch.committed, part.weak,
             require_chosen(launch.out_layout(i)),
         )
         for i, (part, sharding) in enumerate(
@@ -156,14 +157,18 @@ def load(saved: bytes, devices: Sequence[Device]) -> SavedFunction:
     return SavedFunction(program, _read_types(header.types), content)
 
 
+def _as_host(x: Any) -> npt.NDArray[np.generic]:
+    return np.asarray(x._words() if is_key_dtype(x.dtype) else x)
+
+
 def _read_types(stated: Sequence[SavedType]) -> list[ParameterType]:
-    return [(part.shape, part.dtype, part.weak) for part in stated]
+    return [(part.shape, part.element, part.weak) for part in stated]
 
 
 def _split(body: memoryview, parts: Sequence[SavedType]) -> Iterator[npt.NDArray[np.generic]]:
     at = 0
     for part in parts:
-        array = np.empty(part.shape, part.dtype)
+        array = np.empty(*part.buffer)
         array.reshape(-1).view(np.uint8)[:] = np.frombuffer(body[at : at + array.nbytes], np.uint8)
         at += array.nbytes
         yield array
@@ -202,13 +207,14 @@ def _check_types(header: SavedHeader, launch: Launch, executable: Executable | N
         header.types, header.parameters, launch.in_shardings, strict=True
     ):
         shape = sharding.shard_shape(whole.shape) if launch.of_parts else whole.shape
-        _require_type("parameter", shape, whole.dtype, part)
+        _require_type("parameter", (shape, whole.element), part.buffer)
         require(whole.weak == part.weak, "an argument and its parameter are not both weak")
-    known: dict[str, Sequence[SavedType | TensorType]] = {
-        "argument": header.parameters,
-        "constant": header.arrays[:constants],
-        "literal": header.arrays[constants:],
-        "result": executable.output_types if executable else (),
+    arrays = [part.buffer for part in header.arrays]
+    known = {
+        "argument": [part.buffer for part in header.parameters],
+        "constant": arrays[:constants],
+        "literal": arrays[constants:],
+        "result": [*map(_as_pair, executable.output_types)] if executable else [],
     }
     shown = zip(header.sources, header.outputs, launch.out_shardings, strict=True)
     for (origin, i), output, sharding in shown:
@@ -216,7 +222,7 @@ def _check_types(header: SavedHeader, launch: Launch, executable: Executable | N
         require(i < len(found), f"{origin} {i} of {len(found)}")
         in_part = origin == "result" or launch.of_parts
         shape = sharding.shard_shape(output.shape) if in_part else output.shape
-        _require_type("result", shape, output.dtype, found[i])
+        _require_type("result", (shape, output.element), found[i])
 
 
 def _check_executable(header: SavedHeader, launch: Launch, executable: Executable) -> None:
@@ -231,15 +237,23 @@ def _check_executable(header: SavedHeader, launch: Launch, executable: Executabl
     given = [(header.types[i], launch.in_shardings[i]) for i in header.kept]
     given += [(part, launch.everywhere) for part in header.arrays[: header.fed]]
     for (part, sharding), found in zip(given, parameters, strict=True):
-        _require_type("parameter", sharding.shard_shape(part.shape), part.dtype, found)
+        _require_type(
+            "parameter", (sharding.shard_shape(part.shape), part.element), _as_pair(found)
+        )
+
+
+def _as_pair(kind: TensorType) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
+    return kind.shape, kind.dtype
 
 
 def _require_type(
-    what: str, shape: Sequence[int], dtype: np.dtype[np.generic], found: SavedType | TensorType
+    what: str, stated: tuple[tuple[int, ...], Any], found: tuple[tuple[int, ...], np.dtype[Any]]
 ) -> None:
+    """Raises `DataLoss` unless an array of a shape and a dtype has a buffer of this type."""
+    shape, dtype = buffer_type(*stated)
     require(
-        (tuple(shape), dtype) == (found.shape, found.dtype),
-        f"a {what} {dtype.name}{list(shape)} is {found.dtype.name}{list(found.shape)}",
+        (shape, dtype) == found,
+        f"a {what} {dtype.name}{list(shape)} is {found[1].name}{list(found[0])}",
     )
 
 
@@ -270,8 +284,8 @@ def _decode_launch(header: SavedHeader, devices: Sequence[Device]) -> Launch:
         tuple(decode_sharding(s, taken) for s in stated.results),
         stated.committed,
         stated.of_parts,
-        in_layouts=tuple(map(decode_layout, stated.in_layouts, shapes[0])),
-        out_layouts=tuple(map(decode_layout, stated.out_layouts, shapes[1])),
+        in_layouts=tuple(map(decode_layout, stated.in_layouts, _buffer_shapes(header.types))),
+        out_layouts=tuple(map(decode_layout, stated.out_layouts, _buffer_shapes(header.outputs))),
         whole=decode_sharding(stated.whole, taken) if stated.whole else None,
     )
     with built("a sharding"):
@@ -280,6 +294,10 @@ def _decode_launch(header: SavedHeader, devices: Sequence[Device]) -> Launch:
         ):
             sharding.check_shape(shape)
     return launch
+
+
+def _buffer_shapes(parts: Sequence[SavedType]) -> list[tuple[int, ...]]:
+    return [part.buffer[0] for part in parts]
 
 
 def _choose_devices(ids: Sequence[int], name: str, devices: Sequence[Device]) -> tuple[Device, ...]:

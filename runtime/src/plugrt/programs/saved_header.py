@@ -18,6 +18,7 @@ from plugrt.execution.shardings.partition_spec import PartitionSpec
 from plugrt.execution.shardings.positional_sharding import PositionalSharding
 from plugrt.execution.shardings.sharding_base import Sharding, SingleDeviceSharding
 from plugrt.interface import Device, Layout
+from plugrt.native.known_dtypes import buffer_type, is_key_dtype, key_dtype
 from plugrt.wire.checked_fields import (
     Count,
     Shape,
@@ -34,7 +35,7 @@ SavedSharding = (
     | tuple[Literal["positions"], str | None, Shape, tuple[Count, ...]]
     | tuple[Literal["mesh"], str | None, tuple[tuple[str, Size], ...], tuple[tuple[str, ...], ...]]
 )
-"""A class of shardings, the memory kind, and the class's fields other than the devices."""
+"""The kind of sharding, the memory kind, and its fields other than the devices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,19 +115,34 @@ def decode_layout(stated: SavedLayout | None, shape: Sequence[int]) -> Layout | 
 
 @dataclass(frozen=True, slots=True)
 class SavedType:
-    """The type of an argument, a result, or an array."""
+    """The type of an argument, a result, or an array; a dtype of random keys by its name."""
 
     shape: Shape
-    dtype: np.dtype[Any]
+    dtype: np.dtype[Any] | Literal["key<fry>", "key<rbg>", "key<urbg>"]
     weak: bool = False
 
     def __post_init__(self) -> None:
-        require_bytes(self.shape, self.dtype, "an array")
+        require_bytes(self.shape, self.element, "an array")
+
+    @staticmethod
+    def of(shape: Sequence[int], dtype: Any, weak: bool = False) -> SavedType:
+        """Returns the type of an array of NumPy's dtype or a `KeyDtype`."""
+        return SavedType(tuple(shape), dtype.name if is_key_dtype(dtype) else dtype, weak)  # type: ignore[arg-type]
+
+    @property
+    def element(self) -> Any:
+        """The dtype of its elements: NumPy's, or a `KeyDtype`."""
+        return key_dtype(self.dtype) if isinstance(self.dtype, str) else self.dtype
+
+    @property
+    def buffer(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """Shape and dtype of the array in a buffer."""
+        return buffer_type(self.shape, self.element)
 
     @property
     def nbytes(self) -> int:
         """Its size on the host."""
-        return math.prod(self.shape) * self.dtype.itemsize
+        return math.prod(self.shape) * int(self.element.itemsize)
 
 
 @dataclass(frozen=True, slots=True)
