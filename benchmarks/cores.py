@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,42 +22,53 @@ CORES = ("c", "python")
 Budgets = dict[str, tuple[float | None, float | None]]
 """The largest allowed ratio to JAX with the core, by call: on cpu and on a library.
 
-Other benchmarks that measure one of these calls get its budget from here, by `judge`.
+The design states the figures. Other benchmarks that measure one of these calls get its
+budget from here, by `judge`.
 """
 
 BUDGETS: Budgets = {
-    "jitted call, 2 arguments": (0.85, 0.35),
+    "jitted call, 2 arguments": (0.95, 0.4),
     "jitted call, 32 arguments": (0.65, 0.35),
-    "jitted call, 32 results": (0.9, 0.55),
-    "two NumPy": (1.3, 0.5),
-    "two NumPy of 64 kB, awaited": (1.3, None),
-    "Python scalar + array": (1.0, 0.6),
-    "a new Python float + array": (1.0, 0.6),
-    "dict of 2": (1.0, 0.6),
-    "namedtuple": (1.0, 0.6),
-    "registered dataclass": (1.0, 0.6),
-    "None beside an array": (1.0, 0.6),
-    "one keyword": (1.0, 0.6),
-    "static by name": (1.0, 0.6),
-    "a static tuple": (1.0, 0.6),
+    "jitted call, 32 results": (1.1, 0.55),
+    "NumPy + array": (0.9, 0.5),
+    "two NumPy": (0.8, 0.5),
+    "two NumPy of 64 kB, awaited": (1.0, 1.0),
+    "Python scalar + array": (0.9, 0.5),
+    "a new Python float + array": (0.9, 0.5),
+    "dict of 2": (0.9, 0.6),
+    "namedtuple": (0.9, 0.6),
+    "registered dataclass": (0.9, 0.6),
+    "None beside an array": (0.95, 0.6),
+    "one keyword": (0.95, 0.6),
+    "static by name": (0.95, 0.6),
+    "a static tuple": (0.95, 0.6),
     "donate one": (1.0, 0.6),
     "donate one, NumPy beside it": (1.0, 0.6),
     "call and wait": (1.0, 0.6),
     "first read": (1.2, 0.6),
-    "tree of 40 in and out": (0.8, 0.6),
+    "tree of 40 in and out": (0.9, 0.6),
     "compiled object": (1.0, None),
-    "device_put of 16 B": (None, 0.06),
-    "device_put of 64 MB": (0.6, 0.6),
+    "device_put of 16 B": (0.3, 0.1),
+    "device_put of 64 MB": (0.4, 0.4),
+    "list(x)": (0.7, 0.7),
+    "eager x + x": (0.8, 0.4),
+    "eager x.sum()": (1.0, 1.0),
+    "first call of a new function (13 operations)": (0.95, 0.9),
 }
 
-OVER_DEVICES = (0.7, 0.7)
-"""The budgets of calls over 4 devices."""
+
+def limit(name: str, ratios: Mapping[str, float], budgets: Budgets, platform: str) -> float | None:
+    """Returns the budget of a call on a platform: at least 1.05 of its bare launch, if measured."""
+    most = budgets.get(name, (None, None))[PLATFORMS.index(platform)]
+    if most is None:
+        return None
+    return max(most, 1.05 * ratios.get(f"{name}: the launch alone", 0.0))
 
 
 def judge(rows: list[Row], platform: str, budgets: Budgets) -> list[Row]:
-    """Returns the rows with the budgets of their calls on a platform. Other rows keep their own."""
-    column = PLATFORMS.index(platform)
-    found = [budgets.get(row.name, (None, None))[column] for row in rows]
+    """Returns the rows with the budgets of their calls on a platform; other rows are unchanged."""
+    ratios = {row.name: row.ratio for row in rows}
+    found = [limit(row.name, ratios, budgets, platform) for row in rows]
     return [
         row if most is None else replace(row, budget=most)
         for row, most in zip(rows, found, strict=True)
@@ -78,9 +90,10 @@ def compare(
 ) -> list[dict[str, Any]]:
     """Returns a row for each call and platform: JAX's seconds, and the ratios of both cores."""
     rows = []
-    for column, platform in enumerate(PLATFORMS):
+    for platform in PLATFORMS:
+        ratios = {name: row["ratio"] for name, row in found[platform, "c"].items()}
         for name, in_c in found[platform, "c"].items():
-            budget = budgets.get(name, (None, None))[column]
+            budget = limit(name, ratios, budgets, platform)
             ratio = in_c["ratio"]
             rows.append(
                 {

@@ -17,7 +17,7 @@ import platform
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -102,20 +102,34 @@ def compare_timers(
     most: int = 1 << 30,
 ) -> Row:  # fmt: skip
     """Like `compare`, for calls that need an object made before each; at most ``most`` a sample."""
-    counts = []
-    for timer in (ours, jax):
-        timer(3)
-        counts.append(count_for(timer, SHORT_SECONDS, most))
-    pairs: list[tuple[float, float]] = []
+    found = measure_in_turn({"plugrt": ours, "JAX": jax}, rounds, most)
+    return row(name, [(r["plugrt"], r["JAX"]) for r in found], budget)
+
+
+def measure_in_turn(
+    timers: Mapping[str, Timer],
+    rounds: int = ROUNDS,
+    most: int = 1 << 30,
+    seconds: float = ROW_SECONDS,
+) -> list[dict[str, float]]:
+    """Returns the seconds of a call of each side, in at least so many rounds and for ``seconds``.
+
+    Each round has a sample of each side, of at most ``most`` calls.
+    """
+    counts = {}
+    for side, timer in timers.items():
+        timer(min(3, most))
+        counts[side] = count_for(timer, SHORT_SECONDS, most)
+    found: list[dict[str, float]] = []
     gc.collect()
     gc.disable()
     try:
-        end = time.perf_counter() + ROW_SECONDS
-        while len(pairs) < rounds or time.perf_counter() < end:
-            pairs.append((ours(counts[0]), jax(counts[1])))
+        end = time.perf_counter() + seconds
+        while len(found) < rounds or time.perf_counter() < end:
+            found.append({side: timer(counts[side]) for side, timer in timers.items()})
     finally:
         gc.enable()
-    return row(name, pairs, budget)
+    return found
 
 
 @dataclass(frozen=True)
@@ -149,19 +163,8 @@ def compare_sides(
 
     Samples are short, as in `compare`. Each side has at least ``rounds`` (`ROUNDS`) samples.
     """
-    counts = {}
-    for side, timer in timers.items():
-        timer(min(3, most))
-        counts[side] = count_for(timer, SHORT_SECONDS, most)
-    gc.collect()
-    gc.disable()
-    try:
-        found: list[dict[str, float]] = []
-        end = time.perf_counter() + ROW_SECONDS
-        while len(found) < (rounds or ROUNDS) or (rounds is None and time.perf_counter() < end):
-            found.append({s: timer(counts[s]) for s, timer in timers.items()})
-    finally:
-        gc.enable()
+    seconds = ROW_SECONDS if rounds is None else 0.0
+    found = measure_in_turn(timers, rounds or ROUNDS, most, seconds)
     ours = next(iter(timers))
     least = {s: min(r[s] for r in found) for s in timers}
     return Comparison(

@@ -26,28 +26,17 @@ def launch_alone(platform: str, function: Any, *values: Any) -> Timer:
     return launch_from_c(function, *values)
 
 
-def launch_by_jaxlib(function: Any, *values: Any, wait: bool = True) -> Callable[[], None]:
-    """Returns launches by jaxlib; if ``wait``, they include the wait for their results.
-
-    If plugrt launches on each device separately, these launches do so too.
-    """
+def launch_by_jaxlib(function: Any, *values: Any) -> Callable[[], None]:
+    """Returns launches by jaxlib on all devices at once, which wait for their results."""
     program = function.lower(*values).compile().runtime_executable()
     program = getattr(program, "_loaded", program)  # without the limit of launches in flight
-    program.execute([value._shards for value in values])  # this call chooses the way to launch
-    if program._replicas:
-        steps = [(launch, handlers) for launch, _, handlers in program._replicas.launches]
-        rows = [list(row) for row in zip(*(v._shards.parts() for v in values), strict=True)]
-    else:
-        steps, rows = [(program._launch, program._handlers)], [[v._shards.raw for v in values]]
+    row = [value._shards.raw for value in values]
 
     def call() -> None:
         with program.client.launch_lock:
             adapter.prepare_several_devices()
-            made: list[Any] = []
-            for (launch, handlers), row in zip(steps, rows, strict=True):
-                made += adapter.take_results(launch(row), handlers, False)
-        if wait:
-            adapter.wait_for_all(made)
+            made = adapter.take_results(program._launch(row), program._handlers, False)
+        adapter.wait_for_all(made)
 
     return call
 

@@ -7,9 +7,9 @@ from harness import Row, arguments, compare, prepare, report
 DEVICES = 4
 prepare(DEVICES)
 
-import cores  # noqa: E402
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
+from devices import BUDGETS  # noqa: E402
 
 import plugrt  # noqa: E402
 from plugrt import lax  # noqa: E402
@@ -27,19 +27,19 @@ def measure() -> list[Row]:
             f"pmap x + 1 on {DEVICES} devices",
             lambda: plus(mine).block_until_ready(),
             lambda: plus_jax(others).block_until_ready(),
-            cores.OVER_DEVICES[0],
+            BUDGETS["pmap: two NumPy"][0],
         ),
         compare(
             f"pmap psum on {DEVICES} devices",
             lambda: total(mine).block_until_ready(),
             lambda: total_jax(others).block_until_ready(),
-            cores.OVER_DEVICES[0],
+            BUDGETS["psum in pmap"][0],
         ),
         compare(
             "pmap x + 1, NumPy argument",
             lambda: plus(host).block_until_ready(),
             lambda: plus_jax(host).block_until_ready(),
-            cores.OVER_DEVICES[0],
+            BUDGETS["pmap: two NumPy"][0],
         ),
         compare(
             "np.asarray(pmap x + 1)",

@@ -2,8 +2,8 @@
 
 Runs on the cpu plugin, or with ``--platform xla_cpu`` on a PJRT library. `devices.py` runs it for
 each platform and core. Rows "the launch alone" compare the backend's launch and the wait for its
-results with JAX's whole call: no host can be faster (launches_alone.py). On cpu, "the launch and
-results" is the same without the wait; rows "jaxlib's copies alone" compare jaxlib's copies of the
+results with JAX's whole call: no host can be faster (launches_alone.py). Call, launch and JAX's
+call are measured in turn. Rows "jaxlib's copies alone" compare jaxlib's copies of the
 two parts that a reshard moves; "memcpy" compares NumPy's copies of these parts, or of all parts of
 a device_put, to memory in use. On a library with fewer cores than two threads per device, plugrt's
 client has two threads per device and JAX's one (`plugrt.base.xla_environment.reserve_threads`), so
@@ -21,9 +21,10 @@ from harness import (
     Timer,
     arguments,
     compare,
-    compare_timers,
+    measure_in_turn,
     prepare_platform,
     report,
+    row,
     timed,
 )
 
@@ -36,7 +37,7 @@ import cores  # noqa: E402
 import devices  # noqa: E402
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
-from launches_alone import launch_alone, launch_by_jaxlib, launch_from_c  # noqa: E402
+from launches_alone import launch_alone, launch_from_c  # noqa: E402
 
 import plugrt  # noqa: E402
 from plugrt import lax  # noqa: E402
@@ -72,9 +73,22 @@ def awaited(name: str, ours: Callable[[], Any], theirs: Callable[[], Any]) -> Ro
     )
 
 
-def beside(name: str, ours: Timer, theirs: Callable[[], Any]) -> Row:
-    """Returns the row of a launch beside JAX's call, with the wait for the results."""
-    return compare_timers(name, ours, timed(lambda: jax.block_until_ready(theirs())))
+def beside(sides: dict[str, Timer], theirs: Callable[[], Any]) -> list[Row]:
+    """Returns a row for each side by name: all ratios use the same times of JAX's call."""
+    found = measure_in_turn({**sides, "JAX": timed(lambda: jax.block_until_ready(theirs()))})
+    return [row(name, [(r[name], r["JAX"]) for r in found], None) for name in sides]
+
+
+def launched(name: str, theirs: Callable[[], Any], function: Any, *values: Any) -> list[Row]:
+    """Returns the rows of a call and of its launch alone."""
+    sides = {
+        name: timed(lambda: plugrt.block_until_ready(function(*values))),
+        f"{name}: the launch alone": launch_alone(PLATFORM, function, *values),
+    }
+    if PLATFORM != "cpu":
+        alone = launch_from_c(function, *values, reserved=False)
+        sides[f"{name}: the launch alone, a thread a device"] = alone
+    return beside(sides, theirs)
 
 
 def measure_calls() -> list[Row]:
@@ -114,30 +128,11 @@ def measure_calls() -> list[Row]:
         awaited("x + 1, without jit", lambda: x + 1, lambda: jx + 1),
         awaited("x + y, y from NumPy", lambda: add(x, host), lambda: jadd(jx, host)),
         awaited("x + y, y whole on each device", lambda: add(x, whole), lambda: jadd(jx, jwhole)),
-        awaited("a @ b, one all-reduce", lambda: dot(a, b), lambda: jdot(ja, jb)),
         awaited("16 arguments, 16 results", lambda: many(*[x] * 16), lambda: jmany(*[jx] * 16)),
-        awaited("psum in shard_map", lambda: total(b), lambda: jtotal(jb)),
-        awaited("psum in pmap", lambda: each(rows), lambda: jeach(jrows)),
     ]
-    for name, theirs, function, *values in (
-        ("a @ b, one all-reduce", lambda: jdot(ja, jb), dot, a, b),
-        ("psum in shard_map", lambda: jtotal(jb), total, b),
-        ("psum in pmap", lambda: jeach(jrows), each, rows),
-    ):
-        ours = launch_alone(PLATFORM, function, *values)
-        found.append(beside(f"{name}: the launch alone", ours, theirs))
-        if PLATFORM != "cpu":
-            ours = launch_from_c(function, *values, reserved=False)
-            found.append(beside(f"{name}: the launch alone, a thread a device", ours, theirs))
-    if PLATFORM == "cpu":
-        # Each part reads its partition id: jaxlib sets it only in a launch on all devices.
-        ours = timed(launch_by_jaxlib(add, x, whole))
-        theirs = lambda: jadd(jx, jwhole)  # noqa: E731
-        found.append(beside("x + y, y whole on each device: the launch alone", ours, theirs))
-        for what, wait in (("launch and results", False), ("launch alone", True)):
-            ours = timed(launch_by_jaxlib(many, *[x] * 16, wait=wait))
-            name = f"16 arguments, 16 results: the {what}"
-            found.append(beside(name, ours, lambda: jmany(*[jx] * 16)))
+    found += launched("a @ b, one all-reduce", lambda: jdot(ja, jb), dot, a, b)
+    found += launched("psum in shard_map", lambda: jtotal(jb), total, b)
+    found += launched("psum in pmap", lambda: jeach(jrows), each, rows)
     return found
 
 
@@ -200,7 +195,7 @@ def measure_moves() -> list[Row]:
         jput = partial(jax.device_put, host, tiles[1])
         rows += [
             awaited(f"device_put of {name}", partial(plugrt.device_put, host, tiles[0]), jput),
-            beside(f"device_put of {name}: memcpy", timed(copying_parts(host, tiles[0])), jput),
+            *beside({f"device_put of {name}: memcpy": timed(copying_parts(host, tiles[0]))}, jput),
             awaited(
                 f"reshard of {name}, (x, y) to (y, x)",
                 lambda x=x: plugrt.device_put(x, swapped[0]),
