@@ -4,7 +4,7 @@ The libraries of ``LIBRARIES`` go to build/ecosystem, which the child processes 
 A library that is already installed, such as PyTorch, is tried too. A missing one is not tried and
 keeps its lines of the page.
 
-    python tools/ecosystem.py --scipy|--sklearn [--backend=jax.numpy] [--no-install] [FILE ...]
+    python tools/ecosystem.py --suite scipy|sklearn [--backend jax.numpy] [--no-install] [FILE ...]
 
 runs SciPy's or scikit-learn's own tests of array APIs for plugrt, or for JAX: each FILE, such as
 ``fft/tests``, or all in `SUITES`, in half an hour; with ``SAMPLE=20`` in the environment one in
@@ -13,9 +13,11 @@ runs SciPy's or scikit-learn's own tests of array APIs for plugrt, or for JAX: e
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,15 +63,14 @@ _BACKENDS = {
 """For each suite the file with its backends, and pairs of a text and an addition after it."""
 
 
-def run_suite(name: str, arguments: list[str]) -> int:
-    """Installs SciPy or scikit-learn, adds plugrt to the backends of its tests, and runs them."""
-    options = [a for a in arguments if a.startswith("--")]
-    files = [a for a in arguments if not a.startswith("--")] or SUITES[name]
-    backend = next((a.partition("=")[2] for a in options if "=" in a), "plugrt.array_api")
-    if "--no-install" not in options:
-        packages = ["scipy", "pooch", "scikit-learn"]
-        command = ["-m", "pip", "install", "--quiet", "--target", str(FOLDER), *packages]
-        subprocess.run([sys.executable, *command], check=True)
+def install(*packages: str) -> None:
+    """Installs packages into the folder that the child processes have on their path."""
+    command = ["-m", "pip", "install", "--quiet", "--target", str(FOLDER), *packages]
+    subprocess.run([sys.executable, *command], check=True)
+
+
+def run_suite(name: str, backend: str, files: Sequence[str]) -> int:
+    """Adds plugrt to the backends of the tests of SciPy or scikit-learn, and runs them."""
     file, additions = _BACKENDS[name]
     path = FOLDER / name / file
     text = path.read_text()
@@ -80,7 +81,7 @@ def run_suite(name: str, arguments: list[str]) -> int:
             text = text.replace(after, after + added, 1)
         path.write_text(text)
     paths = os.pathsep.join([str(FOLDER), str(ROOT / "tools/jax_suite")])  # for sampled_tests
-    enabled = f'["{backend}"]' if name == "scipy" else "1"  # scikit-learn's tests want this
+    enabled = f'["{backend}"]' if name == "scipy" else "1"  # scikit-learn's tests require it
     environment = os.environ | {
         "JAX_ENABLE_X64": "1", "PYTHONPATH": paths, "SCIPY_ARRAY_API": enabled,
     }  # fmt: skip
@@ -90,14 +91,22 @@ def run_suite(name: str, arguments: list[str]) -> int:
     return subprocess.run([sys.executable, *test], cwd=FOLDER, env=environment).returncode
 
 
-def main(arguments: list[str]) -> int:
-    """Runs the tests, then the page's generator; ``--no-install`` uses what is there."""
-    for name in SUITES:
-        if f"--{name}" in arguments:
-            return run_suite(name, arguments)
-    if "--no-install" not in arguments:
-        command = ["-m", "pip", "install", "--quiet", "--target", str(FOLDER), *LIBRARIES]
-        subprocess.run([sys.executable, *command], check=True)
+def main(arguments: Sequence[str]) -> int:
+    """Runs the tests, then the page's generator; or a suite of another library alone."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--suite", choices=SUITES)
+    parser.add_argument("--backend", default="plugrt.array_api", help="of the suite")
+    parser.add_argument("--no-install", action="store_true", help="uses what is installed")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="of the suite")
+    given = parser.parse_args(arguments)
+    if given.files and not given.suite:
+        parser.error("FILE is a file of a suite: name it by --suite")
+    if not given.no_install:
+        install(*(("scipy", "pooch", "scikit-learn") if given.suite else LIBRARIES))
+    if given.suite:
+        return run_suite(given.suite, given.backend, given.files or SUITES[given.suite])
     path = os.pathsep.join([str(ROOT / "tests"), str(FOLDER), os.environ.get("PYTHONPATH", "")])
     environment = os.environ | {
         "KERAS_BACKEND": "numpy", "PLUGRT_TEST_TARGET": "ecosystem", "PYTHONPATH": path,

@@ -53,7 +53,7 @@ STAGES = {
     "plugrt.stablehlo.xla_computation": ("XlaComputation",),
     "plugrt.transforms.aot": ("AheadOfTime",),
     "plugrt.programs.compiled_export": ("CompiledExport",),
-    "plugrt.programs": ("CompiledProgram",),
+    "plugrt.programs.compiled_program": ("CompiledProgram",),
 }
 """Classes of the objects that `jit`, `pmap` and `compile` return; users do not import them."""
 _CONFIG = """\
@@ -145,7 +145,7 @@ def _stages() -> str:
 def _reference(module: str, name: str, value: Any) -> str:
     """Returns the line that mkdocstrings expands; a sentence for a name of another package."""
     home = getattr(value, "__module__", "")
-    if name == "config":  # an object: its class has the methods, and the settings as attributes
+    if name == "config":  # an instance: its class has the methods and settings
         return _CONFIG
     is_alias = not (inspect.isclass(value) or inspect.isroutine(value))  # a type or a constant
     if home.startswith("plugrt") or is_alias:

@@ -46,10 +46,11 @@ def install() -> None:
     """Makes the environment, with the working tree's plugrt."""
     uv = Path(sys.executable).parent / "uv"
     subprocess.run([uv, "venv", "--quiet", "--allow-existing", HOME], check=True)
-    ours = [f"{ROOT / 'runtime'}[trace]", str(ROOT / "plugins/cpu")]
-    again = ("--reinstall-package", "plugrt", "--reinstall-package", "plugrt-cpu")
-    command = [uv, "pip", "install", "--quiet", "--python", BIN / "python", *again]
-    subprocess.run([*command, *PACKAGES, *ours], check=True)
+    ours = [f"{ROOT / 'runtime'}[trace]", str(ROOT / "plugins/cpu"), str(ROOT / "plugins/remote")]
+    names = ("plugrt", "plugrt-cpu", "plugrt-remote")
+    again = [word for name in names for word in ("--reinstall-package", name)]
+    command: list[str | Path] = [uv, "pip", "install", "--quiet", "--python", BIN / "python"]
+    subprocess.run([*command, *again, *PACKAGES, *ours], check=True)
 
 
 def run(title: str, command: tuple[object, ...], expected: tuple[str, ...]) -> bool:
@@ -76,6 +77,11 @@ def main() -> int:
             "Ray",
             (python, examples / "ray_cluster.py"),
             ("devices: [(0, 2, 4), (1, 2, 4)]", "in each: [6.0, 6.0]"),
+        ),
+        run(
+            "device servers on Ray",
+            (python, examples / "servers_on_ray.py"),
+            ("killed:", "[0. 2. 4. 6.] on the server that Ray has started again"),
         ),
         run(
             "mpirun",

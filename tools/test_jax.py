@@ -5,11 +5,14 @@ JAX's test files of the installed release, unmodified, run on JAX's CPU and on t
 other one must have its reason in ``tools/jax_failures.toml``; an entry for a test that does not
 fail is an error too.
 
-    python tools/test_jax.py [--in-place] [FILE ...]
+    python tools/test_jax.py [--in-place | --served] [FILE ...]
 
 With ``--in-place`` the files import plugrt in place of JAX (`jax_suite/in_jax_place.py`). Rules in
 ``tools/jax_absences.toml`` state which tests do not apply, such as tests of derivatives. They are
 counted separately. ``tools/jax_in_place.toml`` has the reasons of tests that apply and fail.
+
+With ``--served`` samples of files run on the exported cpu plugin, and on a device server of it
+(``plugrt serve``). ``tools/jax_served.toml`` has the reasons.
 
 A FILE is a test file of JAX without its ending, such as ``pmap_test``. The sources are read from
 the repository that JAX_SOURCE names, a checkout or a copy of its ``tests`` and ``pyproject.toml``,
@@ -20,6 +23,7 @@ JAX's tests need. A run needs half an hour on two cores; reports and logs are ke
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -27,7 +31,8 @@ import sys
 import tarfile
 import tempfile
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -49,6 +54,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "plug
 OUTPUT = ROOT / "build/test-jax"
 REASONS = ROOT / "tools/jax_failures.toml"
 IN_PLACE_REASONS = ROOT / "tools/jax_in_place.toml"
+SERVED_REASONS = ROOT / "tools/jax_served.toml"
 ABSENCES = ROOT / "tools/jax_absences.toml"
 FILES = (
     *("pmap_test", "random_test", "lax_control_flow_test", "api_test", "lax_test"),
@@ -63,6 +69,14 @@ IN_PLACE = (
     *("lax_control_flow_test", "api_test"),
 )
 """The files that run with plugrt in JAX's place."""
+SERVED = {
+    "api_test": 32,
+    "pmap_test": 8,
+    "lax_control_flow_test": 48,
+    "python_callback_test": 1,
+}
+"""The files that run on the cpu plugin, exported and served: one in that many tests."""
+ADDRESS = f"unix:{tempfile.gettempdir()}/plugrt-test-jax-{os.getpid()}"
 NEEDED_SHARE = 0.95
 PLATFORMS = {
     "cpu": {
@@ -70,8 +84,18 @@ PLATFORMS = {
         "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
     },
     "numpy": {
-        "JAX_PLATFORMS": "numpy,cpu",  # the first is the default; some tests put arrays on the CPU
+        "JAX_PLATFORMS": "numpy,cpu",  # numpy is the default; some tests use the CPU
         "JAX_PJRT_CLIENT_CREATE_OPTIONS": "num_devices:8",
+        "XLA_FLAGS": "",
+    },
+    "exported": {
+        "JAX_PLATFORMS": "exported,cpu",
+        "PYTEST_PLUGINS": "exported_cpu",
+        "XLA_FLAGS": "",
+    },
+    "remote": {
+        "JAX_PLATFORMS": "remote,cpu",
+        "PLUGRT_REMOTE": ADDRESS,
         "XLA_FLAGS": "",
     },
     "plugrt": {
@@ -85,6 +109,10 @@ PLATFORMS = {
 IS_CPU = "import jax; from jax._src import test_util; jax.config.update('jax_test_dut', 'cpu')\n"
 """A pytest plugin: JAX's tests treat the device as a CPU. Else those for CPUs skip.
 """
+
+UNDER_JAX = ("-p", "device_under_test", "-p", "sampled_tests", "--tb=native")
+"""pytest's other tracebacks parse source, which ends a run of CPython 3.11.7 where another thread
+parses too (python/cpython#106905): a callback that fails after the test did."""
 
 
 def find_sources() -> Path:
@@ -126,25 +154,45 @@ def install_absl() -> Path:
     return folder
 
 
-def run_file(name: str, platform: str, sources: Path) -> dict[str, str]:
+@contextmanager
+def serving() -> Iterator[None]:
+    """Serves 8 devices of the cpu plugin at `ADDRESS`."""
+    serve = [sys.executable, "-m", "plugrt", "serve", "--platform", "cpu", "--bind", ADDRESS]
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "8"}
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    with (
+        (OUTPUT / "server.log").open("wb") as log,
+        subprocess.Popen(serve, env=environment, stdout=subprocess.PIPE, stderr=log) as server,
+    ):
+        assert server.stdout is not None
+        try:
+            if not server.stdout.readline():
+                sys.exit("the device server did not start")
+            yield
+        finally:
+            server.terminate()
+
+
+def run_file(name: str, platform: str, sources: Path, share: int = 1) -> dict[str, str]:
     """Runs one of JAX's test files on a platform, and returns the outcomes of its tests.
 
-    pytest-xdist runs it in several processes, so that a crash ends one test only.
+    One in ``share`` of the tests runs. pytest-xdist runs them in several processes, so that a crash
+    ends one test only.
     """
     report = OUTPUT / platform / f"{name}.xml"
     report.parent.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
     command = [
         *(sys.executable, "-m", "pytest", "-q", "-p", "no:randomly"),
-        *(() if platform == "plugrt" else ("-p", "device_under_test", "-p", "sampled_tests")),
+        *(("--tb=short",) if platform == "plugrt" else UNDER_JAX),
         *("-p", "no:cacheprovider", "-o", "addopts=", "-n", os.environ.get("WORKERS", "2")),
-        *("--tb=short", "--timeout=900", f"--junitxml={report}", f"tests/{name}.py"),
+        *("--timeout=900", f"--junitxml={report}", f"tests/{name}.py"),
     ]
     environment = {
         **{key: value for key, value in os.environ.items() if not key.startswith("JAX_")},
         **PLATFORMS[platform],
         "JAX_NUM_GENERATED_CASES": "10",
-        "SAMPLE": str(SAMPLED.get(name, 1)),
+        "SAMPLE": str(share),
         "PYTHONPATH": f"{install_absl()}:{ROOT / 'tools/jax_suite'}",
     }
     with report.with_suffix(".log").open("w") as log:
@@ -157,7 +205,7 @@ def run_file(name: str, platform: str, sources: Path) -> dict[str, str]:
 def describe(name: str, found: Comparison) -> str:
     """Returns a line on a file, and one for each test with an unexpected outcome."""
     count = len(found.passed) + len(found.failed)
-    lines = [f"{name:24} {len(found.passed):5} of {count:5} pass ({found.share:.1%})"]
+    lines = [f"{name:34} {len(found.passed):5} of {count:5} pass ({found.share:.1%})"]
     lines += [f"  FAILED, and no reason is known: {test}" for test in found.new]
     lines += [f"  does not fail any more, strike it out: {test}" for test in found.stale]
     return "\n".join(lines)
@@ -191,19 +239,22 @@ def run_in_place(names: Sequence[str]) -> int:
     return 0 if good else 1
 
 
-def main(names: list[str]) -> int:
-    """Runs the named files or all, and prints the results."""
-    if "--in-place" in names:
-        return run_in_place([name for name in names if name != "--in-place"])
-    sources, reasons = find_sources(), read_reasons(REASONS)
-    good, passed, count = True, 0, 0
-    for name in names or FILES:
-        cpu, numpy = (run_file(name, platform, sources) for platform in ("cpu", "numpy"))
-        found = compare(cpu, numpy, reasons)
-        print(describe(name, found), flush=True)
-        good &= found.is_as_known
-        passed += len(found.passed)
-        count += len(found.passed) + len(found.failed)
+def run_exported(shares: Mapping[str, int], platforms: Sequence[str], reasons: Path) -> int:
+    """Runs a share of each file's tests on JAX's CPU and on platforms, and prints the results.
+
+    Returns 1 if the tests that fail on a platform are others than those with a reason, or if too
+    many fail.
+    """
+    sources, good, passed, count = find_sources(), True, 0, 0
+    for name, share in shares.items():
+        cpu = run_file(name, "cpu", sources, share)
+        for platform in platforms:
+            known = read_reasons(reasons, platform)
+            found = compare(cpu, run_file(name, platform, sources, share), known)
+            print(describe(f"{name} on {platform}", found), flush=True)
+            good &= found.is_as_known
+            passed += len(found.passed)
+            count += len(found.passed) + len(found.failed)
     print(
         f"{RELEASE}: {passed} of {count} pass ({passed / count:.1%}, {NEEDED_SHARE:.0%} are needed)"
     )
@@ -211,5 +262,23 @@ def main(names: list[str]) -> int:
     return 0 if good and passed >= NEEDED_SHARE * count else 1
 
 
+def main() -> int:
+    """Runs the named files or all, and prints the results."""
+    parser = argparse.ArgumentParser(description="Runs JAX's tests with plugrt.")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="such as pmap_test")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--in-place", action="store_true", help="plugrt in place of JAX")
+    kind.add_argument("--served", action="store_true", help="the cpu plugin, exported and served")
+    given = parser.parse_args()
+    if given.in_place:
+        return run_in_place(given.files)
+    if given.served:
+        shares = {name: SERVED.get(name, 1) for name in given.files or SERVED}
+        with serving():
+            return run_exported(shares, ("exported", "remote"), SERVED_REASONS)
+    shares = {name: SAMPLED.get(name, 1) for name in given.files or FILES}
+    return run_exported(shares, ("numpy",), REASONS)
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

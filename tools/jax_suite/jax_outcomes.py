@@ -60,11 +60,14 @@ def find_absences(messages: Mapping[str, str], path: Path) -> dict[str, str]:
     return found
 
 
-def read_reasons(path: Path) -> dict[str, str]:
-    """Returns the reason of each known failure; raises ValueError for a test listed twice."""
+def read_reasons(path: Path, platform: str = "") -> dict[str, str]:
+    """Returns the reason of each known failure on a platform; entries may name the only one.
+
+    Raises ValueError for a test listed twice.
+    """
     found: dict[str, str] = {}
     for entry in tomllib.loads(path.read_text(encoding="utf-8"))["failures"]:
-        for name in entry["tests"]:
+        for name in entry["tests"] if entry.get("platform", platform) == platform else ():
             if name in found:
                 raise ValueError(f"{path}: {name} is listed twice")
             found[name] = entry["reason"]
