@@ -9,6 +9,7 @@ import gc
 import os
 import resource
 import signal
+import socket
 import sys
 import threading
 import time
@@ -291,6 +292,46 @@ def cpython_event_wait():
     signal.setitimer(signal.ITIMER_REAL, 0.2)
     sys.setprofile(interrupt_again)
     threading.Event().wait(5)
+
+
+def xla_deep_calls(deep=400):
+    head = "func.func {}(%a: tensor<f32>) -> tensor<f32> {{"
+    call = "%0 = func.call @f{}(%a) : (tensor<f32>) -> tensor<f32> return %0 : tensor<f32> }}"
+    parts = [f"{head} {call}".format(f"private @f{i}", i + 1) for i in range(deep)]
+    parts += [head.format(f"private @f{deep}") + " return %a : tensor<f32> }"]
+    compile_text("\n".join([f"{head} {call}".format("public @main", 0), *parts]))
+
+
+def mlir_deep_text(deep=20_000):
+    with mlir.make_ir_context():
+        ir.Module.parse("module attributes {a = " + "[" * deep + "]" * deep + "} {}")
+
+
+def jaxlib_heartbeat_callback():
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    service = _jax.get_distributed_runtime_service(f"localhost:{port}", 1, heartbeat_timeout=2)
+    client = _jax.get_distributed_runtime_client(
+        f"localhost:{port}", 0, heartbeat_timeout=2, missed_heartbeat_callback=print
+    )
+    client.connect()
+    del service
+    time.sleep(30)
+
+
+def jaxlib_interrupted_compile(adds=100_000):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    lines = (f"%{i + 1} = stablehlo.add %{i}, %{i} : tensor<f32>" for i in range(adds))
+    body = "\n".join([*lines, f"return %{adds} : tensor<f32>"])
+    signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        compile_text(f"func.func @main(%0: tensor<f32>) -> tensor<f32> {{ {body} }}")
+    except KeyboardInterrupt:
+        time.sleep(5)  # its thread still reads the module, which is freed
 
 
 FAULTS = {
