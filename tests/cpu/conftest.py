@@ -11,23 +11,24 @@ import pytest
 from plugrt import devices, get_backend
 from plugrt.execution.launches import native_runner
 from plugrt.execution.transfers import quick_puts
-from plugrt.interface import Client, CompileOptions
+from plugrt.interface import CompileOptions
 from plugrt_cpu.many_device_executable import ManyDeviceExecutable
 from support.traffic import Traffic, watch
+from support.watched_calls import at_calls
 
 
 @pytest.fixture
 def parts_are_put(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes small arrays for several devices ordinary puts, without scratch memory."""
+    """Has small arrays for several devices put like others, without scratch memory."""
     monkeypatch.setattr(ManyDeviceExecutable, "host_launcher", lambda *_: None)
 
 
 @pytest.fixture
 def puts(parts_are_put: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Traffic]:
-    """Lists the arrays that the cpu client puts on devices, one by one or several at once.
+    """Records the arrays that the client puts on devices, one by one or several at once.
 
-    Meanwhile its launches use no scratch memory for small arrays, and the compiled core of a
-    library's client puts none, so that those are put like others.
+    Small arrays are put like others meanwhile: launches of the cpu client use no scratch memory,
+    and the compiled core of a library's client puts no array by itself.
     """
     monkeypatch.setattr(native_runner, "can_put_host_value", lambda *_: False)
     monkeypatch.setattr(quick_puts, "core", None)
@@ -37,7 +38,7 @@ def puts(parts_are_put: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Traff
 
 @pytest.fixture
 def declare(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Returns a function that has the backend declare other capabilities."""
+    """Returns a function that changes the capabilities that the backend declares."""
     client = get_backend()
     stated = client.capabilities  # some clients keep them in the instance
     where: Any = client if "capabilities" in getattr(client, "__dict__", ()) else type(client)
@@ -49,15 +50,8 @@ def declare(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 @pytest.fixture
-def compiled_with(monkeypatch: pytest.MonkeyPatch) -> list[CompileOptions]:
+def compiled_with() -> Iterator[list[CompileOptions]]:
     """Lists the options of each compilation."""
     found: list[CompileOptions] = []
-    client = type(get_backend())
-    real = client.compile
-
-    def compile(self: Client, program: Any, options: CompileOptions) -> Any:
-        found.append(options)
-        return real(self, program, options)
-
-    monkeypatch.setattr(client, "compile", compile)
-    return found
+    with at_calls([type(get_backend()).compile], lambda given, _: found.append(given["options"])):
+        yield found

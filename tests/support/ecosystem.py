@@ -26,6 +26,12 @@ def _array(lib: Any, x: Any, name: str) -> Any:
     return getattr(data, name)("a").data
 
 
+def _frame(lib: Any, x: Any) -> Any:
+    frame = lib.DataFrame(np.zeros((2, 3), np.float32))
+    frame.loc[:, 0], frame.iloc[0], frame["c"] = x[:, 2], x[1], x[:, 1]
+    return frame
+
+
 def _xarray(make: Callable[[Any, Any], Any]) -> Call:
     return lambda lib, x: (
         make(lib, lib.DataArray(x, dims=("a", "b"), coords={"b": [0.0, 1.0, 2.0]})).data
@@ -72,9 +78,16 @@ CALLS: dict[str, dict[str, Call]] = {
         ),
         "`coarsen`, `dot`": _xarray(lambda lib, d: lib.dot(d, d, dim="b")),
         "`integrate`": _xarray(lambda lib, d: d.integrate("b")),
+        "`polyfit`": lambda lib, x: (
+            lib.DataArray(x, dims=("a", "b")).polyfit("a", 1)["polyfit_coefficients"].to_numpy()
+        ),
         "`apply_ufunc`": _xarray(lambda lib, d: lib.apply_ufunc(np.sin, d)),
         "`differentiate`": _xarray(lambda lib, d: d.differentiate("b")),
         "`rolling`": _xarray(lambda lib, d: d.rolling(b=2).mean()),
+        "`isin`": _xarray(lambda lib, d: d.isin([1.0, 2.0])),
+        "`isel` with arrays of one dimension": _xarray(
+            lambda lib, d: d.isel({n: lib.DataArray([0, 1], dims="p") for n in "ab"})
+        ),
     },
     "array_api_compat": {
         "`array_namespace`, `size`, `device`": lambda lib, x: lib.size(x),
@@ -98,7 +111,13 @@ CALLS: dict[str, dict[str, Call]] = {
     "keras": {
         "`keras.ops` on its NumPy backend": lambda lib, x: lib.ops.softmax(lib.ops.relu(x) + 1)
     },
-    "pandas": {"`DataFrame(x)`": lambda lib, x: lib.DataFrame(x).sum().to_numpy()},
+    "pandas": {
+        "`DataFrame(x)`": lambda lib, x: lib.DataFrame(x).sum().to_numpy(),
+        "columns, `loc` and `iloc` set to `x`": lambda lib, x: _frame(lib, x).to_numpy(),
+        "`series[x > 1]`": lambda lib, x: lib.Series([5, 6, 7])[x[0] > 1].to_numpy(),
+        "`isin(x)`": lambda lib, x: lib.Series([*range(1, 9)]).isin(x[0]).to_numpy(),
+        "`unique(x)`, `groupby(x)`": lambda lib, x: lib.unique(x[0]),
+    },
     "dask": {
         "`dask.array.from_array(x)`": lambda lib, x: np.asarray(
             import_module("dask.array").from_array(x, chunks=(1, 3)).sum(axis=0).compute()
@@ -124,6 +143,22 @@ FAILS = {
     ),
     ("xarray", "`rolling`"): (
         AttributeError, "xarray calls `lib.stride_tricks` of the namespace",
+    ),
+    ("xarray", "`isin`"): (
+        AttributeError, "xarray calls `isin` of the namespace: `np.isin(x.data, values)`",
+    ),
+    ("xarray", "`isel` with arrays of one dimension"): (
+        TypeError, "xarray refuses it for arrays of the standard: `x.data[i, j]`",
+    ),
+    ("pandas", "`series[x > 1]`"): (
+        KeyError, "pandas accepts NumPy's masks alone: `series[np.asarray(x > 1)]`",
+    ),
+    ("pandas", "`isin(x)`"): (
+        AssertionError, "wrong without an error, as with JAX's arrays: pandas makes a list of "
+        "arrays of one element, has no hash of them, and does not find most: `isin(np.asarray(x))`",
+    ),
+    ("pandas", "`unique(x)`, `groupby(x)`"): (
+        TypeError, "pandas accepts NumPy's arrays alone: `np.asarray(x)`",
     ),
 }  # fmt: skip
 """Calls that fail: the error, and the reason, with a cure."""

@@ -19,7 +19,7 @@ from plugrt_sdk.conformance.target import Target
 class Run(NamedTuple):
     """The results of a run by check, notes on its processes, facts of its client.
 
-    ``heard`` lists the checks in the order of their ends.
+    ``heard`` lists the checks in the order of completion.
     """
 
     results: dict[str, Any]
@@ -60,9 +60,9 @@ def run(kind: str, name: str, ids: Iterable[str], seconds: float = 60.0, *, jobs
     return Run(runner.run(), runner.notes, runner.facts, heard)
 
 
-def judged(load: Callable[[], Plugin], *ids: str) -> list[Any]:
+def judged(load: Callable[[], Plugin], *ids: str, seconds: float = 30.0) -> list[Any]:
     """Returns the results of checks in this process, on the plugin that ``load`` makes."""
-    subject = PluginSubject(Target("object", "made here"), load=load)
+    subject = PluginSubject(Target("object", "made here"), load=load, seconds=seconds)
     return [judge(registry.find(name), subject) for name in ids]
 
 

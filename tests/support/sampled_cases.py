@@ -14,7 +14,8 @@ from support.effort import some_of
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselects all cases of a function but one; pytest's summary has their number."""
     by_function: dict[str, list[pytest.Item]] = {}
-    for item in items:
+    # By name, since pytest-randomly has shuffled them.
+    for item in sorted(items, key=lambda item: item.nodeid):
         by_function.setdefault(item.nodeid.partition("[")[0], []).append(item)
     kept = {i for name, cases in by_function.items() for i in some_of(cases, 1, name)}
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])

@@ -62,9 +62,9 @@ made: list[Any] = []
 def make(**options: Any) -> Client:
     """Makes the client of the exported plugin."""
     if BACKEND == "cpu":
-        from plugrt_cpu.create_client import start
+        from plugrt_cpu import plugin as cpu_backend
 
-        made.append(start({"num_devices": 4}))
+        made.append(cpu_backend.create_client({"num_devices": 4}))
     elif BACKEND == "asynchronous":
         made.append(BackendClient(load_script("examples/asynchronous_backend.py").Asynchronous(2)))
     elif BACKEND == "absent":
@@ -185,7 +185,7 @@ def while_the_device_is_busy() -> None:
     backend.workers[0].submit = lambda work, count=1: get(lambda: [1 // 0], count)
     failed = double(x)
     backend.workers[0].submit = get
-    after = failed + failed  # dependent computations fail as well
+    after = failed + failed  # so do dependent computations
     for wait in (failed.block_until_ready, after.block_until_ready, lambda: np.asarray(after)):
         with pytest.raises(RuntimeError, match="INTERNAL: ZeroDivisionError"):
             wait()
@@ -322,7 +322,7 @@ def errors() -> None:
 
 
 def linear_algebra() -> None:
-    """By JAX's rules for its CPU; only the singular matrix has NaNs."""
+    """By JAX's lowering rules for its CPU; only the singular matrix has NaNs."""
     rng = np.random.default_rng(0)
     square = rng.standard_normal((2, 3, 3)).astype(np.float32)
     symmetric = square + square.swapaxes(-1, -2)
@@ -565,7 +565,7 @@ def several_devices() -> None:
 
 
 def narrow_types() -> None:
-    """XLA's CPU compiler is wrong about numbers of 2 and 4 bits, or ends the process."""
+    """Numbers of 2 and 4 bits: XLA's CPU compiler is wrong about these, or ends the process."""
     devices = jax.devices()
     rows, whole = (
         NamedSharding(Mesh(np.array(devices), ("x",)), P(*axes)) for axes in (("x",), ())

@@ -36,7 +36,7 @@ TEXT = b"""func.func @main(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32
   %0 = stablehlo.add %a, %b : tensor<4xf32> return %0 : tensor<4xf32> }"""
 HOST = np.arange(4, dtype=np.float32)
 LEFT_OUT = {
-    # They end objects that later calls need.
+    # They close or delete objects that later calls need.
     "close", "delete",
     # Called by plugrt itself, with objects of its own or of its library; author's attributes.
     "handle", "device_at", "memory_at", "intern_signature", "place", "library", "backend", "raw",
@@ -52,9 +52,9 @@ LEFT_OUT = {
 
 
 def start_cpu() -> Client:
-    from plugrt_cpu.create_client import start
+    from plugrt_cpu import plugin as cpu_backend
 
-    return start({})
+    return cpu_backend.create_client({})
 
 
 def start_library() -> Client:

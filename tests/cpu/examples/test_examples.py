@@ -1,4 +1,4 @@
-"""examples/: each program prints the output on the page."""
+"""examples/: each program prints the output that its page shows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.markdown import ROOT, Block, all_blocks, says
 PAGE = ROOT / "examples/README.md"
 OWN = ("JAX_", "PLUGRT_PLUGINS", "PJRT_", "XLA_")
 BLOCKS = all_blocks(PAGE)
-APART = ("multiprocess.py", "ray_cluster.py")
+APART = ("multiprocess.py", "ray_cluster.py", "servers_on_ray.py")
 """The examples that `nox -s processes` and `nox -s clusters` run."""
 PAIRS = [(BLOCKS[i - 1], block) for i, block in enumerate(BLOCKS) if block.language == "text"]
 

@@ -47,10 +47,10 @@ def find_mistakes(root: Path, faults: list[Fault], sources: Mapping[str, str]) -
     ids = Counter(fault.get("id") for fault in faults)
     found += [f"{i}: listed {count} times" for i, count in ids.items() if count > 1]
     for fault in faults:
-        keys = TEXTS | {"files"} | ({"link", "reproduction"} & set(fault))
+        keys = TEXTS | {"files"} | ({"link", "reproduction", "seen"} & set(fault))
         if set(fault) != keys or len(keys) != len(TEXTS) + 2 or not all(fault.values()):
-            found.append(f"{fault.get('id')}: needs {sorted(TEXTS)}, files, and one of link and "
-                         "reproduction")  # fmt: skip
+            found.append(f"{fault.get('id')}: needs {sorted(TEXTS)}, files, and one of link, "
+                         "reproduction and seen")  # fmt: skip
             continue
         if not has_test(root, fault["test"]):
             found.append(f"{fault['id']}: there is no {fault['test']}")

@@ -22,7 +22,7 @@ PROJECTS = ("runtime", "plugin_sdk")
 def _given_to_setup(project: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Returns the arguments that a project's ``setup.py`` passes to setuptools."""
     monkeypatch.chdir(ROOT / project)
-    monkeypatch.syspath_prepend(ROOT / project)  # like setup.py, but until the test ends
+    monkeypatch.syspath_prepend(ROOT / project)  # as setup.py does; undone after the test
     made = run_setup("setup.py", stop_after="init")
     names = ("ext_modules", "cmdclass")
     wheel = {key: value for key, (_, value) in made.get_option_dict("bdist_wheel").items()}
@@ -30,7 +30,7 @@ def _given_to_setup(project: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
 
 
 def _files(project: str, kind: str) -> list[str]:
-    """Returns the paths of a kind of file in a project's core that ``setup.py`` names."""
+    """Returns the paths, relative to the project, of the core's files of a kind."""
     folder = ROOT / project
     return [str(path.relative_to(folder)) for path in (folder / "core").rglob(f"*.{kind}")]
 
@@ -47,7 +47,7 @@ def _way(extension: Any) -> dict[str, Any]:
 
 
 def test_both_parts_in_c_are_compiled_in_one_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each sdist has to build by itself, with a ``setup.py`` of its own."""
+    """Each sdist has a ``setup.py`` of its own, since it must build alone."""
     monkeypatch.delenv("PLUGRT_BUILD_CORE", raising=False)
     runtime, sdk = (_given_to_setup(project, monkeypatch) for project in PROJECTS)
     ours, theirs = runtime["ext_modules"][0], sdk["ext_modules"][0]
@@ -59,7 +59,7 @@ def test_both_parts_in_c_are_compiled_in_one_way(monkeypatch: pytest.MonkeyPatch
         others = [other.sources for other in extensions[1:]]
         found = {kind: _files(project, kind) for kind in ("c", "h", "cc")}
         assert sorted(extension.sources) == sorted(set(found["c"]) - {*chain(*others)})
-        # setuptools has no flags for these; other extensions' headers belong to those
+        # setuptools does not compile headers and C++ here; subfolders belong to other extensions
         needed = [*found["h"], *found["cc"]]
         if others:
             needed = [name for name in needed if Path(name).parent == Path("core")]
@@ -82,7 +82,7 @@ def test_both_are_left_out_in_the_same_cases(why: str, monkeypatch: pytest.Monke
 
 
 def test_releases_are_built_on_linux_with_glibc_alone() -> None:
-    """Where another wheel is built, docs/extending.md has to say so."""
+    """If wheels for other systems are added, docs/extending.md must state it."""
     for name in ("release", "ci"):
         text = (ROOT / f".github/workflows/{name}.yml").read_text(encoding="utf-8")
         runners = re.findall(r"runs-on: *(\S+)", text)
@@ -100,8 +100,15 @@ def test_the_pythons_that_were_tried_are_named() -> None:
     assert "Python 3.11, 3.12 and 3.13 were tried" in page
 
 
+class _Idle(build_ext):
+    """Chooses the options and compiles nothing."""
+
+    def build_extensions(self) -> None:
+        pass
+
+
 class _Compiler:
-    """Refuses a flag, in one of the steps."""
+    """Refuses one flag in one build step."""
 
     def __init__(self, refusing: str) -> None:
         self.refusing = refusing
@@ -128,14 +135,12 @@ class _Compiler:
 def test_files_are_optimised_together_where_a_trial_succeeds(
     refusing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An unknown flag would omit the whole part in C, since it is optional."""
-    monkeypatch.setattr(build_ext, "build_extensions", lambda self: None)
+    """The part in C is optional: with a flag that the compiler refuses it would be omitted."""
     of_the_sdk = ["-flto-partition=one"]
     older = ["-Wl,--no-as-needed", "-l:libdl.so.2", "-l:libpthread.so.0"]
     for project, more, libraries in zip(PROJECTS, ([], of_the_sdk), ([], older), strict=True):
-        build: Any = _given_to_setup(project, monkeypatch)["cmdclass"]["build_ext"](
-            setuptools.Distribution()
-        )
+        ours = _given_to_setup(project, monkeypatch)["cmdclass"]["build_ext"]
+        build: Any = type("Build", (ours, _Idle), {})(setuptools.Distribution())
         shared = ["-Wall"]
         build.extensions = [
             setuptools.Extension(name, [], extra_compile_args=shared) for name in "ab"
@@ -156,7 +161,7 @@ def test_files_are_optimised_together_where_a_trial_succeeds(
 
 
 def test_both_build_by_one_file() -> None:
-    """A link; an sdist has a copy of the file (tests/cpu/packaging/test_core_sdists.py)."""
+    """One is a link to the other; an sdist has a copy (tests/cpu/packaging/test_core_sdists.py)."""
     ours, theirs = (ROOT / project / "core_build.py" for project in PROJECTS)
     assert theirs.is_symlink()
     assert theirs.samefile(ours)
