@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -104,6 +105,36 @@ def test_other_connections_are_closed_and_the_server_goes_on(
     RemoteClient(address).close()
     with pytest.raises(Unavailable, match="no device server answers"):
         RemoteClient(address.replace(f":{port}", ":1"))
+
+
+@pytest.mark.parametrize("sent", [b"", b"\x00" * 7, None], ids=["silent", "partial", "clients"])
+def test_a_hundred_idle_connections_do_not_delay_a_client(
+    address: str, trusted: pytest.MonkeyPatch, tmp_path: Path, sent: bytes | None
+) -> None:
+    with ExitStack() as stack:
+        local = stack.enter_context(serving(plugin.create_client({"num_devices": 1}), tmp_path))
+        for _ in range(100):
+            for server in (address, local):
+                if sent is None:
+                    stack.enter_context(closing(RemoteClient(server)))
+                else:
+                    stack.enter_context(connected(server)).sendall(sent)
+        for server in (address, local):
+            begin = time.monotonic()
+            client = stack.enter_context(closing(RemoteClient(server)))
+            x = client.buffer_from_host(np.arange(3.0), client.devices()[0])
+            np.testing.assert_array_equal(x.to_host(), np.arange(3.0))
+            assert time.monotonic() - begin < 5  # a connection without a first message has 10 s
+
+
+def connected(address: str) -> socket.socket:
+    """Opens a socket to the server at an address, and sends nothing."""
+    if address.startswith("unix:"):
+        sock = socket.socket(socket.AF_UNIX)
+        sock.connect(address.removeprefix("unix:"))
+        return sock
+    host, _, port = address.partition("://")[2].rpartition(":")
+    return socket.create_connection((host, int(port)))
 
 
 def test_a_network_is_served_with_tls_and_a_token_alone(files: dict[str, str]) -> None:
