@@ -70,7 +70,7 @@ def _run(
 ) -> list[tuple[int, bool]]:
     programs = [
         subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(size), "20", str(seconds)],
+            [sys.executable, "-c", PROGRAM, str(size), "100", str(seconds)],
             env=environ, stdout=subprocess.PIPE, text=True,
         )
         for size in sizes

@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from typing import Any
 
 from plugrt.errors import Internal
 from plugrt_remote.serving.turns import Turns
 
 
+class Clock:
+    time = 5.0
+
+
 class Launch:
     def __init__(self, ended: list[int], number: int, seconds: float) -> None:
         self.ended, self.number, self.seconds = ended, number, seconds
 
+    def on_ready(self, callback: Callable[[Any], None]) -> None:
+        self.callback = callback
+
     def wait(self) -> None:
-        time.sleep(self.seconds)
+        Clock.time += self.seconds
         self.ended.append(self.number)
+        self.callback(None)
         raise Internal("a launch that failed is no fault of the next")
 
 
+def make_turns(every: list[Turns]) -> Turns:
+    return Turns(every, lambda: Clock.time)
+
+
 def launch(turns: Turns, count: int, seconds: float) -> list[int]:
-    """Returns for each launch of a session how many launches had been awaited before."""
+    """Returns for each launch of a session how many launches were in flight with it."""
     ended: list[int] = []
     counts = []
     for number in range(count):
         if turns.is_full():
             turns.wait()
-        counts.append(len(ended))
+        counts.append(number + 1 - len(ended))
         event: Any = Launch(ended, number, seconds)
         turns.note(event)
     return counts
@@ -34,10 +46,20 @@ def launch(turns: Turns, count: int, seconds: float) -> list[int]:
 
 def test_a_session_waits_for_its_launches_while_another_launches() -> None:
     every: list[Turns] = []
-    mine, other = Turns(every), Turns(every)
+    mine, other = make_turns(every), make_turns(every)
     every.append(mine)
-    assert launch(mine, 4, 0.02) == [0, 0, 0, 0], "it is alone"
+    assert launch(mine, 4, 0.02) == [1, 2, 3, 4], "it is alone"
     every.append(other)
-    assert launch(Turns([other, mine]), 4, 0.02) == [0, 0, 0, 0], "the other has not launched"
+    assert launch(mine, 4, 0.02) == [1, 2, 3, 4], "the other has not launched"
     other.is_full()
-    assert launch(mine, 3, 0.02)[-1] >= 2, "one is in flight"
+    assert launch(mine, 3, 0.02)[-1] <= 2, "one is in flight"
+
+
+def test_each_session_has_launches_of_the_same_time_in_flight() -> None:
+    every: list[Turns] = []
+    short, long = make_turns(every), make_turns(every)
+    every += [short, long]
+    short.is_full()
+    assert launch(long, 40, 0.03)[:3] == [1, 1, 1]
+    assert launch(short, 60, 0.002)[-1] in (14, 15), "30 ms"
+    assert launch(long, 4, 0.03) == [1, 1, 1, 1]

@@ -4,53 +4,67 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 
-from plugrt.errors import PlugrtError
+from plugrt.errors import PjrtError, PlugrtError
 from plugrt.interface import Event
 
 _RECENT = 1.0
-_SHORT, _LONG = 0.001, 0.01
+_SHORT = 0.001
 _MOST = 64
 
 
 class Turns:
     """The launches of one session that may not have ended.
 
-    A backend runs launches in order, so that one session's queue delays all others. If another
-    session has launched within the last second, a session has a limited number of launches in
-    flight: 1 if the launches are long, up to 64 if they are short.
+    A backend runs launches in order, so that one session's queue delays all others. While another
+    session launches, too, each has as many launches in flight as last for the same time: 1 of the
+    session with the longest launches, up to 64 of the others.
     """
 
-    def __init__(self, all: Collection[Turns]) -> None:
-        self._all = all
+    def __init__(self, all: Collection[Turns], now: Callable[[], float] = time.monotonic) -> None:
+        self._all, self._now = all, now
         self._last = 0.0
-        self._window = 1
+        """When the session was last ready to launch."""
+        self._end = 0.0
+        """When a launch of the session last ended."""
+        self._seconds = _SHORT
+        """The average time of the session's recent launches on the device."""
         self._pending: deque[Event] = deque(maxlen=_MOST)
 
     def is_full(self) -> bool:
         """Whether the session must `wait` before it launches."""
         if len(self._all) == 1:
             return False
-        now = self._last = time.monotonic()
-        recent = any(o is not self and now - o._last <= _RECENT for o in tuple(self._all))
-        return recent and len(self._pending) >= self._window
+        self._last = self._now()
+        return len(self._pending) >= self._limit()
 
     def wait(self) -> None:
         """Waits until the session may launch."""
-        now = time.monotonic()
-        while len(self._pending) >= self._window:
+        while len(self._pending) >= self._limit():
             with suppress(PlugrtError):  # reading the result raises it
                 self._pending.popleft().wait()
-            took, now = time.monotonic() - now, time.monotonic()
-            if took < _SHORT:
-                self._window = min(2 * self._window, _MOST)
-            elif took > _LONG:
-                self._window = max(self._window // 2, 1)
+        self._last = self._now()
+
+    def _limit(self) -> int:
+        now = self._now()
+        longest = [o._seconds for o in tuple(self._all) if now - o._last <= _RECENT]
+        if len(longest) < 2:
+            return _MOST + 1
+        return min(max(int(max(_SHORT, *longest) / self._seconds), 1), _MOST)
 
     def note(self, event: Event) -> None:
         """Adds a launch, by the event of its end."""
+        begin = self._last
+
+        def end(_: PjrtError | None) -> None:
+            now = self._now()
+            before = max(begin, *[o._end for o in tuple(self._all)])
+            self._end = now
+            self._seconds += (max(now - before, 1e-6) - self._seconds) / 8
+
+        event.on_ready(end)
         self._pending.append(event)
 
     @property
