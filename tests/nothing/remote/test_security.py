@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import socket
 import time
+from collections import deque
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, suppress
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,6 +108,56 @@ def test_other_connections_are_closed_and_the_server_goes_on(
     RemoteClient(address).close()
     with pytest.raises(Unavailable, match="no device server answers"):
         RemoteClient(address.replace(f":{port}", ":1"))
+
+
+def test_dependent_launches_over_a_slow_network_wait_for_one_round_trip(
+    address: str, trusted: pytest.MonkeyPatch
+) -> None:
+    round_trip = 0.4
+    with slow_network(address, round_trip / 2) as slow, closing(RemoteClient(slow)) as client:
+        device = client.devices()[0]
+        add = b"""func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+            %y = stablehlo.add %x, %x : tensor<4xf32> return %y : tensor<4xf32> }"""
+        begin = time.monotonic()
+        program = client.compile(Program(add), CompileOptions())
+        x: Any = client.buffer_from_host(np.zeros(4, np.float32), device)
+        [[x]] = program.execute([(x,)])
+        x.to_host()
+        assert time.monotonic() - begin < 4 * round_trip, "the first call: at most 3, and compiling"
+        begin = time.monotonic()
+        for _ in range(900):
+            [[x]] = program.execute([(x,)])
+        launched = time.monotonic() - begin
+        x.to_host()
+        assert launched < round_trip
+        assert time.monotonic() - begin < 3 * round_trip
+
+
+@contextmanager
+def slow_network(address: str, seconds: float) -> Iterator[str]:
+    """Relays one connection to a server, each way so many seconds later; yields the address."""
+
+    def relay(source: socket.socket, target: socket.socket) -> None:
+        due: deque[tuple[float, bytes]] = deque()
+        source.settimeout(0.005)
+        while not due or due[-1][1]:
+            with suppress(TimeoutError):
+                due.append((time.monotonic() + seconds, source.recv(1 << 16)))
+            while due and due[0][1] and due[0][0] <= time.monotonic():
+                target.sendall(due.popleft()[1])
+        with suppress(OSError):
+            target.shutdown(socket.SHUT_WR)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(3) as pool:
+        listener.settimeout(30)
+
+        def accept() -> None:
+            with listener.accept()[0] as client, connected(address) as server:
+                wait([pool.submit(relay, client, server), pool.submit(relay, server, client)])
+
+        accepting = pool.submit(accept)
+        yield f"tls://127.0.0.1:{listener.getsockname()[1]}"
+        accepting.result()
 
 
 @pytest.mark.parametrize("sent", [b"", b"\x00" * 7, None], ids=["silent", "partial", "clients"])
