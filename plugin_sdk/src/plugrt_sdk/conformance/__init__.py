@@ -1,4 +1,4 @@
-"""The conformance kit: the duties of a PJRT plugin, tried in processes that may crash."""
+"""The conformance kit: checks of PJRT plugins, which run in child processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 _HOMES = {
     **dict.fromkeys(("Chapter", "Level", "Needs"), "plugrt_sdk.conformance.check"),
     "PluginSubject": "plugrt_sdk.conformance.subject",
-    "PluginSuite": "plugrt_sdk.conformance.pytest_suite",  # pytest, which no worker needs
+    "PluginSuite": "plugrt_sdk.conformance.pytest_suite",  # imports pytest
 }
 
 if not TYPE_CHECKING:

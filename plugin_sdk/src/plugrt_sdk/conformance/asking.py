@@ -1,4 +1,4 @@
-"""`expect_as_noted`: compares a PJRT library's answers on an array with plugrt's notes."""
+"""`expect_as_noted`: compares a library's statements about an array with the client's records."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from plugrt_sdk.conformance.expect import expect, expect_equal
 
 
 def expect_as_noted(buffer: object) -> None:
-    """Raises `Mismatch` where the library's answer on an array differs from plugrt's note.
+    """Raises `Mismatch` if a library's statement about an array differs from the client's record.
 
-    plugrt's client answers for device, memory, shape, dtype and deletion from its own notes of the
-    put. A check of the client alone would compare those notes with themselves. An answer of
-    UNIMPLEMENTED is not compared. Arrays of clients other than PJRT libraries are not compared.
+    plugrt's client states device, memory, shape, dtype and deletion from its own records of the
+    put, so a check of the client alone would compare these records with themselves. Skips questions
+    that the library answers with UNIMPLEMENTED, and arrays of clients that are not PJRT libraries.
     """
     if not isinstance(buffer, Buffer):
         return

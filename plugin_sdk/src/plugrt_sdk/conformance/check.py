@@ -14,7 +14,7 @@ Body = Callable[[PluginSubject], None]
 
 
 class Level(enum.IntEnum):
-    """The statements that a user may rely on; each level needs all lower ones."""
+    """The levels of conformance; each one needs all lower levels."""
 
     INSTALLS = 0
     """The plugin is found and imported without touching a device. Needs no hardware."""
@@ -29,56 +29,56 @@ class Level(enum.IntEnum):
 
 
 class Needs(enum.StrEnum):
-    """The thing that a check needs to run."""
+    """The requirements of a check."""
 
     DISTRIBUTION = "distribution"
-    """The installed files of the plugin: of one that is found by its name nothing is imported."""
+    """The plugin's installed files. A plugin that is found by its name is not imported."""
     PLUGIN = "plugin"
-    """The plugin alone, imported in a process that has made no client."""
+    """The plugin, imported in a process without a client."""
     CLIENT = "client"
-    """A started client, shared by the checks of one process."""
+    """A client, shared by the checks of one process."""
     TWO_DEVICES = "two devices"
-    """A client with two devices or more; one that has fewer must refuse to launch on two."""
+    """A client with two devices or more; a client with one device must refuse a launch on two."""
     LIBRARY = "library"
-    """The function table of a PJRT library; a plugin that is none has nothing to show here."""
+    """The function table of a PJRT library; the check does not apply to other plugins."""
     LIBRARY_CLIENT = "library client"
-    """The function table of a PJRT library: the check makes a client of its own by it."""
+    """The function table of a PJRT library; the check makes its own client with it."""
     PROCESS = "process"
-    """A client in a process of its own, whose end is part of the check."""
+    """A client in its own process, whose exit is part of the check."""
 
     @property
     def has_table(self) -> bool:
-        """Whether only PJRT libraries are tried."""
+        """Whether the check applies to PJRT libraries only."""
         return self in (Needs.LIBRARY, Needs.LIBRARY_CLIENT)
 
     @property
     def has_client(self) -> bool:
-        """Whether a client is started; what needs none runs on machines without the device."""
+        """Whether a client is started; checks without one run on machines without the device."""
         return self not in (Needs.DISTRIBUTION, Needs.PLUGIN, Needs.LIBRARY)
 
 
 class Demand(enum.StrEnum):
-    """Who demands what a check states."""
+    """The source of a check's demand."""
 
     SPEC = "spec"
     """A sentence of ``pjrt_c_api.h`` or of the StableHLO specification; the check names it."""
     REFERENCE = "reference"
     """The behaviour of XLA's own libraries, or a need of every process with a library in it."""
     PLUGRT = "plugrt"
-    """plugrt alone: advice. Only the level of the installation counts it."""
+    """plugrt's advice. Only level 0 counts it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A statement, how it is tried, and the text that demands it.
+    """A statement about a plugin, the function that tests it, and the text that demands it.
 
-    ``id`` is for ever: a check whose meaning changes gets another one. ``title`` is the statement
-    in one sentence, ``rests_on`` the text that demands it and ``why`` what a user meets where it
-    does not hold. ``capability`` names a field of `plugrt.interface.Capabilities`: where that is
-    not declared, the same body must be refused with `plugrt.errors.Unimplemented` and leave the
-    client usable. ``refusable`` checks may be refused so whatever is declared. ``covers`` lists the
-    methods of `plugrt.interface` that the body calls, as ``Buffer.to_host``. ``slow`` checks need
-    more than a second; ``--quick`` leaves them out. ``demand`` says who demands it.
+    ``id`` is permanent: a check whose meaning changes gets another one. ``title`` is the statement
+    in one sentence, ``rests_on`` the text that demands it, and ``why`` what a user meets if it is
+    false. ``capability`` names a field of `plugrt.interface.Capabilities`: if the client does not
+    declare it, the same function must be refused with `plugrt.errors.Unimplemented`, and the client
+    must stay usable. ``refusable`` checks may be refused in this way in any case. ``covers`` lists
+    the methods of `plugrt.interface` that the function calls, such as ``Buffer.to_host``. ``slow``
+    checks need more than a second; ``--quick`` skips them. ``demand`` is the source of the demand.
     """
 
     id: str
@@ -95,8 +95,10 @@ class Check:
     demand: Demand = Demand.SPEC
 
     def counts_for_level(self, *, table: bool = True) -> bool:
-        """Whether a level needs it: not where it is advice, nor, without ``table``, where it calls
-        the function table itself."""
+        """Whether a level needs the check.
+
+        Advice does not count; without ``table``, neither do checks that call the function table.
+        """
         if not table and self.needs.has_table:
             return False
         return self.demand is not Demand.PLUGRT or self.level is Level.INSTALLS
@@ -106,7 +108,7 @@ class Check:
 class Chapter:
     """The checks of one module, in order.
 
-    ``prefix`` begins their ids; a check has the other fields where it states none of its own.
+    Their ids begin with ``prefix``. The other fields are defaults of the checks' fields.
     """
 
     prefix: str
@@ -117,7 +119,10 @@ class Chapter:
     checks: list[Check] = field(default_factory=list)
 
     def check(self, name: str, *, why: str, **rest: Any) -> Callable[[Body], Body]:
-        """Returns a decorator: the function is a check, the docstring's first line its title."""
+        """Returns a decorator that adds a function as a check.
+
+        The first line of its docstring is the title.
+        """
 
         def add(body: Body) -> Body:
             title = (body.__doc__ or "").strip().partition("\n")[0]

@@ -1,4 +1,4 @@
-"""`COLLECTIVES`: programs whose replicas exchange data, and NumPy's result for each."""
+"""`COLLECTIVES`: programs whose replicas exchange data, with NumPy's results."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ from plugrt_sdk.testing.program_text import ProgramText, body, typed
 
 Groups = Sequence[Sequence[int]]
 Compute = Callable[[Sequence[Array]], Sequence[Array]]
-"""From the arrays of a group's members, in the group's order, to their results."""
+"""Computes the results of a group's members from their arrays, in the group's order."""
 NUMBERS = (
     "float32", "bfloat16", "float16", "float64", "int32", "int64", "uint8", "int8", "uint32",
 )  # fmt: skip
 MOVED = ("float32", "bfloat16", "int32", "bool", "complex64", "float64", "uint8", "int64")
 SHAPE = (4, 8)
 ALL, EACH, PAIRS, FOUR = ((0, 1),), ((0,), (1,)), ((0, 2), (3, 1)), ((2, 0, 3, 1),)
-"""Groups: two replicas, two replicas each alone, pairs of four in an unusual order, and four in
-one."""
+"""Groups: two replicas; two replicas, each alone; pairs of four in unusual order; four in one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Collective:
-    """An operation between replicas. ``shape`` gives its result's for groups of so many."""
+    """A collective operation. ``shape`` returns the shape of its result for a number of members."""
 
     name: str
     variant: str
@@ -36,15 +35,15 @@ class Collective:
     shape: Callable[[int], tuple[int, ...]]
     attributes: str = ""
     combiner: str = ""
-    """The operation of its region, if it has one."""
+    """The operation of its region, if it has a region."""
 
     @property
     def id(self) -> str:
-        """The part of a check's id that names it."""
+        """The part of a check's id that names the collective."""
         return f"{self.name}.{self.variant}" if self.variant else self.name
 
     def program(self, dtype: str, groups: Groups) -> ProgramText:
-        """Returns the program, whose argument is each replica's own."""
+        """Returns the program; each replica passes its own argument."""
         text = ProgramText()
         x = text.argument(np.zeros(SHAPE, bool).astype(np.dtype(dtype)))
         text.apply(self.name, [x], *self.parts(dtype, groups))
@@ -53,9 +52,10 @@ class Collective:
     def parts(
         self, dtype: str, groups: Groups, more: str = "", members: int = 0
     ) -> tuple[list[str], str, list[str]]:
-        """Returns types of results, attributes and regions; ``more`` are further attributes.
+        """Returns the result types, attributes and regions.
 
-        ``members`` is how many devices a group has, where its row names fewer.
+        ``more`` are further attributes. ``members`` is the number of devices in a group, if that
+        differs from the table's.
         """
         size, width = members or len(groups[0]), len(groups[0])
         rows = ", ".join(f"[{', '.join(map(str, group))}]" for group in groups)

@@ -1,4 +1,4 @@
-"""``plugrt conform``: its options; `plugrt_sdk.conformance.invocation` does what they say."""
+"""``plugrt conform``: its options; `plugrt_sdk.conformance.invocation` runs it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plugrt.cli.usage import complete_plugin
 from plugrt_sdk.duration_option import Duration
 
 PROFILE_NAMES = ("minimal", "jax", "torch_xla", "aot", "multi-device")
-"""The profiles; stated here so that ``plugrt --help`` imports no check."""
+"""The profiles, repeated here so that ``plugrt --help`` imports no check."""
 _PATH = click.Path(dir_okay=False, path_type=Path)
 _OUTPUT = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
 _REPORT = click.Path(dir_okay=False, exists=True, path_type=Path)
@@ -22,7 +22,7 @@ _REPORT = click.Path(dir_okay=False, exists=True, path_type=Path)
 def _read_shard(
     context: click.Context, parameter: click.Parameter, text: str | None
 ) -> tuple[int, int] | None:
-    """Returns the part and the number of parts of ``2/4``."""
+    """Parses ``2/4`` into the part and the number of parts."""
     if text is None:
         return None
     match = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", text)
@@ -33,7 +33,7 @@ def _read_shard(
 
 
 def _complete_check(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Returns the ids of checks that begin with ``incomplete``."""
+    """Completes the id of a check in the shell."""
     from plugrt_sdk.conformance import registry
 
     return [check.id for check in registry.select() if check.id.startswith(incomplete)]

@@ -1,4 +1,4 @@
-"""`SAMPLES`: programs of many operations, as models and their libraries have them."""
+"""`SAMPLES`: programs of many operations, as in models and libraries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _F32 = ("float32",)
 
 
 class _Writer:
-    """Writes operations on float32 whose values are used further on, and returned at the end."""
+    """Writes operations on float32, whose values later operations use or the program returns."""
 
     def __init__(self, program: ProgramText) -> None:
         self._program = program
@@ -26,7 +26,7 @@ class _Writer:
         self, name: str, operands: Sequence[Value], shape: Sequence[int], attributes: str = "",
         regions: Sequence[str] = (), *, dtype: str = "float32", last: bool = False,
     ) -> Value:  # fmt: skip
-        """Adds an operation of one result; the program returns the ``last`` ones."""
+        """Adds an operation with one result; the program returns the ``last`` ones."""
         [made] = self._program.apply(
             name, operands, [typed(shape, dtype)], attributes, regions, returned=last
         )
@@ -34,7 +34,7 @@ class _Writer:
 
     def dot(self, x: Value, y: Value, shape: Sequence[int], axes: tuple[int, int] = (1, 0),
             **rest: Any) -> Value:  # fmt: skip
-        """Adds a product of matrices, which sums over these axes."""
+        """Adds a matrix product that sums over these axes."""
         numbers = (
             f"#stablehlo.dot<lhs_contracting_dimensions = [{axes[0]}], "
             f"rhs_contracting_dimensions = [{axes[1]}]>"
@@ -49,11 +49,11 @@ class _Writer:
                           [body(name, "float32")])  # fmt: skip
 
     def spread(self, x: Value, axes: Sequence[int], shape: Sequence[int]) -> Value:
-        """Adds a broadcast: these axes of its result are the dimensions of ``x``."""
+        """Adds a broadcast; the dimensions of ``x`` become these axes of the result."""
         return self.apply("broadcast_in_dim", [x], shape, f"broadcast_dimensions = {i64s(*axes)}")
 
     def number(self, value: str, shape: Sequence[int]) -> Value:
-        """Adds an array of one number."""
+        """Adds an array filled with one number."""
         return self._program.constant(value, typed(shape, "float32"))
 
 

@@ -1,4 +1,4 @@
-"""`export`: the checks that are data, in a folder, with the runner in C that plays them.
+"""`export`: writes the checks that are data, and the C runner that runs them, into a folder.
 
 ``docs/conformance.md`` describes the files.
 """
@@ -34,18 +34,18 @@ TABLE_CHECKS = frozenset(
         "errors.several", "errors.message", "errors.payloads",
     )
 )  # fmt: skip
-"""The checks of the function table that the runner has in C, by id."""
+"""The ids of function-table checks that the runner implements in C."""
 
 
 @dataclass
 class _Data:
-    """The data file: each content once."""
+    """The data file, which stores equal contents once."""
 
     content: bytearray = field(default_factory=bytearray)
     _places: dict[bytes, int] = field(default_factory=dict)
 
     def place(self, blob: bytes) -> str:
-        """Returns ``@offset+length`` of bytes that are now in the file."""
+        """Adds bytes to the file, and returns their place as ``@offset+length``."""
         key = hashlib.sha256(blob).digest()
         if key not in self._places:
             self.content += bytes(-len(self.content) % 16)
@@ -54,7 +54,7 @@ class _Data:
         return f"@{self._places[key]}+{len(blob)}"
 
     def line(self, step: recording.Step) -> str:
-        """Returns a step as a line."""
+        """Formats a step as a line."""
         return " ".join(
             self.place(token.content) if isinstance(token, recording.Blob) else str(token)
             for token in step
@@ -63,7 +63,7 @@ class _Data:
 
 @dataclass(frozen=True)
 class Exported:
-    """How many checks are data or in the runner, and why each other one is not."""
+    """The number of exported checks, and the reason why each other check is not exported."""
 
     data: int
     table: int
@@ -73,7 +73,7 @@ class Exported:
 def export(
     folder: Path, checks: Sequence[Check], seed: int, tell: Callable[[Check], None] = lambda _: None
 ) -> Exported:
-    """Writes the files; ``tell`` is called with each check, before it is recorded."""
+    """Writes the files; calls ``tell`` with each check before it is recorded."""
     data, lines, code, count, table = _Data(), [], {}, 0, 0
     lines += _head(data, seed)
     for check in checks:
@@ -118,7 +118,7 @@ def _head(data: _Data, seed: int) -> list[str]:
     for minor in range(OLDEST_MINOR + 1, API_MINOR + 1):
         added = supported_dtypes(minor) - supported_dtypes(minor - 1)
         lines += [f"since {ELEMENT_TYPES[np.dtype(name)]} {minor}" for name in sorted(added)]
-    # The one platform whose clients plugrt gives compiler options.
+    # plugrt passes compiler options to clients of this platform only.
     options = CompileDefaults("cpu").compile(CompileOptions(), lambda found: found)
     more = compile_options(options).removeprefix(compile_options(CompileOptions()))
     lines.append(f"option cpu {data.place(more)} {','.join(options.env_overrides)}")
@@ -129,7 +129,7 @@ def _head(data: _Data, seed: int) -> list[str]:
 
 
 def _state(check: Check, kind: str) -> list[str]:
-    """Returns the lines with the attributes of a check."""
+    """Formats the attributes of a check as lines."""
     return [
         f"check {check.id}", f"kind {kind}", f"level {int(check.level)}", f"needs {check.needs}",
         f"title {check.title}", f"rests_on {check.rests_on}", f"why {check.why}",

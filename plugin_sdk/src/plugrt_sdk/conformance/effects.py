@@ -1,4 +1,4 @@
-"""`Effects` of an import, and `ProcessState`: changes by a plugin in the process that uses it."""
+"""`Effects` of an import, and `ProcessState`: changes that a plugin makes to its process."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from plugrt.capi.probing import process_effects
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Threads, variables of the environment and devices that a process has open."""
+    """Threads, environment variables and open devices of a process."""
 
     threads: frozenset[int] = frozenset()
-    """The kernel's ids of the threads; where there is no /proc, those that Python knows."""
+    """The kernel's thread ids; without /proc, those that Python knows."""
     environ: frozenset[tuple[str, str]] = frozenset()
     devices: frozenset[str] = frozenset()
-    """The device files that are open or mapped; empty where there is no /proc."""
+    """The device files that are open or mapped; empty without /proc."""
     names: frozenset[str] = field(default=frozenset())
 
     @classmethod
     def now(cls) -> Effects:
-        """Returns what the process holds now."""
+        """Records the present state of the process."""
         return cls(frozenset(_threads()), frozenset(os.environ.items()), frozenset(_device_files()))
 
     def since(self, before: Effects) -> Effects:
-        """Returns what is new since ``before``, removed variables included."""
+        """Returns what is new since ``before``, including removed variables."""
         changed = self.environ ^ before.environ
         return Effects(
             self.threads - before.threads,
@@ -45,7 +45,7 @@ class Effects:
         )
 
     def living_threads(self) -> list[int]:
-        """Returns the threads that have not ended since."""
+        """Returns the threads that have started since, and have not ended."""
         return sorted(self.threads & set(_threads()))
 
 
@@ -57,11 +57,11 @@ def _threads() -> Iterator[int]:
 
 
 _HARMLESS = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/tty", "/dev/pts/")
-"""Files in /dev that are no devices, or are the terminal."""
+"""Files in /dev that are not devices, or that are the terminal."""
 
 
 def _device_files() -> Iterator[str]:
-    """Yields the open files below /dev that are devices; shared memory is none."""
+    """Yields the open device files below /dev, without shared memory."""
     with contextlib.suppress(OSError):
         for entry in Path("/proc/self/fd").iterdir():
             with contextlib.suppress(OSError):
@@ -71,7 +71,7 @@ def _device_files() -> Iterator[str]:
 
 
 class ProcessState:
-    """What belongs to the program and not to a plugin of it, as it is when this is made."""
+    """The process's state that belongs to the program, not to a plugin, when this is made."""
 
     def __init__(self) -> None:
         self._process = process_effects.Effects()
@@ -82,21 +82,21 @@ class ProcessState:
         self._pipe = _Pipe()
 
     def signals(self) -> list[str]:
-        """Returns a sentence for each change of handlers, blocked signals and the timer."""
+        """Returns a sentence for each change of signal handlers, blocked signals or the timer."""
         return self._process.signals()
 
     def arithmetic(self) -> list[str]:
-        """Returns a sentence for each change of how this thread computes."""
+        """Returns a sentence for each change of this thread's floating-point modes."""
         return self._process.arithmetic()
 
     def files(self) -> list[str]:
-        """Returns a sentence for each change of the working folder and of the umask."""
+        """Returns a sentence for each change of the working folder or the umask."""
         mask = _file_mask()
         changed = [] if mask == self._mask else [f"it set the umask to {mask}"]
         return [*self._process.folder(), *changed]
 
     def limits(self) -> list[str]:
-        """Returns a sentence for each limit of the process that is lower than it was."""
+        """Returns a sentence for each limit of the process that has become lower."""
         now = _limits()
         return [
             f"it lowered {name} from {before} to {now[name]}"
@@ -105,24 +105,24 @@ class ProcessState:
         ]
 
     def descriptors(self) -> list[str]:
-        """Returns a sentence that names the descriptors of the program that were closed."""
+        """Returns a sentence that names the program's descriptors that were closed."""
         closed = self._pipe.closed()
         return [f"it closed the descriptors {closed} of its process"] if closed else []
 
     def environ(self) -> list[str]:
-        """Returns the names of the variables that were set, changed or removed, in C or Python."""
+        """Returns the names of variables that were set, changed or removed, in C or Python."""
         now = _c_environ()
         return sorted(
             name for name in now | self._environ if now.get(name) != self._environ.get(name)
         )
 
     def path(self) -> list[str]:
-        """Returns the folders that were added to ``sys.path`` or taken from it."""
+        """Returns the folders that were added to ``sys.path`` or removed from it."""
         return sorted(set(sys.path) ^ set(self._path))
 
 
 def _c_environ() -> dict[str, bytes]:
-    """Returns the variables as the C library has them, where a native library sets its own."""
+    """Reads the variables from the C library, since native libraries may set them there."""
     pointer = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ")
     found: dict[str, bytes] = {}
     i = 0
@@ -134,18 +134,18 @@ def _c_environ() -> dict[str, bytes]:
 
 
 def _file_mask() -> str:
-    """Returns the umask in octal digits."""
+    """Reads the umask, in octal digits."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith("Umask:"):
                 return line.split()[1]
-    mask = os.umask(0o077)  # no /proc, or no file can be opened any more
+    mask = os.umask(0o077)  # no /proc, or no descriptor is left
     os.umask(mask)
     return f"{mask:04o}"
 
 
 def _limits() -> dict[str, tuple[float, float]]:
-    """Returns the soft and the hard limit of each resource of the process."""
+    """Returns the soft and the hard limit of each resource."""
     names = {
         getattr(resource, name): name
         for name in reversed(dir(resource))
@@ -160,14 +160,14 @@ def _finite(limit: int) -> float:
 
 
 class _Pipe:
-    """Two open descriptors that only this object may close, to see whether others do."""
+    """Two open descriptors of this object, to detect a plugin that closes others' descriptors."""
 
     def __init__(self) -> None:
         self._ends = {number: _identify(number) for number in os.pipe()}
         weakref.finalize(self, _close, self._ends)
 
     def closed(self) -> list[int]:
-        """Returns the descriptors that are closed, or another file now."""
+        """Returns the descriptors that are closed, or that have become another file."""
         return sorted(set(self._ends) - set(_open_ones(self._ends)))
 
 

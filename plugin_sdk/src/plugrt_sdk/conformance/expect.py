@@ -1,4 +1,4 @@
-"""`Mismatch`, and the functions that checks compare with: each states both values."""
+"""`Mismatch`, and the comparisons of checks; each error has both values."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from plugrt.errors import InvalidArgument, PjrtError, PlugrtError, Unimplemented
 Array = npt.NDArray[Any]
 _SHOWN = 200
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+(?=>)")
-"""Of an object without a text of its own: two runs would differ in nothing else."""
+"""Matches the address in the text of an object, which differs between runs."""
 
 
-# Process-wide: one check runs at a time and fills it; `judge` reads and clears it.
+# Process-wide: one check runs at a time and adds to it; `judge` reads and clears it.
 WARNINGS: list[str] = []
-"""Remarks of a check that holds: mistakes of the caller under another code."""
+"""Warnings of a check that passes: mistakes of the caller under another error code."""
 
 
 class Mismatch(AssertionError):
-    """A statement does not hold: ``expected`` is its demand, ``got`` the value found instead."""
+    """A check's statement is false: ``expected`` is the demand, ``got`` the value found."""
 
     def __init__(self, expected: str, got: str) -> None:
         super().__init__(f"expected {expected}; got {got}")
@@ -31,14 +31,14 @@ class Mismatch(AssertionError):
 
 
 def show(value: object) -> str:
-    """Returns a value as one short line."""
+    """Formats a value in one short line."""
     text = np.array2string(value, threshold=8) if isinstance(value, np.ndarray) else repr(value)
     text = _ADDRESS.sub("", " ".join(text.split()))
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"
 
 
 def expect(holds: object, expected: str, got: object) -> None:
-    """Raises `Mismatch` unless ``holds``; ``expected`` is words, ``got`` a value."""
+    """Raises `Mismatch` unless ``holds``; ``expected`` is a text, ``got`` a value."""
     if not holds:
         raise Mismatch(expected, got if isinstance(got, str) and got else show(got))
 
@@ -49,7 +49,7 @@ def expect_equal(got: object, expected: object, what: str) -> None:
 
 
 def expect_same_bits(got: Array, expected: Array, what: str = "the array") -> None:
-    """Raises `Mismatch` unless two arrays have one shape, one dtype and the same bits."""
+    """Raises `Mismatch` unless two arrays have the same shape, dtype and bits."""
     _expect_same_type(got, expected, what)
     if not _is_same(got, expected):
         raise Mismatch(f"{what} {show(expected)}", f"{show(got)}{_first_difference(got, expected)}")
@@ -67,9 +67,9 @@ def expect_close(
 ) -> None:
     """Raises `Mismatch` unless all elements are within ``ulps`` units in the last place.
 
-    The unit is the last place of the expected element, or of the largest one: of their magnitude,
-    for both parts, where they are complex. A NaN matches a NaN, an infinity only itself. Where
-    ``ulps`` is 0 and for integers, values must be equal (zeros of either sign are).
+    The unit is the last place of the expected element, or of the largest one; for both parts of
+    complex numbers, the last place of the magnitude. A NaN matches a NaN, an infinity only itself.
+    With ``ulps`` 0, and for integers, values must be equal; zeros of both signs are equal.
     """
     _expect_same_type(got, expected, what)
     largest: Any = np.max(np.abs(expected), initial=0).astype(np.float64) if of_largest else 0.0
@@ -112,8 +112,10 @@ def _compare(got: Array, expected: Array, ulps: int, largest: Any) -> Any:
 
 
 def _unit(expected: Array, largest: Any) -> Any:
-    """Returns the distance from each element to the next greater number of the dtype; from
-    ``largest``, one number or one for each element, where that is more."""
+    """Returns the distance from each element to the next greater number of the dtype.
+
+    With ``largest`` (one number, or one for each element), the distance there, if that is greater.
+    """
     import ml_dtypes
 
     info: Any = ml_dtypes.finfo(expected.dtype)
@@ -156,8 +158,8 @@ def expect_mistake(call: Callable[[], Any], what: str, *, known: bool = False) -
     """Raises `Mismatch` unless a call raises an error that blames the caller.
 
     `Unimplemented` does not: to the kit and to hosts it means that the library lacks a feature.
-    ``known`` mistakes are those that XLA's own libraries call INVALID_ARGUMENT: those are demanded
-    to be. Of the others XLA's compiler says UNKNOWN: another error is a warning.
+    XLA's own libraries answer the mistakes in ``known`` with INVALID_ARGUMENT, so these must have
+    that code. XLA's compiler answers others with UNKNOWN: another code is only a warning.
     """
     try:
         found = call()
@@ -166,7 +168,7 @@ def expect_mistake(call: Callable[[], Any], what: str, *, known: bool = False) -
     except PlugrtError as error:
         if known or isinstance(error, Unimplemented):
             raise Mismatch(f"{what} to raise InvalidArgument", describe(error)) from error
-        if isinstance(error, PjrtError):  # a code, which a host acts upon
+        if isinstance(error, PjrtError):  # a code that a host reacts to
             WARNINGS.append(f"{what} raised {type(error).__name__}, not InvalidArgument")
         return
     raise Mismatch(f"{what} to raise InvalidArgument", f"no error; it returned {show(found)}")

@@ -20,14 +20,14 @@ from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.conformance.verdict import NotTried, Verdict
 
 SLOTS = tuple(name for name, _ in ffi.typeof("PJRT_Api").fields[3:])
-"""The functions of the newest known header, in order."""
+"""The functions of the newest header that the kit knows, in order."""
 _POISON = 0xA5
 _ROOM = 64
-"""The bytes of poison behind each argument struct: a function must not write to them."""
+"""The number of poison bytes after each argument struct, which functions must not write to."""
 
 
 def open_table(plugin: LibraryPlugin) -> Any:
-    """Returns the ``PJRT_Api*`` of a plugin; `Mismatch` where there is none that can be read."""
+    """Returns the ``PJRT_Api*`` of a plugin; raises `Mismatch` if none can be read."""
     with plugin.starting():
         if plugin.c_api is not None:
             api = ffi.cast("PJRT_Api*", address_in(plugin.c_api, plugin.name))
@@ -41,13 +41,13 @@ def open_table(plugin: LibraryPlugin) -> Any:
 
 
 def table_of(subject: PluginSubject) -> Any:
-    """Returns the ``PJRT_Api*`` of the plugin under test, which is a library."""
+    """Returns the ``PJRT_Api*`` of the tested plugin, which must be a library."""
     assert isinstance(subject.plugin, LibraryPlugin)
     return open_table(subject.plugin)
 
 
 def initialized_table(subject: PluginSubject) -> Any:
-    """Returns the ``PJRT_Api*`` of the plugin under test, after ``PJRT_Plugin_Initialize``."""
+    """Returns the ``PJRT_Api*`` of the tested plugin, after ``PJRT_Plugin_Initialize``."""
     api = table_of(subject)
     args, _kept = new_args("Plugin_Initialize")
     call_well(api, "Plugin_Initialize", args)
@@ -55,22 +55,22 @@ def initialized_table(subject: PluginSubject) -> Any:
 
 
 def has_slot(api: Any, name: str) -> bool:
-    """Whether a table is long enough to have a function."""
+    """Whether a table is long enough to contain a function."""
     end = ffi.offsetof("PJRT_Api", name) + ffi.sizeof("void*")
     return bool(end <= api.struct_size)
 
 
 def require_slot(api: Any, name: str) -> None:
-    """Raises `NotTried` where a table is of a version without a function: nothing is demanded."""
+    """Raises `NotTried` if a table's version has no such function."""
     if not has_slot(api, name):
         why = f"the table is of a version without PJRT_{name}"
         raise NotTried(Verdict.NOT_RUN, why, applies=False)
 
 
 def require_no_longer_structs(api: Any) -> None:
-    """Raises `NotTried` where a library is newer than the kit's header.
+    """Raises `NotTried` if a library is newer than the kit's header.
 
-    It may know fields that the header has not, and write to a struct that is long enough for them.
+    It may have fields that the kit does not know, and write to them in a struct of that size.
     """
     if api.pjrt_api_version.minor_version > API_MINOR:
         why = f"the library is newer than the kit, which knows the C API up to 0.{API_MINOR}"
@@ -78,10 +78,10 @@ def require_no_longer_structs(api: Any) -> None:
 
 
 def new_args(name: str, tail: int = 0) -> tuple[Any, Any]:
-    """Returns the argument struct of a function, and the memory that it is in.
+    """Returns the argument struct of a function, and its memory.
 
-    Behind the struct follow ``tail`` bytes of poison, which its ``struct_size`` counts, and others
-    that it does not: `call` refuses a function that writes to either.
+    After the struct are ``tail`` bytes of poison that ``struct_size`` includes, and others that it
+    does not include: `call` raises for a function that writes to either.
     """
     kind = f"struct PJRT_{name}_Args"
     size = ffi.sizeof(kind)
@@ -94,7 +94,7 @@ def new_args(name: str, tail: int = 0) -> tuple[Any, Any]:
 
 
 def poison_from(args: Any, begin: int) -> None:
-    """Fills what `new_args` gave with poison from a byte on, what is behind the struct included."""
+    """Fills the memory of `new_args` with poison, from a byte of the struct on."""
     memory = _memories[_address(args)]
     count = ffi.sizeof(memory) - begin
     ffi.memmove(memory + begin, bytes([_POISON]) * count, count)
@@ -102,14 +102,14 @@ def poison_from(args: Any, begin: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Behind:
-    """The memory behind the argument struct of one call: poison, from the byte ``begin`` on."""
+    """The memory after the argument struct of one call: poison from the byte ``begin`` on."""
 
     function: str
     memory: Any
     begin: int
 
     def expect_untouched(self) -> None:
-        """Raises `Mismatch` if a byte was written to."""
+        """Raises `Mismatch` if a byte was written."""
         found = bytes(ffi.buffer(self.memory))[self.begin :]
         if found.count(_POISON) == len(found):
             return
@@ -121,12 +121,12 @@ class _Behind:
         )
 
 
-# Process-wide: a call is given the address alone.
+# Process-wide: a call gets only the address.
 _memories: WeakValueDictionary[int, Any] = WeakValueDictionary()
-"""Address of an argument struct to the memory that `new_args` has it in, while that lives."""
-# Process-wide: the calls of one check, which has its process's turn to itself.
+"""The address of an argument struct, to its memory from `new_args` while that exists."""
+# Process-wide: the calls of one check; a process runs one check at a time.
 _called: list[_Behind] = []
-"""The memory behind the structs of the calls since `nothing_written_later` began."""
+"""The memory after the structs of calls since `nothing_written_later` began."""
 
 
 def _address(pointer: Any) -> int:
@@ -134,14 +134,14 @@ def _address(pointer: Any) -> int:
 
 
 def call(api: Any, name: str, args: Any) -> Any:
-    """Calls a function and returns its ``PJRT_Error*``; `Mismatch` where the table lacks it.
+    """Calls a function and returns its ``PJRT_Error*``.
 
-    `Mismatch`, too, where it writes behind the arguments: behind the size that they state, or the
-    one that the header gives them.
+    Raises `Mismatch` if the table lacks it, or if it writes beyond the size that the arguments
+    state, or beyond the size in the header.
     """
     if not has_slot(api, name) or getattr(api, name) == ffi.NULL:
         raise Mismatch(f"a function PJRT_{name}", "NULL")
-    if (memory := _memories.get(_address(args))) is None:  # the caller's own
+    if (memory := _memories.get(_address(args))) is None:  # the caller's struct
         return getattr(api, name)(args)
     behind = _Behind(name, memory, min(int(args.struct_size), ffi.sizeof(ffi.typeof(args).item)))
     error = getattr(api, name)(args)
@@ -152,7 +152,7 @@ def call(api: Any, name: str, args: Any) -> Any:
 
 @contextmanager
 def nothing_written_later() -> Iterator[None]:
-    """Raises `Mismatch` at the end if a call within wrote behind its arguments after its end."""
+    """Raises `Mismatch` at the end if a call has written beyond its arguments after it returned."""
     _called.clear()
     yield
     for behind in _called:
@@ -160,7 +160,7 @@ def nothing_written_later() -> Iterator[None]:
 
 
 def call_well(api: Any, name: str, args: Any) -> None:
-    """Calls a function that must succeed; an error is freed, and is a `Mismatch`."""
+    """Calls a function that must succeed; frees an error, and raises it as `Mismatch`."""
     error = call(api, name, args)
     if is_error(error):
         code, said = take_error(api, error)
@@ -168,12 +168,12 @@ def call_well(api: Any, name: str, args: Any) -> None:
 
 
 def is_error(found: Any) -> bool:
-    """Whether what a function returned is an error; those that return nothing give None."""
+    """Whether the result of a function is an error; functions without a result return None."""
     return found is not None and found != ffi.NULL
 
 
 def make_error(api: Any, subject: PluginSubject) -> Any:
-    """Returns the error for a topology that does not exist; refuses where there is none."""
+    """Returns the error for a topology that does not exist; `Unimplemented` if there is none."""
     args, _kept = new_args("TopologyDescription_Create")
     name = b"no such topology"
     args.topology_name, args.topology_name_size = ffi.from_buffer(name), len(name)
@@ -192,7 +192,7 @@ def destroy_handle(api: Any, kind: str, field: str, handle: Any) -> None:
 
 
 def read_error(api: Any, error: Any) -> tuple[int, str]:
-    """Returns the code and the message of an error, which is not freed."""
+    """Reads the code and the message of an error, without freeing it."""
     args, _kept = new_args("Error_GetCode")
     args.error = error
     failed = call(api, "Error_GetCode", args)
@@ -204,7 +204,7 @@ def read_error(api: Any, error: Any) -> tuple[int, str]:
 
 
 def take_error(api: Any, error: Any) -> tuple[int, str]:
-    """Returns the code and the message of an error, and frees it."""
+    """Reads the code and the message of an error, and frees it."""
     found = read_error(api, error)
     args, _kept = new_args("Error_Destroy")
     args.error = error

@@ -1,4 +1,4 @@
-"""Memory that finds who reads or writes beyond it: `Guarded` for inputs, `Room` for reads."""
+"""`Guarded` and `Room`: memory that detects access beyond its bounds."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _MARGIN, _MARK = 4096, 0xA5
 
 
 class Guarded:
-    """Bytes behind which there is no memory: a function that reads on crashes.
+    """Bytes before an unmapped page: a function that reads beyond them crashes.
 
-    PJRT gives each string with its size, and none need end with a NUL.
+    PJRT passes strings with their sizes, and they need not end with a NUL.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -37,14 +37,15 @@ class Guarded:
 
     @property
     def pointer(self) -> Any:
-        """The address of the first byte, as a ``char*``; valid as long as this object."""
+        """The address of the first byte, as a ``char*``; valid while this object exists."""
         return ffi.cast("char*", self._address)
 
 
 class Room:
-    """The destination of a read, between margins that nobody may write to.
+    """The destination of a read, between margins that must not change.
 
-    Behind `Guarded` a write would be a crash; here it is found afterwards, and the verdict says it.
+    A write beyond `Guarded` memory would crash; a changed margin is found after the call and
+    reported.
     """
 
     def __init__(self, size: int) -> None:
@@ -54,11 +55,11 @@ class Room:
 
     @property
     def pointer(self) -> Any:
-        """The address of the first byte, as a ``char*``; valid as long as this object."""
+        """The address of the first byte, as a ``char*``; valid while this object exists."""
         return ffi.cast("char*", self._memory.ctypes.data + _MARGIN)
 
     def content(self) -> bytes:
-        """Returns the bytes; raises `Mismatch` if one beside them was written to."""
+        """Returns the bytes; raises `Mismatch` if a byte of the margins has changed."""
         places = np.flatnonzero(self._memory != _MARK)
         before, behind = places[places < _MARGIN], places[places >= self._end]
         expect(

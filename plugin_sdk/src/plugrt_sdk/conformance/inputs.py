@@ -1,6 +1,6 @@
-"""The arrays that checks send: bit patterns of a dtype, lengths, forms of views, sizes of programs.
+"""The inputs of checks: bit patterns of dtypes, lengths, forms of views, sizes of programs.
 
-They are generated, so that no check tries only the numbers that somebody thought of.
+They are generated, so that checks do not depend on hand-picked numbers.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from plugrt_sdk.conformance.expect import Array
 from plugrt_sdk.testing.program_text import named_dtype
 
 _RANDOM_WORDS = 1009
-"""A prime number: no transfer's size is a multiple of it."""
+"""A prime number, which no transfer size is a multiple of."""
 LENGTHS = (*range(258), *(2**k + d for k in range(9, 22) for d in (-1, 0, 1)))
-"""Numbers of elements: all small ones, and those at the powers of two up to 2 ** 21."""
+"""Numbers of elements: all small ones, and those next to powers of two up to 2 ** 21."""
 BORDERS = tuple(sorted({2**k + d for k in range(3, 10) for d in (-1, 0, 1)}))
-"""Sizes at the borders of tiles, vectors and blocks, from 8 to 512."""
+"""Sizes next to the borders of tiles, vectors and blocks, from 8 to 512."""
 _DIMENSIONS = (2, 3, 1, 4, 2, 1, 3, 2)
 
 
 @cache
 def patterns(dtype: str) -> Array:
-    """Returns elements of a dtype that have each bit set, and each clear, in many combinations.
+    """Returns elements of a dtype with each bit set and clear, in many combinations.
 
-    Dtypes of up to 16 bits: every bit pattern. Wider ones: each bit set and clear alone, zeros,
+    Dtypes of up to 16 bits: every bit pattern. Wider ones: each bit set or clear alone, zeros,
     infinities, NaNs with payloads, subnormal numbers, and a thousand random patterns.
     """
     kind = named_dtype(dtype)
@@ -50,11 +50,11 @@ def patterns(dtype: str) -> Array:
 
 
 _MANTISSAS = {32: 23, 64: 52}
-"""The bits of a float that are its mantissa's, by its size."""
+"""The number of mantissa bits of a float, by its size."""
 
 
 def _wide_patterns(bits: int) -> Array:
-    """Returns patterns of 32 or 64 bits."""
+    """Returns bit patterns of 32 or 64 bits."""
     word, mantissa = np.dtype(f"u{bits // 8}"), _MANTISSAS[bits]
     ones = ~word.type(0)
     alone = word.type(1) << np.arange(bits, dtype=word)
@@ -67,7 +67,7 @@ def _wide_patterns(bits: int) -> Array:
 
 
 def fill(dtype: str, shape: tuple[int, ...], random: np.random.Generator) -> Array:
-    """Returns an array of the patterns of a dtype in random order, all of them if there is room."""
+    """Returns an array of a dtype's patterns in random order, all of them if they fit."""
     chosen = patterns(dtype)
     count = math.prod(shape)
     order = random.permutation(len(chosen))[:count]
@@ -76,11 +76,11 @@ def fill(dtype: str, shape: tuple[int, ...], random: np.random.Generator) -> Arr
 
 
 def views(dtype: str, random: np.random.Generator) -> Iterator[tuple[str, Array]]:
-    """Yields views of each rank from 0 to 8, with words for the form of each.
+    """Yields views of each rank from 0 to 8, with a description of each.
 
-    Forms: whole; dimensions reversed, rotated and shuffled; every second element; read backwards in
-    one dimension and in all; one element again and again in the first, the last and all dimensions;
-    without elements; several of these at once.
+    Forms: whole; dimensions reversed, rotated and permuted; every second element; negative strides
+    in one dimension and in all; stride 0 in the first, the last and all dimensions; no elements;
+    several of these together.
     """
     for rank in range(9):
         for words, view in _forms(fill(dtype, _DIMENSIONS[:rank], random), random):

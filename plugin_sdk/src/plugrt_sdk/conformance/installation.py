@@ -35,7 +35,7 @@ class Installation:
         return [(group, *item) for group in present for item in parser.items(group)]
 
     def run(self, code: str, **environ: str) -> str:
-        """Returns what a Python program prints, run with these variables set.
+        """Runs a Python program with these variables, and returns its output.
 
         Raises `Mismatch` with the end of its error output if it fails.
         """
@@ -53,8 +53,8 @@ class Installation:
 def installation_of(subject: PluginSubject) -> Installation:
     """Returns the installation of a run's plugin.
 
-    A plugin that is given as an object may carry one as its attribute ``installation``, as the
-    kit's mutants do. Raises `NotTried` where nothing is installed.
+    A plugin given as an object may have one as its attribute ``installation``; the kit's mutants
+    do. Raises `NotTried` if nothing is installed.
     """
     if subject.target.kind != "plugin":
         made = getattr(subject.plugin, "installation", None)

@@ -1,4 +1,4 @@
-"""`installed_chapters`: the checks of installed packages (hook ``plugrt_conformance_checks``)."""
+"""`installed_chapters`: checks of installed packages (hook ``plugrt_conformance_checks``)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ GROUP = "plugrt.conformance"
 
 
 def installed_chapters(taken: Collection[str], table: Table | None = None) -> list[Chapter]:
-    """Returns the chapters of installed packages; ids that begin as one of ``taken`` are the kit's.
+    """Returns the chapters of installed packages.
 
-    A package that fails is named in a warning and left out.
+    Ids must not begin with one of ``taken``, which are the kit's. Warns of a package that fails,
+    and skips it.
     """
     owners = dict.fromkeys(taken, "the kit")
 

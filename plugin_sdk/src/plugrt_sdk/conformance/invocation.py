@@ -1,4 +1,4 @@
-"""`invoke`: what ``plugrt conform`` does with its options."""
+"""`invoke`: runs ``plugrt conform`` with its options."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from plugrt_sdk.conformance.waivers import FILE, Waivers
 
 
 def invoke(name: str | None, given: Mapping[str, Any]) -> int:
-    """Does what the command's options say; returns the exit code.
+    """Runs the command with its options; returns the exit code.
 
-    Raises `click.UsageError` for an unknown plugin, library, check or report, for a selection of
-    nothing, for a file of waivers that is not as it must be, and for a report that has no folder.
+    Raises `click.UsageError` for an unknown plugin, library, check or report, for an empty
+    selection, for an invalid file of waivers, and for a report whose folder does not exist.
     """
     if given["diff"]:
         before, after = given["diff"]
@@ -97,7 +97,7 @@ def _conform(name: str, checks: Sequence[Check], given: Mapping[str, Any]) -> in
 
 
 def _run_rounds(runner: Runner, count: int) -> tuple[list[dict[str, Result]], int]:
-    """Returns the results of each round, and the signal that ended the last: 0 if none did."""
+    """Returns the results of each round, and the signal that ended the last one, or 0."""
     rounds: list[dict[str, Result]] = []
     running = runner
     try:
@@ -112,7 +112,7 @@ def _run_rounds(runner: Runner, count: int) -> tuple[list[dict[str, Result]], in
 
 
 def _exit_code(results: Mapping[str, Result], needed: Sequence[str]) -> int:
-    """Returns the exit code of results; ``needed`` are checks of a profile that did not pass."""
+    """Returns the exit code for results; ``needed`` are a profile's checks that did not pass."""
     untried = (Verdict.NOT_RUN, Verdict.NO_HARDWARE)
     if all(result.verdict in untried for result in results.values()):
         click.echo("no check could be run here, which proves nothing", err=True)
@@ -121,17 +121,17 @@ def _exit_code(results: Mapping[str, Result], needed: Sequence[str]) -> int:
 
 
 class _Terminated(KeyboardInterrupt):
-    """SIGTERM came."""
+    """The process got SIGTERM."""
 
 
 @contextmanager
 def _interrupted_by_term() -> Iterator[None]:
-    """Has SIGTERM, which cancels a CI job, raise as Ctrl-C does."""
+    """Makes SIGTERM, which cancels a CI job, raise as Ctrl-C does."""
 
     def interrupt(*_: object) -> NoReturn:
         raise _Terminated
 
-    if threading.current_thread() is not threading.main_thread():  # which alone gets signals
+    if threading.current_thread() is not threading.main_thread():  # others get no signals
         yield
         return
     before = signal.signal(signal.SIGTERM, interrupt)
@@ -142,9 +142,9 @@ def _interrupted_by_term() -> Iterator[None]:
 
 
 def _end_at_once(code: int) -> NoReturn:
-    """Ends this process, and so its child processes.
+    """Ends this process and its child processes.
 
-    Threads that wait for child processes would be waited for.
+    A normal exit would wait for the threads that wait for child processes.
     """
     click.echo("interrupted: the report is of the checks that had ended", err=True)
     sys.stdout.flush()
@@ -180,7 +180,7 @@ def _print_list(checks: Sequence[Check], as_json: bool) -> int:
 
 
 def _export(folder: Path, checks: Sequence[Check], seed: int) -> int:
-    from plugrt_sdk.conformance.data_export import export  # which makes programs
+    from plugrt_sdk.conformance.data_export import export  # it makes programs
 
     progress = Progress(len(checks), get_width(sys.stderr))
     exported = export(folder, checks, seed, lambda c: progress(c, Result(Verdict.PASS)))

@@ -1,6 +1,6 @@
-"""`Journal`: a worker process's reports of its checks, and the checks that its end is blamed on.
+"""`Journal`: the reports of a worker process, and the check that its end is blamed on.
 
-A check whose begin is reported and whose end is not was open when the process ended.
+A check was open at the end of the process if its start is reported and its end is not.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from plugrt.processes.run_in_child import Outcome
 from plugrt_sdk.conformance.verdict import Result, Verdict
 
 _MOST_CHARACTERS = 2000
-"""The most that is kept of a text: a library may call itself a gigabyte of x."""
+"""The maximum length of a kept text: a library may return a gigabyte."""
 
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """The reports of one process, in order. ``facts`` are a client's statements about itself."""
+    """The reports of one process, in order. ``facts`` are the client's statements about itself."""
 
     begun: tuple[str, ...]
     ended: Mapping[str, Result]
     facts: Mapping[str, Any]
     launch_seconds: float = 0.0
-    """The time of a launch, where it is long: see `PluginSubject.launch_seconds`."""
+    """The time of a launch, if it is long: see `PluginSubject.launch_seconds`."""
 
     @classmethod
     def of(cls, outcome: Outcome, names: Sequence[str]) -> Journal:
-        """Returns the journal of the checks of these ids; other lines are of other code."""
+        """Parses the journal of these checks; ignores other lines."""
         begun = [line["begin"] for line in outcome.lines if line.get("begin") in names]
         facts = [line["facts"] for line in outcome.lines if isinstance(line.get("facts"), dict)]
         launches = [line["launch"] for line in outcome.lines if "launch" in line]
@@ -40,11 +40,11 @@ class Journal:
 
     @property
     def open(self) -> str:
-        """The id of the check that had begun and not ended; empty if there is none."""
+        """The id of the check that has started and not ended; empty if there is none."""
         return next((name for name in self.begun if name not in self.ended), "")
 
     def blame(self, outcome: Outcome, seconds: float) -> Result:
-        """Returns what the end of the process says of the check that was open, or the last."""
+        """Returns what the process's exit shows about the open check, or the last one."""
         after = bool(self.begun) and not self.open
         last = outcome.last_output()
         output = f"; its last output: {last}" if last else ""
@@ -61,7 +61,7 @@ class Journal:
 def read_ends(
     lines: Iterable[Mapping[str, Any]], names: Collection[str]
 ) -> Iterator[tuple[str, Result]]:
-    """Yields id and result of each of these checks whose end the lines report."""
+    """Yields id and result of each check whose end is reported."""
     verdicts = {str(verdict) for verdict in Verdict}
     for line in lines:
         result = line.get("result")
@@ -71,7 +71,7 @@ def read_ends(
 
 
 def _shown(value: Any) -> Any:
-    """Returns a value whose texts may be printed and are not long: they may be a library's own."""
+    """Shortens a library's texts in a value, and makes them printable."""
     if isinstance(value, str):
         kept = value[:_MOST_CHARACTERS] + "…" * (len(value) > _MOST_CHARACTERS)
         return escape_controls(kept)

@@ -1,4 +1,4 @@
-"""`judge`: runs one check in this process and gives its verdict."""
+"""`judge`: runs one check in this process and returns its verdict."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from plugrt_sdk.conformance.target import find_library_fault
 from plugrt_sdk.conformance.verdict import WARNED, NotTried, Result, Verdict
 
 REFUSALS = (Unimplemented, UnsupportedDtype)
-"""The errors that refuse what is not declared."""
+"""The errors that count as a refusal of an undeclared feature."""
 LAUNCH = "programs.add"
-"""The check of the simplest launch: where the device refuses that, none that launches is tried."""
+"""The check of the simplest launch: if the device refuses it, no check that launches is tried."""
 _UNIMPLEMENTED = re.compile(r"(?i)unimplemented|\b12\b")
 _PROBE = np.arange(6, dtype=np.float32)
 
 
 def judge(check: Check, subject: PluginSubject) -> Result:
-    """Runs a check and returns the result; only ``KeyboardInterrupt`` passes."""
+    """Runs a check and returns the result; passes on only ``KeyboardInterrupt``."""
     begin = time.perf_counter()
     try:
         result = _try(check, subject)
@@ -64,10 +64,10 @@ def judge(check: Check, subject: PluginSubject) -> Result:
 
 
 def _cannot_launch(check: Check, subject: PluginSubject, result: Result) -> bool:
-    """Whether a check failed for the reason that the device launches nothing, not even a sum."""
+    """Whether a check failed because the device refuses every launch, even a sum."""
     if check.id == LAUNCH or not check.needs.has_client or not _UNIMPLEMENTED.search(result.got):
         return False
-    asked = subject.kept if check.needs.has_table else subject  # which may have the only client
+    asked = subject.kept if check.needs.has_table else subject  # it may need the only client
     words: str = getattr(asked, "launch_refusal", "")
     return bool(words) and words in result.got
 
@@ -100,14 +100,14 @@ def _try(check: Check, subject: PluginSubject) -> Result:
 
 
 def _lacks_dtype(check: Check, subject: PluginSubject) -> bool:
-    """Whether a check that was refused used a dtype that the device does not have."""
+    """Whether a refused check used a dtype that the device does not have."""
     return check.needs.has_client and not check.needs.has_table and subject.lacks_dtype()
 
 
 def _ready(check: Check, subject: PluginSubject) -> AbstractContextManager[object]:
-    """Sets what the library needs while it starts, where the check itself calls its functions.
+    """Sets the variables that a library needs to start, if the check calls its functions itself.
 
-    Writes of the library behind their arguments are seen then, too.
+    Also detects writes of the library beyond its arguments.
     """
     if not check.needs.has_table:
         return nullcontext()
@@ -119,9 +119,9 @@ def _ready(check: Check, subject: PluginSubject) -> AbstractContextManager[objec
 
 
 def _require_library(plugin: Plugin) -> None:
-    """Raises `NotTried` for a plugin without a PJRT library: none at all, or one to be installed.
+    """Raises `NotTried` for a plugin without a PJRT library, or whose library is not installed.
 
-    That it is not there is the finding of one check, ``host.library``.
+    A missing library is the finding of one check, ``host.library``.
     """
     if not isinstance(plugin, LibraryPlugin):
         raise NotTried(Verdict.NOT_RUN, "the plugin is no PJRT library", applies=False)
@@ -130,7 +130,7 @@ def _require_library(plugin: Plugin) -> None:
 
 
 def _expect_alive(subject: PluginSubject) -> None:
-    """Puts and reads an array: a refusal must leave the client as it was."""
+    """Puts and reads an array: a refusal must leave the client unchanged."""
     try:
         found = subject.put(_PROBE).to_host()
     except PjrtError as error:
@@ -139,7 +139,7 @@ def _expect_alive(subject: PluginSubject) -> None:
 
 
 def _refuses_two_devices(subject: PluginSubject) -> Result:
-    """A client of one device must refuse a program for two, and not claim several."""
+    """Expects that a client of one device refuses a program for two, and claims only one."""
     from plugrt_sdk.testing.programs import ADD
 
     expect(not subject.declared.multiple_devices, "two devices: multiple_devices is declared", "1")
@@ -152,16 +152,13 @@ def _refuses_two_devices(subject: PluginSubject) -> Result:
     raise Mismatch("InvalidArgument for two replicas on one device", "the program was compiled")
 
 
-# --- what happened, in words ---------------------------------------------------------------------
-
-
 def is_hardware_absent(error: BaseException) -> bool:
     """Whether an exception from starting a client says that there is no device."""
     return isinstance(error, (PluginUnavailable, *HARDWARE_ABSENT))
 
 
 def _own_frame(trace: TracebackType | None, check: Check) -> traceback.FrameSummary | None:
-    """Returns the innermost frame that is in the check's own module."""
+    """Returns the innermost frame in the check's own module."""
     body = check.run.func if isinstance(check.run, partial) else check.run
     file = inspect.getfile(body)
     frames = [f for f in traceback.extract_tb(trace) if f.filename == file]
@@ -174,9 +171,9 @@ def _source_line(trace: TracebackType | None, check: Check) -> str:
 
 
 def _read_assertion(error: AssertionError, check: Check) -> tuple[str, str, str]:
-    """Returns expected, got and the place of a failed assertion.
+    """Returns expected value, value found and place of a failed assertion.
 
-    Of an ``assert`` these are its line and its variables; of a raised `AssertionError`, its text.
+    For an ``assert``, its line and its variables; for a raised `AssertionError`, its text.
     """
     last = None
     trace = error.__traceback__
@@ -199,7 +196,7 @@ def _read_assertion(error: AssertionError, check: Check) -> tuple[str, str, str]
 
 
 def _with_origin(error: BaseException) -> str:
-    """Returns an exception and the line that raised it, which may be the plugin's."""
+    """Formats an exception with the line that raised it, which may be the plugin's."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" (raised in {frames[-1].filename}:{frames[-1].lineno})" if frames else ""
     return describe(error) + place

@@ -1,4 +1,4 @@
-"""`manifest_hash`: one number of all that the kit's verdicts rest on."""
+"""`manifest_hash`: a hash of everything that the kit's verdicts depend on."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ _JUDGES = (
     "plugrt_sdk.conformance.worker", "plugrt_sdk.conformance.runner",
     "plugrt_sdk.conformance.reports.report",
 )  # fmt: skip
-"""The modules that run checks, judge them and grant levels."""
+"""The modules that run checks, give verdicts and grant levels."""
 WRITTEN = Path(__file__).with_name("module_code.json")
-"""Written by ``setup.py`` into wheels only: in an editable installation each source is parsed."""
+"""Written into wheels by ``setup.py``; an editable installation parses each source."""
 
 
 @cache
 def manifest_hash() -> str:
-    """Returns a SHA-256: of two runs of one hash, the kit asked the same and judged alike.
+    """Returns a SHA-256; runs with the same hash use the same checks and rules.
 
-    It covers the statements of each check about itself (id, title, level, the text it rests on,
-    capability, needs); the code of the checks, of the runner and of the module that grants levels,
-    with each module of their packages that these import, which has the limits and tolerances; and
-    the stored numbers. Comments, documentation and layout are not in it, nor the kit's folder, nor
-    the version of Python.
+    It covers the declarations of each check (id, title, level, ``rests_on``, capability, needs);
+    the code of the checks, of the runner and of the module that grants levels, with the modules of
+    their packages that they import, which include limits and tolerances; and the stored numbers. It
+    does not depend on comments, documentation and layout, on the kit's folder, or on the version of
+    Python.
     """
     return hash_of(registry.checks().values(), STORED_BITS, kit_digests())
 
 
 def hash_of(checks: Iterable[Check], stored: Path, digests: Mapping[str, str]) -> str:
-    """Returns the hash of checks, of the file of stored numbers, and of the digests of code."""
+    """Returns the hash of checks, of the file of stored numbers, and of digests of code."""
     stated = [_statement(check) for check in checks]
     return _sha256(json.dumps([stated, _sha256(stored.read_bytes()), digests]).encode())
 
@@ -51,10 +51,10 @@ def kit_digests() -> Mapping[str, str]:
 
 
 def code_digests(modules: Iterable[str], written: Path = WRITTEN) -> Mapping[str, str]:
-    """Returns module to the SHA-256 of its code, by name: of these, and of all that they import.
+    """Returns the SHA-256 of these modules' code and of all that they import, by name.
 
-    Modules of other top-level packages than theirs are left out: those have versions of their own,
-    which reports state. ``written`` is the file of the digests that a wheel has.
+    Skips other top-level packages, which have their own versions; reports state these. ``written``
+    is the wheel's file of digests.
     """
     waiting = list(modules)
     packages = {name.partition(".")[0] for name in waiting}
@@ -64,10 +64,10 @@ def code_digests(modules: Iterable[str], written: Path = WRITTEN) -> Mapping[str
         if (name := waiting.pop()) in known or name.partition(".")[0] not in packages:
             continue
         known.add(name)
-        waiting.append(name.rpartition(".")[0])  # the package, which is imported first
+        waiting.append(name.rpartition(".")[0])  # the package is imported first
         spec = _find(name)
         if spec is None or not (spec.origin and Path(spec.origin).is_file()):
-            continue  # something in a module, or a folder
+            continue  # an attribute of a module, or a folder
         # Not from the loader: pytest's loader, which rewrites assertions, has no source.
         content = Path(spec.origin).read_bytes()
         found[name] = _sha256(content)
@@ -79,7 +79,7 @@ def code_digests(modules: Iterable[str], written: Path = WRITTEN) -> Mapping[str
 
 @cache
 def read_written(file: Path) -> Mapping[str, tuple[str, Sequence[str]]]:
-    """Returns what `describe` gives, by the SHA-256 of the source: written as a wheel is built."""
+    """Returns the result of `describe` by the SHA-256 of the source, as written in the wheel."""
     table: Mapping[str, tuple[str, Sequence[str]]] = (
         json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     )
@@ -98,7 +98,7 @@ def _module_of(check: Check) -> str:
 def _find(name: str) -> ModuleSpec | None:
     try:
         return find_spec(name)
-    except ModuleNotFoundError:  # what should hold it is no package
+    except ModuleNotFoundError:  # not a package
         return None
 
 

@@ -1,6 +1,6 @@
 """`describe`: the digest of a module's code, and the names that it imports.
 
-Imports nothing but the standard library: ``setup.py`` runs it where plugrt is not installed.
+It imports only the standard library: ``setup.py`` runs it before plugrt is installed.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _WITHOUT_EFFECT = ("ctx", "kind")
-"""The fields of a syntax tree without effect on a run."""
+"""The fields of a syntax tree that do not change what the code does."""
 
 
 def describe(source: bytes) -> tuple[str, list[str]]:
-    """Returns the SHA-256 of a module's code, and its imports, relative ones with their dots.
+    """Returns the SHA-256 of a module's code, and its imports; relative ones keep their dots.
 
-    The digest is the same in each Python, and without comments, documentation and layout.
+    The digest is the same in each version of Python, and ignores comments, documentation and
+    layout.
     """
     tree = ast.parse(source)
     shape = json.dumps(_shape(tree)).encode()
@@ -48,9 +49,9 @@ def _imports(node: ast.AST) -> Iterator[str]:
 
 
 def _shape(value: object) -> object:
-    """Returns a part of a syntax tree as JSON, without places and documentation.
+    """Returns a part of a syntax tree as JSON, without positions and documentation.
 
-    Empty fields are left out: the versions of Python differ in them.
+    Omits empty fields, which differ between versions of Python.
     """
     if isinstance(value, ast.JoinedStr):  # Python 3.12 ends some formats with an empty text
         value = ast.JoinedStr([v for v in value.values if getattr(v, "value", None) != ""])
@@ -63,7 +64,7 @@ def _shape(value: object) -> object:
 
 
 def _is_documentation(node: object) -> bool:
-    """Whether a statement is a text, which only people read."""
+    """Whether a statement is a string, which only readers use."""
     match node:
         case ast.Expr(value=ast.Constant(value=str())):
             return True

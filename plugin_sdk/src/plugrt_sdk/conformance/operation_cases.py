@@ -1,4 +1,4 @@
-"""`CASES`: StableHLO operations, each with NumPy's function for the same numbers."""
+"""`CASES`: StableHLO operations, each with its NumPy function."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ MLIR_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An operation of the specification that works element by element.
+    """An elementwise operation of the specification.
 
     ``numpy`` computes the result: of floats in float64 (complex128), rounded once to the dtype.
-    ``domain`` bounds the values of floats; ``ulps`` are the units in the last place that a result
-    may be wrong by, 0 for operations that IEEE 754 or the specification define exactly.
+    ``domain`` bounds the values of floats. ``ulps`` is the allowed error in units in the last
+    place: 0 for operations that IEEE 754 or the specification defines exactly.
     """
 
     name: str
@@ -41,11 +41,11 @@ class Case:
     ulps: int = 0
     domain: tuple[float, float] = (-4.0, 4.0)
     complex_domain: tuple[float, float] | None = None
-    """The bounds of complex numbers' parts, where they are others: away from poles."""
+    """The bounds of the parts of complex numbers, if they differ: away from poles."""
     wide_ulps: int = 0
-    """``ulps`` of float64 and complex128, where they are more: XLA's are up to 126 wrong."""
+    """``ulps`` of float64 and complex128, if larger: XLA's error is up to 126."""
     result: str = ""
-    """The result's dtype, where it is another."""
+    """The result's dtype, if it differs from the operands'."""
     attributes: str = ""
     avoid_zero: Sequence[int] = ()
     """The operands that must not be zero."""
@@ -122,31 +122,31 @@ BINARY: tuple[Case, ...] = (
 
 CASES: tuple[Case, ...] = (*UNARY, *BINARY)
 MATRIX = (5, 13)
-"""The shape of two dimensions that operations are tried in."""
+"""The shape of two dimensions in the tests of operations."""
 SHAPES: tuple[tuple[int, ...], ...] = (
     (65,), MATRIX, (3, 3, 7), (3, 2, 2, 5), (2, 3, 1, 2, 5), (3, 1, 3, 1, 7, 1),
     (1, 3, 1, 3, 1, 7, 1), (1, 2, 1, 3, 1, 2, 1, 5),
 )  # fmt: skip
-"""A shape of each rank from 1 to 8. A vector unit's width divides the elements of none."""
+"""A shape of each rank from 1 to 8. The number of elements is no multiple of a vector's width."""
 RIGHT_OF_TWO = f"dimensions, and right of {len(MATRIX)}"
-"""The words for an operation that is refused in a rank, and right on matrices."""
+"""The finding for an operation that is refused in a rank, but right on matrices."""
 
 
 def case_id(case: Case) -> str:
-    """Returns the part of a check's id that names the case."""
+    """The part of a check's id that names the case."""
     return f"{case.name}.{case.attributes.lower()}" if case.attributes else case.name
 
 
 def ulps_of(case: Case, dtype: str) -> int:
-    """Returns the units in the last place that a result of a dtype may be wrong by."""
+    """Returns the allowed error of a dtype's result, in units in the last place."""
     return max(case.ulps, case.wide_ulps if dtype in ("float64", "complex128") else 0)
 
 
 def shape_of(case: Case, dtype: str) -> tuple[int, ...]:
-    """Returns the shape that an operation is tried in on a dtype.
+    """Returns the shape of an operation's test for a dtype.
 
-    It has two dimensions for the operation's first dtype, and one to eight, by turns, for the
-    others: each dtype meets each rank.
+    It has two dimensions for the operation's first dtype, and one to eight in turn for the others,
+    so that each dtype is tested in each rank.
     """
     place = list(case.dtypes).index(dtype)
     return SHAPES[(CASES.index(case) + place) % len(SHAPES)] if place else MATRIX
@@ -175,7 +175,7 @@ def program_of(case: Case, dtype: str, shape: tuple[int, ...]) -> str:
 def arguments_of(
     case: Case, dtype: str, shape: tuple[int, ...], generator: np.random.Generator
 ) -> list[Array]:
-    """Returns arguments within the case's domain; some elements of two operands are equal."""
+    """Returns arguments in the case's domain; some elements of two operands are equal."""
     found = [_values(case, dtype, shape, generator) for _ in range(case.operands)]
     if case.operands == 2:
         found[1].flat[::4] = found[0].flat[::4]
@@ -201,7 +201,7 @@ def _values(
 
 
 def expected_of(case: Case, arguments: Sequence[Array]) -> Array:
-    """Returns what NumPy computes, in float64 for floats, rounded once."""
+    """Returns NumPy's result, computed in float64 for floats, and rounded once."""
     dtype = arguments[0].dtype
     wide = list(arguments)
     if dtype.kind not in "iub":

@@ -1,4 +1,4 @@
-"""`expect_as_oracles`: a program's results against NumPy's and the reference interpreter's."""
+"""`expect_as_oracles`: compares a program's results with NumPy's and the interpreter's."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ def expect_as_oracles(
     subject: PluginSubject, text: str, arguments: Sequence[Array], wanted: Sequence[Array],
     ulps: int, of_largest: bool = False, interpreted: bool = True,
 ) -> None:  # fmt: skip
-    """Runs a program, whose results must be NumPy's and, within twice the room, the interpreter's,
-    whose own are not rounded once."""
+    """Runs a program and compares its results with NumPy's, and with the interpreter's.
+
+    The tolerance is twice as large for the interpreter, which rounds after each operation.
+    """
     found = subject.run(text, *arguments)
     _compare(found, wanted, ulps, "NumPy's result", of_largest)
     reference = subject.reference.evaluate(text, arguments) if interpreted else None
@@ -36,7 +38,7 @@ def _compare(
 
 
 def try_sample(subject: PluginSubject, sample: Sample, dtype: str) -> None:
-    """Runs a sample's program on one dtype."""
+    """Runs a sample's program for one dtype."""
     program, wanted = sample.make(dtype, subject.seed)
     try_program = partial(
         expect_as_oracles, subject, program.text(), program.arguments, wanted,
@@ -49,7 +51,7 @@ def try_sample(subject: PluginSubject, sample: Sample, dtype: str) -> None:
 
 
 def describe_result(sample: Sample) -> str:
-    """Returns whose result a sample must give, how closely, and the part that is tried."""
+    """Returns whose results a sample is compared with, the tolerance, and the tested part."""
     unit = "ulp of the largest" if sample.of_largest else "ulp"
     within = f" within {sample.ulps} {unit}" if sample.ulps else " exactly"
     what = sample.what[0].lower() + sample.what[1:] if sample.what[1:2].islower() else sample.what

@@ -1,4 +1,4 @@
-"""`Patience`: the time of a run for a plugin that hangs or crashes in functions of many checks."""
+"""`Patience`: limits the time of a run for a plugin that hangs or crashes in many checks."""
 
 from __future__ import annotations
 
@@ -10,43 +10,44 @@ from plugrt_sdk.conformance.check import Check
 from plugrt_sdk.conformance.verdict import Result, Verdict
 
 _LEAST_SECONDS = 3.0
-"""The least limit of a check once another has not ended: a process's first check also starts
-the client and the reference, which costs a second or two."""
+"""The least limit of a check after another has hung: a process's first check also starts the client
+and the reference, which takes a second or two."""
 _TIMES_SLOWEST = 5
-"""The limit of a check then, if that is more, in times of the slowest check's time."""
+"""The limit of a check after that, if larger, as a multiple of the slowest check's time."""
 _MOST_SECONDS = 10.0
-"""The highest limit then, where a third of the run's limit is not more."""
+"""The maximum limit after that, unless a third of the run's limit is larger."""
 _FLOOR_SECONDS, _FLOOR_TIMES_SLOWEST = 1.0, 1.5
-"""The least, in both ways, once several chapters were given up: thirty may meet the fault."""
+"""The least limit after several chapters were given up: thirty chapters may have one fault."""
 _MOST_CRASHES = 5
-"""The CRASHes of a chapter, with no other verdict between, after which the rest of it is not run:
-each costs a process, and a function that all call would end hundreds."""
+"""The number of consecutive CRASHes of a chapter that end it: each costs a process, and a function
+that all checks call would end hundreds."""
 
 
 @dataclass
 class Patience:
-    """The limit of each check, and the chapters that are given up, of one run.
+    """The limit of each check, and the chapters that are given up, in one run.
 
-    A function that hangs costs ``seconds``, the limit, once. After the first TIMEOUT a check has
-    five times what the slowest one took, between 3 s and 10 s or a third of ``seconds``. That it
-    does not end in them proves nothing against it: it is NOT-RUN, with the rest of its chapter. The
-    second chapter of which that happens has half that time, the third a third, and so on. What
-    follows five CRASHes of a chapter one after the other is NOT-RUN, too. Any thread may call it.
+    A function that hangs costs the full limit ``seconds`` once. After the first TIMEOUT the limit
+    of a check is five times the slowest check's time, within 3 s and 10 s or a third of
+    ``seconds``. Exceeding this limit proves no fault: the check is NOT-RUN, and so is the rest of
+    its chapter. The second such chapter gets half of the limit, the third a third, and so on. After
+    five consecutive CRASHes in a chapter the rest of it is NOT-RUN, too. Methods may be called on
+    any thread.
     """
 
     seconds: float
     _hung: str = ""
-    """The id of the first check that did not end in time."""
+    """The id of the first check that exceeded its limit."""
     _slowest: float = 0.0
-    """The most seconds that a check took which ended."""
+    """The time of the slowest check that ended, in seconds."""
     _given_up: dict[str, str] = field(default_factory=dict)
-    """Chapter to the id of its check that did not end in the short time."""
+    """The chapters that exceeded the short limit, with the check's id."""
     _crashes: Counter[str] = field(default_factory=Counter)
-    """Chapter to the number of its last checks that all ended their process."""
+    """The number of consecutive crashes at the end of a chapter's results."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def limit(self) -> float:
-        """Returns the limit of a check now, in seconds."""
+        """Returns the present limit of a check, in seconds."""
         with self._lock:
             if not self._hung:
                 return self.seconds
@@ -56,7 +57,7 @@ class Patience:
             return min(most, max(least, min(first, most) / (1 + len(self._given_up))))
 
     def judge_late(self, name: str, late: Result, limit: float) -> Result:
-        """Returns the result of a check that did not end in ``limit`` seconds."""
+        """Returns the result of a check that did not end within ``limit`` seconds."""
         with self._lock:
             if not self._hung:
                 self._hung = name
@@ -68,7 +69,7 @@ class Patience:
         return Result(Verdict.NOT_RUN, got=f"{why}; --check ID gives it {self.seconds:g} s")
 
     def note(self, check: Check, result: Result) -> None:
-        """Notes a result of the run."""
+        """Records a result of the run."""
         with self._lock:
             self._slowest = max(self._slowest, result.seconds)
             if result.verdict is not Verdict.NOT_RUN:
@@ -77,7 +78,7 @@ class Patience:
                 self._crashes[_chapter(check.id)] = more if crashed else 0
 
     def find_why_given_up(self, check: Check) -> str:
-        """Returns why the rest of a check's chapter is not run; empty if it is."""
+        """Returns why the rest of a check's chapter is not run, or an empty string."""
         chapter = _chapter(check.id)
         with self._lock:
             late, crashes = self._given_up.get(chapter), self._crashes[chapter]

@@ -1,4 +1,4 @@
-"""`PROFILES`: for each host, the checks that a plugin must pass for it; and a quick sample."""
+"""`PROFILES`: the checks that a plugin must pass for a host; and a quick sample."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ PROFILES: Mapping[str, Sequence[str]] = {
         "collectives.collective_permute.*", "collectives.replica_id", "collectives.sharding.*",
     ),
 }  # fmt: skip
-"""Name of a profile to patterns of ids. A profile needs what its host cannot do without.
+"""The name of a profile, to patterns of ids.
 
-``jax`` is held to the functions without which stock JAX fails (``docs/data/jax_needs.json``, made
-by ``tools/host_needs.py``). ``torch_xla`` is held to the functions that PyTorch/XLA 2.9.0 called in
-a trace (``docs/data/hosts.json``), but for those that it does without. Its source,
-``pjrt_computation_client.cpp`` at commit 00692cee, says which: it puts tensors as "immutable until
-the transfer completes" into the default memory, hands over HLO (StableHLO with
-XLA_STABLEHLO_COMPILE=1) and ends without the optimised program; a refused copy between devices,
-serialised topology or memory analysis it does without.
+A profile contains what its host needs. ``jax`` needs the functions without which stock JAX fails
+(``docs/data/jax_needs.json``, made by ``tools/host_needs.py``). ``torch_xla`` needs the functions
+that PyTorch/XLA 2.9.0 called in a trace (``docs/data/hosts.json``), except optional ones, according
+to its source, ``pjrt_computation_client.cpp`` at commit 00692cee: it puts tensors as "immutable
+until the transfer completes" into the default memory, passes HLO (StableHLO with
+XLA_STABLEHLO_COMPILE=1), and fails without the optimised program; it works without copies between
+devices, serialised topologies and memory analysis.
 """
 
 _NOT_NEEDED: Mapping[str, Sequence[str]] = {
@@ -68,13 +68,13 @@ _NOT_NEEDED: Mapping[str, Sequence[str]] = {
     "multi-device": ("devices.memories.put", "collectives.collective_broadcast.*"),
     "aot": ("ahead_of_time.serialize", "ahead_of_time.fingerprint"),
 }  # fmt: skip
-"""The checks that a profile leaves out although its patterns name them."""
+"""The checks that a profile omits although its patterns match them."""
 
 
 def checks_of(profile: str) -> Sequence[Check]:
     """Returns the checks of a profile, in the kit's order.
 
-    Those of two devices are in ``multi-device`` alone, which hosts of one device do without.
+    Checks of two devices are only in ``multi-device``, which hosts of one device do not need.
     """
     wanted, exempt = PROFILES[profile], (*_NOT_NEEDED.get(profile, ()), *_uncommon())
     exact = {pattern for pattern in wanted if "*" not in pattern}
@@ -91,7 +91,7 @@ def _fits(check: Check, profile: str) -> bool:
 
 
 def _uncommon() -> Sequence[str]:
-    """Returns patterns of the operations that no host needs: deprecated, or seldom written."""
+    """Returns patterns of the operations that no host needs: deprecated or rare ones."""
     from plugrt_sdk.conformance.operations import SAMPLES
 
     named = [f"operations.{sample.id}.*" for sample in SAMPLES if sample.uncommon]
@@ -103,9 +103,9 @@ def _any(name: str, patterns: Sequence[str]) -> bool:
 
 
 def missing(profile: str, results: Mapping[str, Result]) -> list[str]:
-    """Returns the ids that a profile needs and that did not pass; REFUSED is not enough.
+    """Returns the ids that a profile needs and that did not pass; REFUSED does not count.
 
-    Checks of PJRT libraries do not apply to a plugin that is none.
+    Checks of PJRT libraries do not apply to other plugins.
     """
     return [
         check.id
@@ -116,10 +116,10 @@ def missing(profile: str, results: Mapping[str, Result]) -> list[str]:
 
 
 def sample(checks: Sequence[Check]) -> Sequence[Check]:
-    """Returns the checks without slow ones, and of those that differ in the dtype alone one:
-    float32's, if it has.
+    """Returns the checks without slow ones, and one of those that differ only in the dtype.
 
-    Four in ten of the kit's checks are left. They miss faults of single dtypes.
+    That is float32's, if it exists. Four in ten of the kit's checks remain. They miss faults of
+    single dtypes.
     """
     families: dict[str, list[Check]] = {}
     for check in checks:

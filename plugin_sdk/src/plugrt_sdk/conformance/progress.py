@@ -1,4 +1,4 @@
-"""`Progress`: one line on stderr with the number of checks that a run has done."""
+"""`Progress`: shows the number of finished checks in one line on stderr."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INTERVAL = 0.1
 
 @dataclass
 class Progress:
-    """Counts results. On a terminal the line is written over; elsewhere nothing is written."""
+    """Counts results. Rewrites its line on a terminal; writes nothing elsewhere."""
 
     total: int
     width: int

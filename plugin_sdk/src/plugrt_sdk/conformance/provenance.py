@@ -32,12 +32,12 @@ def describe_kit() -> dict[str, Any]:
 
 
 def describe_kit_for_storage() -> dict[str, Any]:
-    """Returns `describe_kit`, and `manifest_hash`, which is computed in seconds."""
+    """Returns `describe_kit` with `manifest_hash`, which is computed in seconds."""
     return {**describe_kit(), "manifest_sha256": manifest_hash()}
 
 
 def describe_target(target: Target) -> dict[str, Any]:
-    """Returns what is tested: distribution and version, or the library with its hash."""
+    """Describes the tested plugin: distribution and version, or the library with its hash."""
     found: dict[str, Any] = {
         "kind": target.kind, "name": target.name, "options": dict(target.options),
         "topology": target.topology, "topology_options": dict(target.topology_options),
@@ -59,7 +59,7 @@ def describe_target(target: Target) -> dict[str, Any]:
 
 
 def _ask_plugin(target: Target) -> dict[str, Any]:
-    """Returns the facts that only the plugin knows, if it does: it runs in a child process."""
+    """Returns the plugin's own statements; a child process imports it."""
     from plugrt.processes.run_in_child import run_in_child
 
     argument = {"target": target.as_dict(), "path": sys.path}
@@ -71,8 +71,7 @@ def _ask_plugin(target: Target) -> dict[str, Any]:
 
 
 def report_plugin(argument: dict[str, Any], say: Any) -> None:
-    """Reports a plugin's create options here, what its probe says, its library, and the library's
-    version of the C API."""
+    """Reports the plugin's options and probe here, its library, and its version of the C API."""
     from plugrt.plugins.library import LibraryPlugin
 
     sys.path += [folder for folder in argument["path"] if folder not in sys.path]
@@ -118,7 +117,7 @@ def describe_command(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def _git_state() -> dict[str, Any]:
-    """Returns the commit of the current folder and whether it is changed; empty outside one."""
+    """Returns the commit of the current folder and whether it has changes; empty outside of git."""
     commit = _git("rev-parse", "HEAD")
     return {"commit": commit, "dirty": bool(_git("status", "--porcelain"))} if commit else {}
 
@@ -128,6 +127,6 @@ def _git(*arguments: str) -> str:
         found = subprocess.run(
             ["git", *arguments], capture_output=True, text=True, timeout=10, check=False
         )
-    except (OSError, subprocess.TimeoutExpired):  # no git
+    except (OSError, subprocess.TimeoutExpired):  # git is not installed
         return ""
     return found.stdout.strip() if found.returncode == 0 else ""

@@ -1,4 +1,4 @@
-"""What ``pytest --plugrt NAME`` adds: the kit's checks, and the fixtures `client` and `device`."""
+"""``pytest --plugrt NAME``: adds the kit's checks, and the fixtures `client` and `device`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TestPlugin(PluginSuite):
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuses a plugin that does not exist."""
+    """Raises a usage error for a plugin that does not exist."""
     try:
         Target.parse(config.getoption("plugrt")).require("pytest")
     except PlugrtError as error:

@@ -1,4 +1,4 @@
-"""`PluginSuite`: the kit's checks as tests of an author's own pytest."""
+"""`PluginSuite`: the kit's checks as tests in an author's own pytest run."""
 
 from __future__ import annotations
 
@@ -51,28 +51,28 @@ class PluginSuite:
     __test__ = False
 
     plugin: ClassVar[str] = ""
-    """The target, as ``plugrt conform`` names it: a plugin, a library, or module:object."""
+    """The target, as for ``plugrt conform``: a plugin, a library, or module:object."""
     options: ClassVar[Mapping[str, OptionValue]] = {}
     """Create options."""
     level: ClassVar[int | None] = None
     """The highest level whose checks are tests; all by default."""
     quick: ClassVar[bool] = False
-    """Whether one dtype stands for all, as with ``plugrt conform --quick``."""
+    """Whether one dtype represents all, as with ``plugrt conform --quick``."""
     words: ClassVar[str] = ""
-    """Words that ids or titles have, as ``plugrt conform -k``."""
+    """Words in ids or titles, as for ``plugrt conform -k``."""
     seconds: ClassVar[float] = 30.0
     """The limit of one check."""
     jobs: ClassVar[int] = 1
-    """How many processes run at a time, without pytest-xdist."""
+    """The number of processes, without pytest-xdist."""
     seed: ClassVar[int] = 0
-    """The seed of the numbers that are tried."""
+    """The seed of the random inputs."""
     waivers: ClassVar[str] = "conformance-waivers.toml"
     """The file of known failures, beside pytest's ini file; it need not exist."""
 
     def __init_subclass__(cls, **rest: Any) -> None:
         super().__init_subclass__(**rest)
         if "__test__" not in vars(cls):
-            cls.__test__ = True  # collected whatever python_classes says
+            cls.__test__ = True  # collected under any value of python_classes
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Makes a test for each selected check. pytest calls it for each test of the class."""
@@ -85,7 +85,7 @@ class PluginSuite:
             checks = sample(checks) if self.quick else checks
         except PlugrtError as error:
             raise pytest.Collector.CollectError(f"{metafunc.cls.__name__}: {error}") from error
-        # The kit has a limit for each check; the first test waits for all of them.
+        # Each check has its own limit; the first test waits for all checks.
         plugins = metafunc.config.pluginmanager
         marks = [pytest.mark.timeout(0)] if plugins.hasplugin("timeout") else []
         metafunc.parametrize("check", [
@@ -111,7 +111,7 @@ class PluginSuite:
                 pytest.skip(f"NO-HARDWARE: {result.got}")
             case Verdict.NOT_RUN if not cause or not result.applies or cause in _selected(request):
                 pytest.skip(f"NOT-RUN: {result.got}")
-            case Verdict.NOT_RUN:  # the cause, which no other test reports
+            case Verdict.NOT_RUN:  # other tests do not report the cause
                 pytest.fail(self._describe(cause, results[cause], request.config), pytrace=False)
             case verdict if not verdict.is_good:
                 pytest.fail(self._describe(check, result, request.config), pytrace=False)
@@ -119,7 +119,7 @@ class PluginSuite:
     test_check.__test__ = True  # type: ignore[attr-defined]  # whatever python_functions says
 
     def _target(self, config: pytest.Config) -> Target:
-        """Returns what is tested. Raises `PlugrtError` where there is no such thing."""
+        """Returns the tested plugin. Raises `PlugrtError` if it does not exist."""
         name = self.plugin or config.getoption("plugrt", None)
         if not name:
             raise pytest.Collector.CollectError(
@@ -148,7 +148,7 @@ class PluginSuite:
     def _results(
         self, request: pytest.FixtureRequest, folders: pytest.TempPathFactory
     ) -> Mapping[str, Result]:
-        """Returns the results of the class's selected checks, which the first test makes."""
+        """Returns the results of the class's selected checks; the first test runs them."""
         owner: pytest.Collector = request.node.parent
         if _RESULTS not in owner.stash:
             owner.stash[_RESULTS] = self._run(request, folders, _selected(request))
@@ -157,7 +157,7 @@ class PluginSuite:
     def _run(
         self, request: pytest.FixtureRequest, folders: pytest.TempPathFactory, ids: Sequence[str]
     ) -> Mapping[str, Result]:
-        """Runs checks; of pytest-xdist's workers one does so, and the others read its results."""
+        """Runs checks. One of pytest-xdist's workers does so, and the others read its results."""
         checks = registry.select(ids)
         worker = getattr(request.config, "workerinput", None)
         if worker is None:
@@ -165,7 +165,7 @@ class PluginSuite:
         name = f"plugrt-{zlib.crc32(request.node.parent.nodeid.encode()):08x}"
         file = folders.getbasetemp().parent / f"{name}.json"
         with file.with_suffix(".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # which ends with this process, however that ends
+            fcntl.flock(lock, fcntl.LOCK_EX)  # it ends with this process in any case
             if not file.exists():
                 found = self._runner(request.config, checks, worker["workercount"]).run()
                 _write(file, found)
@@ -173,7 +173,7 @@ class PluginSuite:
 
 
 def _selected(request: pytest.FixtureRequest) -> list[str]:
-    """Returns the ids of the checks whose tests of this class are selected."""
+    """Returns the ids of the checks whose tests pytest has selected in this class."""
     return [
         str(item.callspec.params["check"])
         for item in request.session.items

@@ -1,4 +1,4 @@
-"""Programs of rng_bit_generator, and the stored numbers that they must give."""
+"""Programs of rng_bit_generator, and their expected bits."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from plugrt_sdk.conformance.expect import Array
 from plugrt_sdk.testing.program_text import ProgramText, typed
 
 FILE = Path(__file__).with_name("stored_bits.json")
-"""What XLA gives, written by tools/stored_bits.py with jaxlib 0.10.2."""
+"""XLA's results, written by tools/stored_bits.py with jaxlib 0.10.2."""
 STATES = {"THREE_FRY": (42, 2**64 - 2), "PHILOX": (42, 2**64 - 2, 7)}
-"""Algorithm to its state; the second word, the counter, overflows into the next."""
+"""The state of each algorithm; its second word, the counter, overflows into the next."""
 SHAPE = (3, 5)
-"""An odd number of elements: the last one uses half of a block."""
+"""An odd number of elements, so that half of the last block is used."""
 
 
 def variants() -> Iterator[tuple[str, str]]:
-    """Yields the algorithms and the dtypes that they are asked for."""
+    """Yields each algorithm with the dtypes that are requested."""
     for algorithm in STATES:
         for dtype in ("uint32", "uint64", "uint8"):
             yield algorithm, dtype
@@ -33,7 +33,7 @@ def stored_key(algorithm: str, dtype: str) -> str:
 
 
 def program_of(algorithm: str, dtype: str) -> ProgramText:
-    """Returns a program whose results are the new state and the bits."""
+    """Returns a program that computes the new state and the bits."""
     program = ProgramText()
     state = program.argument(np.array(STATES[algorithm], np.uint64))
     program.apply(
@@ -50,7 +50,7 @@ def _stored() -> dict[str, list[list[str]]]:
 
 
 def expected_of(algorithm: str, dtype: str) -> Sequence[Array]:
-    """Returns the new state and the bits that are stored."""
+    """Returns the stored new state and bits."""
     state, bits = _stored()[stored_key(algorithm, dtype)]
     return [
         np.array([*map(int, state)], np.uint64),

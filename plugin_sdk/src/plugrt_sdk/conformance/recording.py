@@ -1,7 +1,7 @@
-"""`record`: the puts, launches, reads and comparisons of a check, as steps that need no Python.
+"""`record`: a check's puts, launches, reads and comparisons, as steps that need no Python.
 
-The check runs on the NumPy backend. A check that does anything else than the steps of
-``docs/conformance.md``, or that compares what no step has read, is code and not data.
+The check runs on the NumPy backend. It is code, not data, if it does anything other than the steps
+of ``docs/conformance.md``, or compares values that no step has read.
 """
 
 from __future__ import annotations
@@ -42,24 +42,24 @@ from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import NotTried
 
 DEVICES = 4
-"""Of the client that checks are recorded on."""
+"""The number of devices of the client that checks are recorded on."""
 _STABLEHLO = (1, 10, 0)
 _WATCHED = (
     "expect", "expect_equal", "expect_same_bits", "expect_close", "expect_refusal", "expect_mistake"
 )  # fmt: skip
 MOST_BYTES = 5 << 20
-"""The most bytes of one check's data; a check with more is code."""
+"""The maximum size of one check's data, in bytes; a check with more is code."""
 _HOST_KINDS = frozenset({PlugrtError, PjrtError, ProgramError, Exception})
-"""Expected errors that any error of a library satisfies."""
+"""Exception classes that match any error of a library."""
 
 
 class NotDataError(BaseException):
-    """A check does what no step says. No `Exception`, which checks catch."""
+    """A check does something that no step can express. Not an `Exception`, which checks catch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """Bytes of the data file."""
+    """Bytes in the data file."""
 
     content: bytes
 
@@ -70,22 +70,22 @@ Step = tuple[Token, ...]
 
 @dataclass
 class Recording:
-    """The steps of a check, which needs ``devices`` devices for them.
+    """The steps of a check, which need ``devices`` devices.
 
-    ``unimplemented`` and ``other`` are the verdicts where the library refuses a step with that code
-    or with another one.
+    ``unimplemented`` and ``other`` are the verdicts if the library refuses a step with
+    UNIMPLEMENTED, or with another code.
     """
 
     steps: list[Step] = field(default_factory=list)
     devices: int = 1
     exact: bool = False
-    """Whether it is for clients of that number of devices alone."""
+    """Whether it applies only to clients with that number of devices."""
     unimplemented: str = ""
     other: str = ""
 
 
 class _Told(int):
-    """A truth value that a buffer gave, which a check has to compare."""
+    """A truth value from a buffer, which a check must compare."""
 
     step: int
 
@@ -167,7 +167,7 @@ class _Loaded:
 
 
 class _RecordingClient:
-    """The client that a check is recorded on."""
+    """The client that checks are recorded on."""
 
     def __init__(self, recorder: _Recorder, real: Client) -> None:
         self._recorder, self._real = recorder, real
@@ -196,7 +196,7 @@ class _RecordingClient:
         return self.compile_as(program, program, options)
 
     def compile_as(self, program: Program, handed: Program, options: CompileOptions) -> _Executable:
-        """Compiles a program; the steps have ``handed``, another form of it."""
+        """Compiles a program; the steps contain ``handed``, another form of it."""
         recorder = self._recorder
         count = options.num_replicas * options.num_partitions
         ids = options.device_assignment.flat if options.device_assignment else ()
@@ -214,7 +214,7 @@ class _RecordingClient:
         if not recorder.symbolic:
             try:
                 made = self._real.compile(program, options)
-            except PlugrtError:  # the check may allow that: see `record`
+            except PlugrtError:  # the check may allow it: see `record`
                 recorder.steps[place] = ("may", *recorder.steps[place])
                 raise
         return _Executable(recorder, _Loaded(made, count), name)
@@ -224,11 +224,12 @@ class _Recorder:
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self.reads: dict[int, tuple[str, Array]] = {}
-        """Id of an array that was read to its name, and the array, which keeps the id its own."""
+        """The name of an array that was read, by its id, with the array, so that the id stays
+        unique."""
         self.uncompared: set[str | int] = set()
         self.devices, self.exact = 1, False
         self.symbolic = False
-        """Within what must fail, where nothing is run."""
+        """Whether the recorded code must fail; nothing is run then."""
         self._sources: list[tuple[str, Array, bytes]] = []
         self._count = self._put_bytes = 0
         self._thread = threading.get_ident()
@@ -270,7 +271,7 @@ class _Recorder:
         return told
 
     def drop(self, name: str) -> None:
-        """Notes that nothing refers to a buffer or a program any more."""
+        """Records that nothing refers to a buffer or a program any longer."""
         if not self._ended:
             self.steps.append(("free", name))
 
@@ -294,7 +295,7 @@ class _Recorder:
     def expect_equal(self, got: object, expected: object, what: str) -> None:
         if isinstance(got, _Told) and isinstance(expected, bool):
             self.uncompared.discard(got.step)
-        elif what != "results:":  # their number is part of the step that runs a program
+        elif what != "results:":  # the step of a launch has the number of results
             _refuse("it compares values that are no arrays")
         expectations.expect_equal(got, expected, what)
 
@@ -329,7 +330,7 @@ class _Recorder:
         self.symbolic = True
         try:
             call()
-        except Unimplemented:  # the launch, behind which nothing follows
+        except Unimplemented:  # the launch is the last step
             pass
         finally:
             self.symbolic = False
@@ -339,13 +340,13 @@ class _Recorder:
 
 
 def type_tokens(array: Array) -> tuple[int, str]:
-    """Returns the ``PJRT_Buffer_Type`` and the dimensions of an array, ``-`` without any."""
+    """Formats the ``PJRT_Buffer_Type`` and the dimensions of an array, ``-`` if there are none."""
     kind = ELEMENT_TYPES[array.dtype.newbyteorder("=")]
     return kind, "x".join(map(str, array.shape)) or "-"
 
 
 def _extent(array: Array) -> tuple[int, int]:
-    """Returns where the bytes of an array begin and end, counted from its first element."""
+    """Returns the begin and the end of an array's memory, relative to its first element."""
     if not array.size:
         return 0, 0
     reach = [(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)]
@@ -358,7 +359,7 @@ def _offset(array: Array) -> int:
 
 
 def _bytes_beneath(array: Array) -> bytes:
-    """Returns the memory of an array, with the gaps between the elements of a view."""
+    """Returns the memory of an array, including the gaps between a view's elements."""
     if array.flags.c_contiguous:
         return array.tobytes()
     low, high = _extent(array)
@@ -366,7 +367,7 @@ def _bytes_beneath(array: Array) -> bytes:
 
 
 class _RecordedSubject(PluginSubject):
-    """The subject of a check that is recorded: its client notes each call."""
+    """The subject of a recorded check; its client records each call."""
 
     def __init__(self, recorder: _Recorder, client: Client, seed: int) -> None:
         super().__init__(Target("plugin", "numpy"), seed)
@@ -382,7 +383,7 @@ class _RecordedSubject(PluginSubject):
         _refuse("it goes by what the client declares")
 
     def require_room(self, count: int, device: Device) -> None:
-        pass  # the runner of recordings does not ask how much memory a device has
+        pass  # the C runner does not read a device's memory size
 
     def compile(self, text: str, **options: Any) -> Any:
         compile_as = self.client.compile_as  # type: ignore[attr-defined]
@@ -393,7 +394,7 @@ class _RecordedSubject(PluginSubject):
         try:
             return super().run(text, *arrays)
         except Unimplemented:
-            if self._recorder.symbolic:  # what must fail may fail when it is read
+            if self._recorder.symbolic:  # a call that must fail may fail when its result is read
                 self._recorder.add("read_all")
             raise
 
@@ -404,7 +405,7 @@ class _RecordedSubject(PluginSubject):
 
 
 class _RefusingClient:
-    """A client that refuses all."""
+    """A client that refuses everything."""
 
     def __init__(self, real: Client, error: PjrtError) -> None:
         self._real, self._error = real, error
@@ -425,7 +426,7 @@ class _RefusedSubject(PluginSubject):
 
 
 def _judge_refused(check: Check, client: Client, error: PjrtError) -> str:
-    """Returns the verdict where a library refuses what the check does, as the kit judges it."""
+    """Returns the kit's verdict on a check that a library refuses."""
     try:
         check.run(_RefusedSubject(client, error))
     except REFUSALS:
@@ -437,9 +438,9 @@ def _judge_refused(check: Check, client: Client, error: PjrtError) -> str:
 
 
 def record(check: Check, seed: int = 0) -> list[Recording]:
-    """Returns the recordings of a check, the one of the most devices first.
+    """Returns the recordings of a check, the one for the most devices first.
 
-    Raises `NotDataError` where the check is code.
+    Raises `NotDataError` if the check is code.
     """
     if check.needs not in (Needs.CLIENT, Needs.TWO_DEVICES):
         _refuse(f"it needs {check.needs}")
@@ -477,8 +478,7 @@ def _record(check: Check, devices: int, seed: int) -> Recording:
 def _watched(recorder: _Recorder) -> Iterator[None]:
     """Replaces the functions of `expect` by the recorder's in the modules of checks.
 
-    They are replaced here since the kit's own code, whose hash is in each report, has nothing of
-    recordings.
+    The replacement keeps recordings out of the kit's own code, whose hash is in each report.
     """
     with ExitStack() as stack:
         for module, name in _uses():
@@ -509,9 +509,9 @@ def _reference() -> Reference:
 
 
 def portable(program: Program) -> Program:
-    """Returns a program as a portable artifact that libraries of the last two years read.
+    """Returns a program as a portable artifact for libraries of the last two years.
 
-    That is one for `_STABLEHLO`, or for the newest version where the program has newer operations.
+    The version is `_STABLEHLO`, or the newest one if the program has newer operations.
     """
     try:
         return convert_to_version(program, _STABLEHLO)

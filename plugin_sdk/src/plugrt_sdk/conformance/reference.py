@@ -1,8 +1,8 @@
-"""`Reference`: what StableHLO's reference interpreter gives, run in a child process.
+"""`Reference`: StableHLO's reference interpreter, in a child process.
 
-The interpreter is jaxlib's ``stablehlo.eval_module``. It ends its process on an operation that it
-lacks, and on some that it has (an integer divided by zero): the child is then started again when it
-is next needed. It ends with its standard input, and so with the process that started it.
+The interpreter is jaxlib's ``stablehlo.eval_module``. It ends its process for operations that it
+lacks, and for some others (division of an integer by zero); the next use starts another child. The
+child ends when its standard input closes, and so with the process that started it.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from plugrt_sdk.conformance.expect import Array
 from plugrt_sdk.testing.program_text import named_dtype
 
 _IN_TWO_BYTES = "bfloat16"
-"""The dtype that the bindings accept as 16-bit integers, and cannot return."""
+"""The dtypes that the bindings accept as 16-bit integers, and cannot return."""
 
 
 class Reference:
-    """The interpreter, started when it is first asked for."""
+    """The interpreter; the first use starts it."""
 
     def __init__(self) -> None:
         self._child: subprocess.Popen[bytes] | None = None
 
     def evaluate(self, text: str, arguments: Sequence[Array]) -> list[Array] | None:
-        """Returns the results of a program's ``main``; None where the interpreter cannot run it."""
+        """Returns the results of a program's ``main``; None if the interpreter cannot run it."""
         child = self._child or self._start()
         assert child.stdin is not None
         assert child.stdout is not None
         try:
             pickle.dump((text, list(arguments)), child.stdin)
             child.stdin.flush()
-            found: list[Array] | None = pickle.load(child.stdout)  # our own child
+            found: list[Array] | None = pickle.load(child.stdout)  # this object's own child
         except (EOFError, OSError, pickle.UnpicklingError):
             self.close()
             return None
@@ -65,17 +65,14 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     child.communicate()
 
 
-# --- the child -----------------------------------------------------------------------------------
-
-
 def serve() -> None:
-    """Evaluates the programs that come through standard input until it ends."""
+    """Evaluates programs from standard input until it closes."""
     source = sys.stdin.buffer
     answers: IO[bytes] = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what native code prints is no answer
+    os.dup2(2, 1)  # native code may print to stdout
     while True:
         try:
-            text, arguments = pickle.load(source)  # from the process that started us
+            text, arguments = pickle.load(source)  # sent by the process that started this one
         except EOFError:
             return
         pickle.dump(_evaluate(text, arguments), answers)
@@ -114,7 +111,7 @@ def _array(attribute: Any) -> Array:
 
 
 def _plain_results(module: Any) -> list[str]:
-    """Makes ``main`` return dtypes that the bindings have; returns the dtypes of its results."""
+    """Gives ``main`` results of dtypes that the bindings have; returns the original dtypes."""
     from plugrt.stablehlo.bindings import hlo, ir
     from plugrt.stablehlo.regions import return_values, returned_values, terminator
     from plugrt.stablehlo.types import ir_type_to_tensor_type, tensor_type
@@ -140,7 +137,7 @@ def _plain_results(module: Any) -> list[str]:
 
 
 def _join(arrays: Sequence[Array], dtypes: Sequence[str]) -> list[Array]:
-    """Returns the results as they were before `_plain_results`."""
+    """Converts the results back to the dtypes from before `_plain_results`."""
     left, found = iter(arrays), []
     for name in dtypes:
         array = next(left)

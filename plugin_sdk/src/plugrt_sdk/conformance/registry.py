@@ -1,4 +1,4 @@
-"""`CHECKS`: all checks in the order of a run, and how some of them are selected."""
+"""`CHECKS`: all checks in the order of a run, and functions to select some."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ RETIRED: Mapping[str, str] = {
     "table_transfers.alias": "since 0.1.0: table_transfers.alias.layout gives the layout, on which "
     "the header says nothing where there is none",
 }
-"""The id of each check that the kit has no more, to since when and why, as ``since 0.2.0:
-buffers.put_get.one says as much``. No other check has its id. ``docs/data/check_ids.txt`` has the
-ids that there ever were."""
+"""The ids of removed checks, each with version and reason.
+
+A value is such as ``since 0.2.0: repeats buffers.put_get.one``. No other check may have these ids.
+``docs/data/check_ids.txt`` lists all ids that have existed.
+"""
 
 
 @cache
 def checks() -> Mapping[str, Check]:
-    """Returns id to check, in order: the kit's checks, then those of installed packages.
+    """Returns the checks by id, in order: the kit's, then those of installed packages.
 
     Ids are unique.
     """
@@ -43,7 +45,7 @@ def checks() -> Mapping[str, Check]:
 
 
 def find(name: str) -> Check:
-    """Returns the check of an id; raises `InvalidArgument` with the nearest ids."""
+    """Returns the check with an id; raises `InvalidArgument` with similar ids."""
     known = checks()
     if name in RETIRED:
         raise InvalidArgument(f"there is no check {name} any more, {RETIRED[name]}")
@@ -55,10 +57,10 @@ def find(name: str) -> Check:
 
 
 def select(names: Iterable[str] = (), level: int | None = None, words: str = "") -> Sequence[Check]:
-    """Returns the checks of these ids, up to this level, whose id or title has all the words.
+    """Returns the checks with these ids, up to a level, whose id or title has all the words.
 
-    ``words`` are separated by spaces; a word that begins with ``-`` must be absent. Raises
-    `InvalidArgument` for an id that does not exist and for a selection of nothing.
+    Words are separated by spaces; ``-word`` must be absent. Raises `InvalidArgument` for an id that
+    does not exist, and for an empty selection.
     """
     wanted = [find(name) for name in names] or list(checks().values())
     ids = {check.id for check in wanted}

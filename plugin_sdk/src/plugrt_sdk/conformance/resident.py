@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 
 def resident_bytes() -> int:
-    """Returns the process's resident memory; where there is no /proc, its peak."""
+    """Returns the process's resident memory in bytes; without /proc, its peak."""
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[1]) * resource.getpagesize()
@@ -19,9 +19,9 @@ def resident_bytes() -> int:
 
 
 def settled_bytes() -> int:
-    """Returns the resident memory without what the C library holds back of memory that is free.
+    """Returns the resident memory after the C library has returned free memory to the system.
 
-    Else a leak goes unseen while it fills that. Only glibc can give it to the system.
+    Otherwise a leak could fill that free memory unseen. Only glibc can return it.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
@@ -40,7 +40,7 @@ class _MallInfo(ctypes.Structure):
 
 
 def heap_bytes() -> int:
-    """Returns the bytes that ``malloc`` has given out and not got back; 0 without glibc 2.33."""
+    """Returns the bytes that ``malloc`` has allocated and not freed; 0 without glibc 2.33."""
     measure = getattr(ctypes.CDLL(None), "mallinfo2", None)
     if measure is None:
         return 0
@@ -50,10 +50,10 @@ def heap_bytes() -> int:
 
 
 def count_held() -> Mapping[str, int]:
-    """Returns bytes of memory and counts of objects, descriptors, threads and maps, by name.
+    """Returns bytes of memory and numbers of objects, descriptors, threads and maps, by name.
 
-    The heap is exact where the library allocates by glibc; resident memory is in whole pages. The
-    counts of descriptors, threads and maps are 0 without /proc.
+    The heap is exact if the library uses glibc's allocator; resident memory counts whole pages. The
+    numbers of descriptors, threads and maps are 0 without /proc.
     """
     found = {
         "bytes of the heap": heap_bytes(),
@@ -74,7 +74,7 @@ def count_held() -> Mapping[str, int]:
 
 
 def available_bytes() -> int:
-    """Returns the memory that new allocations can have, by Linux's estimate; 0 elsewhere."""
+    """Returns the memory that new allocations can use, as Linux estimates it; 0 elsewhere."""
     try:
         with open("/proc/meminfo") as file:
             sizes = dict(line.split(":") for line in file)

@@ -1,4 +1,4 @@
-"""`merge_rounds`: one result of each check from several runs of it."""
+"""`merge_rounds`: combines the results of several runs of each check."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _WORST = (Verdict.CRASH, Verdict.TIMEOUT, Verdict.FAIL)
 
 
 def merge_rounds(rounds: Sequence[Mapping[str, Result]]) -> dict[str, Result]:
-    """Returns the worst result of each check, with the counts of its verdicts where they differ.
+    """Returns the worst result of each check, with the counts of its verdicts if they differ.
 
-    A check with different good verdicts is a FAIL. A round that did not run it does not count.
+    A check with different good verdicts is a FAIL. Rounds that did not run it do not count.
     """
     names = dict.fromkeys(name for found in rounds for name in found)
     return {name: _merge([found[name] for found in rounds if name in found]) for name in names}

@@ -1,4 +1,4 @@
-"""`Runner`: runs checks in child processes; a child that crashes or hangs is a verdict."""
+"""`Runner`: runs checks in child processes; the verdict of a crash or hang is a result."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ from plugrt_sdk.conformance.worker import IMPORT, START
 
 _WORKER = "plugrt_sdk.conformance.worker:run_checks"
 _SUSPECTS = 5
-"""How many earlier checks of the process are named beside a crash that is not the check's own."""
+"""The number of earlier checks to name for a crash that the check alone does not repeat."""
 
 OnResult = Callable[[Check, Result], None]
 
 
 @dataclass
 class Runner:
-    """One run. ``seconds`` is the limit of each check; ``on_result`` is called with each result.
+    """One run of checks.
 
-    `run` returns the results in the checks' order, which does not depend on ``jobs``, the number of
-    child processes at a time. The checks on which others depend, of the plugin's import, of the
-    client's start, of the library's file and of the first launch, are among them if they are bad,
-    even where nobody asked for them. ``facts`` then says what the client states of itself.
-    `Patience` has the limits of time and of crashes.
+    ``seconds`` is the limit of each check; ``on_result`` is called with each result. `run` returns
+    the results in the checks' order, for any ``jobs``, the number of concurrent child processes.
+    They include the checks that others depend on (the plugin's import, the client's start, the
+    library's file, the first launch) if these are bad, even if they were not selected. Afterwards
+    ``facts`` are the client's statements about itself. `Patience` has the limits of time and of
+    crashes.
     """
 
     target: Target
@@ -48,11 +49,13 @@ class Runner:
     on_result: OnResult = lambda check, result: None
     facts: dict[str, Any] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
-    """Side effects that no check is about: output on stdout, and processes left behind.
-    The first word of each to the whole, which names the checks of the process."""
+    """Side effects that no check tests: output on stdout, and processes left behind.
+
+    The first word of each, to its text, which names the checks of the process.
+    """
 
     _launch_seconds: float = 0.0
-    """The seconds of a launch, where a process said that it is long."""
+    """The time of a launch in seconds, if a process reported that it is long."""
     _results: dict[str, Result] = field(default_factory=dict)
     _patience: Patience = field(init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -61,9 +64,9 @@ class Runner:
         self._patience = Patience(self.seconds)
 
     def run(self) -> dict[str, Result]:
-        """Runs the checks, once; raises nothing that a plugin causes.
+        """Runs the checks, once; a plugin causes no exception.
 
-        ``KeyboardInterrupt`` leaves what `results` gives.
+        After ``KeyboardInterrupt``, `results` are those so far.
         """
         free = [c for c in self.checks if not c.needs.has_client and c.id != IMPORT]
         bound = [c for c in self.checks if c.needs.has_client and c.id != START]
@@ -73,7 +76,7 @@ class Runner:
         batches = batches_of(with_library(free), self.jobs)
         if imported and started:
             if started.verdict is Verdict.PASS:
-                # Some libraries, of accelerators, have one client in a process.
+                # Some accelerators' libraries allow one client in a process.
                 own = [c for c in bound if c.needs is Needs.LIBRARY_CLIENT]
                 batches += batches_of([c for c in bound if c not in own], self.jobs)
                 batches += batches_of(own, self.jobs)
@@ -86,7 +89,7 @@ class Runner:
         return self.results()
 
     def results(self) -> dict[str, Result]:
-        """Returns the results so far; checks that the run has not begun are NOT-RUN."""
+        """Returns the results so far; checks that have not started are NOT-RUN."""
         with self._lock:
             known = dict(self._results)
         asked = [check.id for check in self.checks]
@@ -105,11 +108,11 @@ class Runner:
                 self.on_result(check, result)
 
     def _begin(self) -> tuple[bool, Result | None]:
-        """Imports the plugin and starts a client, once, in a process of its own.
+        """Imports the plugin and starts a client, once, in a child process.
 
-        Returns whether the import ended, be it with an error, without which nothing is run that
-        imports the plugin; and the result of starting the client, which everything else needs:
-        None where no check needs one.
+        Returns whether the import ended, even with an error (otherwise nothing is run that imports
+        the plugin), and the result of the client's start, which all other checks need: None if no
+        selected check needs a client.
         """
         importing = [c for c in self.checks if self._imports(c)]
         if not importing:
@@ -128,7 +131,7 @@ class Runner:
         return True, found.get(START)
 
     def _imports(self, check: Check) -> bool:
-        """Whether a check imports the plugin; one given as an object is looked at to find it."""
+        """Whether a check imports the plugin. Finding a plugin given as an object imports it."""
         return check.needs is not Needs.DISTRIBUTION or self.target.kind != "plugin"
 
     def _give_up(self, checks: Sequence[Check], started: Result) -> None:
@@ -149,7 +152,7 @@ class Runner:
         for batch in batches:
             waiting.put(batch)
         for _ in range(min(self.jobs, len(batches))):
-            # Daemons: an interrupted run ends at once, and with it all its child processes.
+            # Daemon threads: an interrupted run ends at once, with its child processes.
             threading.Thread(target=self._serve, args=(waiting, ended), daemon=True).start()
         for _ in batches:
             if (fault := ended.get()) is not None:
@@ -169,7 +172,7 @@ class Runner:
                 ended.put(None)
 
     def _finish(self, batch: Sequence[Check]) -> None:
-        """Runs a batch, in one process after the other until each check has a verdict."""
+        """Runs a batch, in one process after another, until each check has a verdict."""
         rest = [check for check in batch if not self._skip(check)]
         while rest:
             found = self._run_batch(rest)
@@ -180,13 +183,13 @@ class Runner:
             rest = [check for check in rest if not self._skip(check)]
 
     def _skip(self, check: Check) -> bool:
-        """Whether a check is not to be run, which is then recorded."""
+        """Whether a check is to be skipped; records it then."""
         if why := self._patience.find_why_given_up(check):
             self._record(check, Result(Verdict.NOT_RUN, got=why))
         return bool(why)
 
     def _run_batch(self, batch: Sequence[Check]) -> dict[str, Result]:
-        """Runs checks in one process; returns the results of those it came to, at least one."""
+        """Runs checks in one process; returns the results of those that started, at least one."""
         journal, found = self._run_process(batch, self._record)
         last = journal.open or (journal.begun[-1] if journal.begun else "")
         if last and found[last].verdict is Verdict.CRASH and journal.begun[0] != last:
@@ -196,10 +199,10 @@ class Runner:
     def _run_process(
         self, batch: Sequence[Check], on_end: OnResult = lambda check, result: None
     ) -> tuple[Journal, dict[str, Result]]:
-        """Runs checks in one process, whose end is blamed on the check that was open.
+        """Runs checks in one process; its end is blamed on the check that was open.
 
-        ``on_end`` is called with each result that the end of the process cannot change, as soon as
-        the check ends: an interrupted run has these.
+        Calls ``on_end`` with each result that the end of the process cannot change, as soon as the
+        check ends: an interrupted run keeps these.
         """
         alone = batch[0].needs is Needs.PROCESS
         names = [check.id for check in batch]
@@ -215,7 +218,7 @@ class Runner:
             for name, result in read_ends([line], names[:-1]):
                 on_end(registry.find(name), result)
 
-        most = MOST_SLOWNESS * seconds * len(batch) + 5  # the worker says the limit of each check
+        most = MOST_SLOWNESS * seconds * len(batch) + 5  # the worker states the limit of each check
         outcome = run_in_child(_WORKER, argument, most, on_line=hear)
         journal = Journal.of(outcome, names)
         if journal.launch_seconds:
@@ -229,15 +232,13 @@ class Runner:
         ):
             blamed = journal.open or (journal.begun[-1] if journal.begun else names[0])
             result = journal.blame(outcome, seconds)
-            if (
-                result.verdict is Verdict.TIMEOUT and blamed != IMPORT
-            ):  # what hangs is not met again
+            if result.verdict is Verdict.TIMEOUT and blamed != IMPORT:  # it is not run again
                 result = self._patience.judge_late(blamed, result, seconds)
             found[blamed] = result
         return journal, found
 
     def _note_effects(self, outcome: Outcome, journal: Journal) -> None:
-        """Notes what a process printed and left; not of one that was ended before it could tidy."""
+        """Records a process's output and leftovers, unless it was ended before its clean-up."""
         if not (outcome.succeeded and journal.begun):
             return
         first, last = journal.begun[0], journal.begun[-1]
@@ -248,7 +249,7 @@ class Runner:
             )
 
     def _try_alone(self, check: Check, crash: Result, begun: Sequence[str]) -> Result:
-        """Returns a crash, with what was before it where the check holds in a process of its own.
+        """Returns a crash; adds the checks before it if the check passes in its own process.
 
         Memory that one check destroys may end the process in another.
         """

@@ -1,4 +1,4 @@
-"""`save_in_child`: a program as another process saves it, which ends before this returns."""
+"""`save_in_child`: a program saved by another process, which has ended."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from plugrt_sdk.conformance.target import Target
 
 _SAVER = f"{__name__}:save"
 _SECONDS = 600.0
-"""At most; the check that waits has a limit of its own, which ends the child, too."""
+"""The maximum; the waiting check has its own limit, which ends the child as well."""
 
 
 def save_in_child(target: Target, text: str) -> bytes:
-    """Compiles a program in a process of its own and returns the bytes that the plugin saves.
+    """Compiles a program in a child process, and returns the bytes that the plugin saves.
 
-    Raises `Unimplemented` where the plugin does; `Mismatch` where the process does not end well.
+    Raises `Unimplemented` if the plugin does, and `Mismatch` if the process fails.
     """
     argument = {"target": target.as_dict(), "text": text, "path": sys.path}
     outcome = run_in_child(_SAVER, argument, _SECONDS)
@@ -37,7 +37,7 @@ def save_in_child(target: Target, text: str) -> bytes:
 
 
 def save(argument: Mapping[str, Any], say: Callable[..., None]) -> None:
-    """Compiles a program and reports the bytes that the plugin saves, in the child."""
+    """In the child: compiles a program and reports the bytes that the plugin saves."""
     sys.path += [folder for folder in argument["path"] if folder not in sys.path]
     subject = PluginSubject(Target(**argument["target"]))
     try:

@@ -1,4 +1,4 @@
-"""`select`: the checks of a run; `Stored`: the results that earlier runs of them had."""
+"""`select`: the checks of a run; `Stored`: results of earlier runs."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _SAME_PLUGIN = (
     "kind", "options", "topology", "topology_options", "distribution", "version", "entry_point",
     "library_sha256", "api_version",
 )  # fmt: skip
-"""Facts of the plugin that must be the same now. A library may have moved."""
+"""Facts of the plugin that must be unchanged. A library may have moved."""
 _SAME_SETTINGS = ("seed", "tolerances_ulp")
 
 
 def select(given: Mapping[str, Any]) -> Sequence[Check]:
-    """Returns the checks that the command's options name.
+    """Returns the checks that the command's options select.
 
-    Raises `click.UsageError` for an unknown check, for options that exclude each other, and for a
-    selection of nothing.
+    Raises `click.UsageError` for an unknown check, for options that exclude each other, and for an
+    empty selection.
     """
     names = list(given["names"])
     if given["profile"]:
@@ -52,7 +52,7 @@ def select(given: Mapping[str, Any]) -> Sequence[Check]:
 
 
 def _read_failed(path: Path) -> list[str]:
-    """Returns the ids of the checks that failed, crashed or hung in a report, waived ones too."""
+    """Returns the ids of checks that failed, crashed or hung in a report, including waived ones."""
     report = _read(path, "--rerun-failed")
     bad = [row["id"] for row in report["checks"] if _result(row).verdict.is_bad]
     if not bad:
@@ -81,7 +81,7 @@ def _result(row: Mapping[str, Any]) -> Result:
 
 @dataclass(frozen=True)
 class Stored:
-    """What earlier runs found: the results of checks that ended, and of the client and the runs."""
+    """Results of earlier runs: of checks that ended, of the client, and of the runs."""
 
     results: Mapping[str, Result]
     client: Mapping[str, Any]
@@ -92,9 +92,9 @@ class Stored:
     def read(
         cls, paths: Sequence[Path], plugin: Mapping[str, Any], settings: Mapping[str, Any]
     ) -> Stored:
-        """Reads the reports that a run goes on from; of two results of a check the first counts.
+        """Reads the reports that a run continues; of two results of a check the first counts.
 
-        Raises `click.BadParameter` for one of another kit, another plugin or other settings.
+        Raises `click.BadParameter` for a report of another kit, plugin or settings.
         """
         results: dict[str, Result] = {}
         client: dict[str, Any] = {}
@@ -118,7 +118,7 @@ class Stored:
 def _find_difference(
     report: Mapping[str, Any], plugin: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> str:
-    """Returns the first difference of a report's run from this one; empty if there is none."""
+    """Returns the first difference of a report's run from this one, or an empty string."""
     if report["kit"].get("manifest_sha256") != manifest_hash():
         return "the kit has other checks now"
     for keys, then, now in (

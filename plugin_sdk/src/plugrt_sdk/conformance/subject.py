@@ -1,4 +1,4 @@
-"""`PluginSubject`: the plugin under test, as the checks see it."""
+"""`PluginSubject`: the plugin under test, as checks use it."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from plugrt_sdk.testing.programs import ADD
 from plugrt_sdk.testing.subject import ONE, Array, Subject
 
 _SMALL = 1 << 16
-"""The bytes that each device is taken to have room for."""
+"""The number of bytes that is assumed to fit on each device."""
 _DTYPES = {element: name for name, element in ELEMENT_NAMES.items()}
 _ELEMENT = re.compile(r"tensor<(?:[\d?]+x)*([^,>]+>?)>")
 _PACE = 0.1
-"""The seconds of a launch; a run's limits grow with longer ones."""
+"""The time of a launch in seconds; longer launches raise a run's limits."""
 MOST_SLOWNESS = 20.0
-"""The largest factor of such limits."""
+"""The largest factor of these limits."""
 
 
 def slowness(launch_seconds: float) -> float:
@@ -49,10 +49,10 @@ def slowness(launch_seconds: float) -> float:
 
 
 class PluginSubject(Subject):
-    """A plugin, its client (made when a check first asks for it), and a run's settings.
+    """A plugin, its client (made at its first use), and a run's settings.
 
-    ``tolerances`` are the units in the last place that the run allows for results of a dtype,
-    where the kit's own limits are narrower. ``seconds`` is the limit of a check.
+    ``tolerances`` are the units in the last place that the run allows for results of a dtype, if
+    larger than the kit's own. ``seconds`` is the limit of a check.
     """
 
     def __init__(
@@ -74,26 +74,26 @@ class PluginSubject(Subject):
         self.import_effects = Effects()
         """What importing the plugin did to the process."""
         self.kept: object = None
-        """What lives until the process ends."""
+        """Objects that live until the process ends."""
         self.used_dtypes: set[str] = set()
-        """The dtypes of arrays and programs of the check that runs."""
+        """The dtypes of arrays and programs of the current check."""
         self.launch_seconds = 0.0
-        """The least time of a launch that a check measured; 0 before."""
+        """The shortest time of a launch that a check measured; 0 before."""
         self.on_slow: Callable[[], None] = lambda: None
-        """Called when a launch was slow."""
+        """Called for a slow launch."""
 
     @cached_property
     def plugin(self) -> Plugin:
-        """The plugin, imported when it is first asked for."""
+        """The plugin; the first use imports it."""
         before = Effects.now()
         plugin = self._load()
         self.import_effects = Effects.now().since(before)
         return plugin
 
     def create_topology(self) -> Topology:
-        """Makes the topology of the run: the one that it names, or the plugin's first.
+        """Makes the topology of the run: the one it names, or the plugin's first.
 
-        Raises `NotTried` where no name of one is known, and the device would be needed instead.
+        Raises `NotTried` if no name is known, since the device would then be needed.
         """
         named = [self.target.topology, *self.plugin.topology_names]
         name = next(filter(None, named), "")
@@ -113,11 +113,11 @@ class PluginSubject(Subject):
 
     @cached_property
     def reference(self) -> Reference:
-        """StableHLO's reference interpreter, started when it is first asked for a result."""
+        """StableHLO's reference interpreter; the first use starts it."""
         return Reference()
 
     def put(self, array: Any, device: int = 0) -> Buffer:
-        """Puts an array as `Subject.put` does; the library must say of it what plugrt noted."""
+        """Puts an array as `Subject.put` does, and compares the library's statements about it."""
         from plugrt_sdk.conformance.asking import expect_as_noted
 
         array = np.asarray(array)
@@ -133,13 +133,13 @@ class PluginSubject(Subject):
         return super().compile(text, **options)
 
     def note_program(self, text: str) -> None:
-        """Notes the dtypes of a program's arrays."""
+        """Records the dtypes of a program's arrays."""
         self.used_dtypes |= {_DTYPES[name] for name in _ELEMENT.findall(text) if name in _DTYPES}
 
     def lacks_dtype(self) -> bool:
         """Whether the device refuses arrays of a dtype that the check used.
 
-        float32 is demanded of all, and a declared dtype must work.
+        All devices must have float32, and the dtypes that they declare.
         """
         stated = self.declared.dtypes if self.states("dtypes") else frozenset[str]()
         for name in sorted(self.used_dtypes - stated - {"float32"}):
@@ -147,14 +147,14 @@ class PluginSubject(Subject):
                 super().put(np.zeros(1, named_dtype(name)))
             except (Unimplemented, UnsupportedDtype):
                 return True
-            except PjrtError:  # a check of its own finds it
+            except PjrtError:  # another check reports it
                 continue
         return False
 
     @cached_property
     def launch_refusal(self) -> str:
-        """The words that refuse to launch what every backend runs; empty where that is launched."""
-        with suppress(PjrtError):  # checks of their own find it
+        """The library's message if it refuses to launch a program that all backends run, or ""."""
+        with suppress(PjrtError):  # other checks report it
             program, x = super().compile(ADD), (super().put(ONE),)
             try:
                 program.execute([x, x])
@@ -163,7 +163,7 @@ class PluginSubject(Subject):
         return ""
 
     def run(self, text: str, *arrays: Any) -> list[Array]:
-        """Runs a program as `Subject.run` does, if its arguments fit into the device's memory."""
+        """Runs a program as `Subject.run` does, if its arguments fit in the device's memory."""
         total = sum(np.asarray(array).nbytes for array in arrays)
         self.require_room(total, self.client.devices()[0])
         program = self.compile(text)
@@ -174,23 +174,23 @@ class PluginSubject(Subject):
         return results
 
     def note_launch(self, seconds: float) -> None:
-        """Notes what a launch took; checks on a device whose launches are slow have more time."""
+        """Records the time of a launch; checks get longer limits on a device with slow launches."""
         if not self.launch_seconds or seconds < self.launch_seconds:
             self.launch_seconds = seconds
             if slowness(seconds) > 1:
                 self.on_slow()
 
     def require_room(self, count: int, device: Device) -> None:
-        """Raises `NotTried` where a device states less memory than twice so many bytes.
+        """Raises `NotTried` if a device states less memory than twice so many bytes.
 
-        Results, or a copy, need as much as the arguments. What fits, and is refused for lack of
-        memory, is a fault: memory was lost.
+        Results, or a copy, need as much as the arguments. A refusal of what fits, for lack of
+        memory, is a fault: memory was leaked.
         """
         if count <= _SMALL or not self.declared.memory_stats:
             return
         try:
             stated = device.memory_stats().get("bytes_limit", 0)
-        except PjrtError:  # a check of its own demands the answer
+        except PjrtError:  # another check requires an answer
             return
         if 0 < stated < 2 * count:
             why = (
@@ -201,18 +201,18 @@ class PluginSubject(Subject):
             raise NotTried(Verdict.NOT_RUN, why, applies=False)
 
     def random(self, name: str) -> np.random.Generator:
-        """Returns a generator of numbers that are the same in each run of one seed."""
+        """Returns a random generator with the run's seed."""
         return np.random.default_rng([self.seed, zlib.crc32(name.encode())])
 
     def ulps(self, dtype: str, least: int) -> int:
-        """Returns the units in the last place that results of a dtype may be wrong by."""
+        """Returns the allowed error of a dtype's results, in units in the last place."""
         return max(least, self.tolerances.get(dtype, 0)) if least else 0
 
     def states(self, capability: str) -> bool:
-        """Whether a field of the client's capabilities is the plugin's own statement.
+        """Whether the plugin itself states a field of the client's capabilities.
 
-        Of some fields a PJRT library declares nothing, and plugrt assumes the most: the library
-        then refuses by an error.
+        PJRT libraries declare nothing about some fields. plugrt assumes the most, and the library
+        refuses by an error.
         """
         if not isinstance(self.plugin, LibraryPlugin):
             return True
@@ -223,8 +223,8 @@ class PluginSubject(Subject):
     def open(self, held: Any, kind: TensorType) -> Shards:
         """Returns an array on the first device as its buffers.
 
-        Launchers, and puts of several arrays, may give another object instead, which
-        `Client.held_form` opens.
+        Launchers, and puts of several arrays, may return another object, which `Client.held_form`
+        converts.
         """
         if isinstance(held, Sequence):
             return held
@@ -232,13 +232,13 @@ class PluginSubject(Subject):
         return self.client.held_form(kind, memory).open(held)
 
     def refuse(self, why: str) -> NoReturn:
-        """Raises `Unimplemented`: there is nothing to try the capability on."""
+        """Raises `Unimplemented`: the capability cannot be tried."""
         raise Unimplemented(why)
 
     def check_declared(
         self, capability: str, step: Callable[[], None], *refusals: type[Exception]
     ) -> None:
-        """Makes a step; errors that refuse it are `Unimplemented` here, which the kit judges."""
+        """Makes a step; raises errors that refuse it as `Unimplemented`, which the kit judges."""
         try:
             step()
         except refusals as error:

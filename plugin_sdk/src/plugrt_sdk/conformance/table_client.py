@@ -1,7 +1,7 @@
-"""`TableClient`: a client of a PJRT library, by calls of its function table and nothing else.
+"""`TableClient`: a client of a PJRT library that only calls its function table.
 
-plugrt's own host corrects and refuses many faults of a library; here nothing is between a check and
-the library. Objects that are made live until the process ends.
+plugrt's own client corrects and refuses many faults of a library; here checks call the library
+directly. Objects that are made live until the process ends.
 """
 
 from __future__ import annotations
@@ -57,20 +57,20 @@ class TableClient:
 
     @classmethod
     def of(cls, subject: PluginSubject) -> TableClient:
-        """Returns the client of the checks of one process."""
+        """Returns the client of the checks of this process."""
         if not isinstance(subject.kept, TableClient):
             subject.kept = cls(subject)
         return subject.kept
 
     def keep(self, made: Any) -> Any:
-        """Returns an object that now lives as long as the client."""
+        """Keeps an object alive as long as the client, and returns it."""
         self._kept.append(made)
         return made
 
     def args(self, name: str, tail: int = 0, **fields: Any) -> Any:
-        """Returns the argument struct of a function, filled in; ``tail`` bytes longer than known.
+        """Returns the filled-in argument struct of a function, ``tail`` bytes longer than known.
 
-        The struct of a newer host is longer.
+        A newer host's struct is longer.
         """
         args, memory = new_args(name, tail)
         self._kept.append(memory)
@@ -79,10 +79,11 @@ class TableClient:
         return args
 
     def call(self, name: str, **fields: Any) -> Any:
-        """Calls a function that must succeed; returns its arguments, with the fields it filled in.
+        """Calls a function that must succeed; returns its arguments with the fields that it set.
 
-        One that the library calls unimplemented is refused, which only `Check.refusable` checks
-        allow; where its table is too old to have it, the check does not apply.
+        A function that the library calls unimplemented is refused, which only `Check.refusable`
+        checks allow; the check does not apply if the library's table is too old to have the
+        function.
         """
         args = self.args(name, **fields)
         refused = self.try_args(name, args)
@@ -94,17 +95,17 @@ class TableClient:
         return args
 
     def refused(self, name: str, **fields: Any) -> tuple[int, str] | None:
-        """Calls a function; returns code and message of its error, which is freed."""
+        """Calls a function; returns the code and the message of its error, which is freed."""
         return self.try_args(name, self.args(name, **fields))
 
     def try_args(self, name: str, args: Any) -> tuple[int, str] | None:
-        """Calls a function with arguments; returns code and message of its error."""
+        """Calls a function with arguments; returns the code and the message of its error."""
         require_slot(self.api, name)
         error = call(self.api, name, args)
         return take_error(self.api, error) if is_error(error) else None
 
     def call_extension(self, extension: str, name: str, **fields: Any) -> Any:
-        """Calls a function of an extension that must succeed, as `call` one of the table."""
+        """Calls a function of an extension that must succeed, like `call` for the table."""
         chain = read_chain(self.api.extension_start, "the table", AddressMap())
         if extension not in chain:
             self._subject.refuse(f"the library has no extension {extension}")
@@ -115,20 +116,18 @@ class TableClient:
         expect(refused is None, f"PJRT_{name} to succeed", refused)
         return args
 
-    # --- what checks need of it --------------------------------------------------------------
-
     def devices(self) -> list[Any]:
-        """Returns the ``PJRT_Device*`` that this process can use."""
+        """The ``PJRT_Device*`` that this process can use."""
         found = self.call("Client_AddressableDevices", client=self.handle)
         return list(ffi.unpack(found.addressable_devices, found.num_addressable_devices))
 
     def memories(self) -> list[Any]:
-        """Returns the ``PJRT_Memory*`` that this process can use."""
+        """The ``PJRT_Memory*`` that this process can use."""
         found = self.call("Client_AddressableMemories", client=self.handle)
         return list(ffi.unpack(found.addressable_memories, found.num_addressable_memories))
 
     def put_args(self, array: Any, device: Any = None) -> Any:
-        """Returns the arguments that put an array of float32 on a device, or on the first one."""
+        """Returns arguments that put a float32 array on a device (by default the first)."""
         memory = self.keep(Guarded(np.ascontiguousarray(array).tobytes()))
         dims = self.keep(ffi.new("int64_t[]", array.shape)) if array.ndim else ffi.NULL
         return self.args(
@@ -138,7 +137,7 @@ class TableClient:
         )  # fmt: skip
 
     def put(self, array: Any, device: Any = None) -> Any:
-        """Puts an array of float32 on a device (by default the first); returns the buffer."""
+        """Puts a float32 array on a device (by default the first); returns the buffer."""
         args = self.put_args(array, device)
         failed = self.try_args("Client_BufferFromHostBuffer", args)
         expect(failed is None, "PJRT_Client_BufferFromHostBuffer to succeed", failed)
@@ -146,11 +145,11 @@ class TableClient:
         return args.buffer
 
     def is_ready(self, event: Any) -> bool:
-        """Whether an event is ready; there is nothing to wait for where it is NULL."""
+        """Whether an event is ready; NULL counts as ready."""
         return event == ffi.NULL or bool(self.call("Event_IsReady", event=event).is_ready)
 
     def expect_ready(self, event: Any, what: str) -> None:
-        """Waits until an event is ready, for ten seconds at most: a library may never set it."""
+        """Waits until an event is ready, for at most ten seconds: a library may never set it."""
         until = time.monotonic() + _SECONDS
         while not self.is_ready(event) and time.monotonic() < until:
             time.sleep(0.002)
@@ -165,7 +164,7 @@ class TableClient:
         return found
 
     def read(self, buffer: Any, size: int, **fields: Any) -> bytes:
-        """Returns the bytes that a buffer is read as; nothing may be written beside them."""
+        """Returns the bytes of a buffer; the read must write nothing beside them."""
         room = Room(size)
         self.keep(room)
         read = self.call(
@@ -176,13 +175,13 @@ class TableClient:
         return room.content()
 
     def get(self, buffer: Any, count: int) -> Any:
-        """Returns the float32 numbers that a buffer holds."""
+        """Returns the float32 numbers of a buffer."""
         return np.frombuffer(self.read(buffer, 4 * count), np.float32)
 
     @cached_property
     def launch_refusal(self) -> str:
-        """The words that refuse to launch what every library runs; empty where that is launched."""
-        with suppress(Mismatch, NotTried, PjrtError):  # checks of their own find it
+        """The library's message if it refuses to launch a program that all libraries run, or ""."""
+        with suppress(Mismatch, NotTried, PjrtError):  # other checks report it
             x = self.put(ONE)
             args, _ = self.execute_args(self.compile(programs.ADD.encode())[0], x, x)
             refused = self.try_args("LoadedExecutable_Execute", args)
@@ -215,7 +214,7 @@ class TableClient:
         return loaded, found.executable
 
     def execute_args(self, loaded: Any, *buffers: Any, tail: int = 0) -> tuple[Any, Any]:
-        """Returns the arguments of a launch of one result on one device, and the result's place."""
+        """Returns the arguments of a launch with one result on a device, and the result's place."""
         options = self.keep(ffi.new("PJRT_ExecuteOptions*"))
         options.struct_size = ffi.sizeof("PJRT_ExecuteOptions")
         inner = self.keep(ffi.new("PJRT_Buffer*[]", list(buffers)))
@@ -229,17 +228,17 @@ class TableClient:
 
 
 def text_at(pointer: Any, size: int) -> bytes:
-    """Returns the bytes that a library gave; `InvalidReply` where there is no memory."""
+    """Copies bytes that a library returned; raises `InvalidReply` if the address is no memory."""
     return data(pointer, size)
 
 
 _BLAME_NOT_THE_CALLER = (0, 1, 4, 7, 8, UNIMPLEMENTED, 14, 15, 16)
-"""Codes on which a host tries again, or does without: no error, cancelled, late, denied, no room,
-unimplemented, unavailable, lost data, unauthenticated."""
+"""Codes that make a host retry, or continue without the feature: no error, cancelled, late, denied,
+no room, unimplemented, unavailable, lost data, unauthenticated."""
 
 
 def expect_mistake(error: tuple[int, str] | None, what: str) -> None:
-    """Raises `Mismatch` unless a call gave an error, and one that may blame the caller.
+    """Raises `Mismatch` unless a call returned an error that may blame the caller.
 
     Another code than INVALID_ARGUMENT is a warning.
     """

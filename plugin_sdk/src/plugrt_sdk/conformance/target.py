@@ -1,4 +1,4 @@
-"""`Target`: an installed plugin, a library, or an object that the kit tests."""
+"""`Target`: an installed plugin, a library, or an object to test."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ _LIBRARY_ENDINGS = (".so", ".dylib", ".dll")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The target of a run. ``kind`` is ``plugin``, ``library`` or ``object``.
+    """The target of a run.
 
-    ``name`` is a plugin's name, a library's absolute path, or ``module:name`` of a `Plugin` or of a
-    function that returns one (called with ``argument``, if that is given). ``options`` are create
-    options. ``topology`` names the devices to compile for that need not be there, and
-    ``topology_options`` are its options; by default it is the first that the plugin names.
+    ``kind`` is ``plugin``, ``library`` or ``object``. ``name`` is a plugin's name, a library's
+    absolute path, or ``module:name`` of a `Plugin` or of a function that returns one (called with
+    ``argument``, if given). ``options`` are create options. ``topology`` names the devices to
+    compile for, which need not exist; by default it is the plugin's first. ``topology_options`` are
+    its options.
     """
 
     kind: str
@@ -50,10 +51,10 @@ class Target:
     def parse(
         cls, text: str, options: Mapping[str, OptionValue] | None = None, **rest: Any
     ) -> Target:
-        """Returns the target that a command line names; ``rest`` are fields of it.
+        """Parses the target of a command line; ``rest`` are further fields.
 
-        Raises `InvalidArgument` for a library that is no file; other names are looked up when they
-        are first used.
+        Raises `InvalidArgument` for a library that is not a file; other names are looked up at
+        their first use.
         """
         given = dict(options or {})
         if os.sep in text or text.endswith(_LIBRARY_ENDINGS):
@@ -67,17 +68,17 @@ class Target:
         return asdict(self)
 
     def record(self, asked_by: str = _COMMAND) -> Record:
-        """Returns the row of an installed plugin in plugrt's table; nothing is imported.
+        """Returns an installed plugin's row in plugrt's table; imports nothing.
 
         Raises `plugrt.errors.UnknownPlatform`, with a suggestion, and `DuplicatePlugin`.
         """
         return Table().find(self.name, asked_by)[0]
 
     def require(self, asked_by: str = _COMMAND) -> None:
-        """Raises what says that there is no such target; nothing is imported.
+        """Raises an error if the target does not exist; imports nothing.
 
-        `InvalidArgument` for a module that is not there, for a plugin the errors of `record`, which
-        name ``asked_by``.
+        `InvalidArgument` for a missing module; for a plugin the errors of `record`, which name
+        ``asked_by``.
         """
         if self.kind == "plugin":
             self.record(asked_by)
@@ -89,7 +90,7 @@ class Target:
             )
 
     def load(self) -> Plugin:
-        """Returns the plugin, which is imported now; starts nothing."""
+        """Imports and returns the plugin; starts nothing."""
         if self.kind == "library":
             return LibraryPlugin("library", self.name)
         if self.kind == "plugin":
@@ -105,7 +106,7 @@ class Target:
         return found
 
     def create_client(self, plugin: Plugin) -> Client:
-        """Starts a client as a program would, with the plugin's `conformance_options` besides.
+        """Starts a client as a program would, with the plugin's `conformance_options` added.
 
         Raises `PluginUnavailable` without the hardware.
         """
@@ -115,13 +116,13 @@ class Target:
         return plugin.create_client(self.create_options(plugin))
 
     def create_options(self, plugin: Plugin) -> dict[str, OptionValue]:
-        """Returns the options of its clients: the plugin's for the kit, configured, and given."""
+        """Returns the create options: the plugin's for the kit, configured ones, and given ones."""
         configured = plugin.client_options(Table().config)
         return {**plugin.conformance_options, **configured, **self.options}
 
 
 def find_library_fault(plugin: LibraryPlugin) -> str:
-    """Returns why there is no library, or no file of it; empty if there is."""
+    """Returns why there is no library file, or an empty string."""
     try:
         path = plugin.library()
     except PlugrtError as error:

@@ -1,4 +1,4 @@
-"""`read_target`: the target that a command line names, with its options."""
+"""`read_target`: parses a command line's target and its options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plugrt_sdk.conformance.target import Target
 
 
 def read_target(name: str, given: Mapping[str, Any]) -> Target:
-    """Returns the target; raises `click.BadParameter` for one that there is not."""
+    """Returns the target; raises `click.BadParameter` if it does not exist."""
     try:
         target = Target.parse(
             name, _read_options(given["options"], "--option"), topology=given["topology"],
@@ -23,7 +23,7 @@ def read_target(name: str, given: Mapping[str, Any]) -> Target:
         target.require()
     except InvalidArgument as error:
         raise click.BadParameter(error.message, param_hint="NAME") from error
-    except PluginError as error:  # no plugin of that name
+    except PluginError as error:  # no plugin has that name
         raise click.BadParameter(str(error), param_hint="NAME") from error
     return target
 
@@ -46,7 +46,7 @@ def _read_file(path: str, hint: str) -> str:
 
 
 def _read_value(text: str) -> str | bool | int | float:
-    """Returns a boolean or a number where the text is one, as PJRT's options have types."""
+    """Parses a boolean or a number, since PJRT's options have types; returns other text."""
     if text in ("true", "false"):
         return text == "true"
     for kind in (int, float):

@@ -7,28 +7,28 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 WARNED = "warning"
-"""The begin of a result's words on a check that holds, with a remark that is no fault."""
+"""The start of the text of a passed check with a warning."""
 
 
 class Verdict(enum.StrEnum):
-    """The verdicts; there are no others."""
+    """All verdicts."""
 
     PASS = "PASS"
-    """The statement held."""
+    """The statement is true."""
     REFUSED = "REFUSED"
-    """A feature that is not declared was refused cleanly, and the client works on."""
+    """An undeclared feature was refused properly, and the client still works."""
     FAIL = "FAIL"
-    """The statement did not hold."""
+    """The statement is false."""
     CRASH = "CRASH"
-    """The process ended while the check was open, however it ended."""
+    """The process ended while the check was open, in any way."""
     TIMEOUT = "TIMEOUT"
-    """The check had not ended within its time, and its process was ended."""
+    """The check exceeded its limit, and its process was ended."""
     WAIVED = "WAIVED"
-    """One of the three above, and a valid waiver names the check."""
+    """FAIL, CRASH or TIMEOUT, with a valid waiver for the check."""
     NO_HARDWARE = "NO-HARDWARE"
-    """There is no device on this machine."""
+    """This machine has no such device."""
     NOT_RUN = "NOT-RUN"
-    """It was not selected, or there was nothing to run it on. It counts as nothing."""
+    """It was not selected, or there was nothing to run it on. It does not count."""
 
     @property
     def is_bad(self) -> bool:
@@ -37,7 +37,7 @@ class Verdict(enum.StrEnum):
 
     @property
     def is_good(self) -> bool:
-        """Whether a level may be granted over it."""
+        """Whether a level may be granted despite it."""
         return self in (Verdict.PASS, Verdict.REFUSED)
 
 
@@ -51,12 +51,12 @@ class NotTried(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A run's verdict on one check. ``expected`` and ``got`` are empty for a good verdict, but for
-    the reason of a refusal, and `WARNED`.
+    """A run's verdict on one check.
 
-    ``where`` is the source line that found it, ``was`` the verdict beneath a waiver. ``applies`` is
-    false of a check without an object to try, such as one of PJRT libraries where the plugin is
-    none: then it counts in no level.
+    ``expected`` and ``got`` are empty for a good verdict, except for the reason of a refusal, and
+    `WARNED`. ``where`` is the source line of the finding, ``was`` the verdict under a waiver.
+    ``applies`` is False if the check has no object to test, such as a check of PJRT libraries for
+    another plugin: then it counts for no level.
     """
 
     verdict: Verdict
@@ -73,6 +73,6 @@ class Result:
 
     @classmethod
     def from_dict(cls, found: dict[str, Any]) -> Result:
-        """Returns what `as_dict` gave; other keys are ignored."""
+        """Parses the result of `as_dict`; ignores other keys."""
         known = {f.name: found[f.name] for f in fields(cls) if f.name in found}
         return cls(**{**known, "verdict": Verdict(found["verdict"])})

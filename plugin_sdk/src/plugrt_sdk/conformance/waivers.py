@@ -1,4 +1,4 @@
-"""`Waivers`: known failures that a run forgives, each with a reason, an address and an end."""
+"""`Waivers`: known failures that a run accepts, each with a reason, an address and a last day."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.verdict import Result, Verdict
 
 FILE = "conformance-waivers.toml"
-"""The file that is read from the current folder where no other is named."""
+"""The default file, in the current folder."""
 KINDS = ("plugin-bug", "vendor-bug", "kit-bug", "planned")
 TOLERANCE_CAPS: Mapping[str, int] = {
     "bfloat16": 4, "float16": 8, "float32": 64, "float64": 64, "complex64": 64,
 }  # fmt: skip
-"""The units in the last place that a plugin may allow itself, by dtype."""
+"""The units in the last place that a plugin may allow, by dtype."""
 _FIELDS = ("id", "kind", "reason", "url", "until")
 
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """One forgiven check. ``until`` is the last day that it counts."""
+    """An accepted failure of one check. ``until`` is its last valid day."""
 
     id: str
     kind: str
@@ -48,7 +48,7 @@ class Waivers:
 
     @classmethod
     def read(cls, path: Path, today: datetime.date) -> Waivers:
-        """Reads a file. Raises `ConfigError` for whatever is not as it must be, expiry included."""
+        """Reads a file. Raises `ConfigError` for invalid contents, including expired waivers."""
         try:
             content = tomllib.loads(path.read_text("utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -67,7 +67,7 @@ class Waivers:
         return cls(str(path), waivers, _read_tolerances(tolerances, path))
 
     def apply(self, name: str, result: Result) -> Result:
-        """Returns the result with the verdict WAIVED where it is bad and the check is waived."""
+        """Returns the result with the verdict WAIVED if it is bad and the check is waived."""
         waiver = self.waivers.get(name)
         if waiver is None or not result.verdict.is_bad:
             return result
@@ -75,7 +75,7 @@ class Waivers:
         return Result(**{**result.as_dict(), **changed})
 
     def stale(self, results: Mapping[str, Result]) -> list[Waiver]:
-        """Returns the waivers of checks that now hold."""
+        """Returns the waivers of checks that now pass."""
         return [
             waiver
             for waiver in self.waivers.values()

@@ -1,7 +1,7 @@
-"""`run_checks`: runs checks in a child process and reports the start and the end of each.
+"""`run_checks`: runs checks in a child process, and reports the start and the end of each.
 
-The reports are the journal: `plugrt.processes.run_in_child` hands them on as they are written, so
-that a check that ends this process is the one whose end is missing.
+`plugrt.processes.run_in_child` passes the reports on as they are written, as the journal: if a
+check ends the process, its end is missing.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Result, Verdict
 
 IMPORT = "host.import"
-"""The check that imports the plugin: where that does not end, nothing is run that imports it."""
+"""The check that imports the plugin: if it hangs, nothing is run that imports the plugin."""
 
 START = "client.create"
-"""The check that starts a client: where it fails, no check that needs a client is run."""
+"""The check that starts a client: if it fails, no check is run that needs a client."""
 
 LIBRARY = "host.library"
-"""The check that there is a library: where it fails, its function table is not looked for."""
+"""The check of the library's file: if it fails, the function table is not looked up."""
 
 
 _LATE_SECONDS = 0.1
-"""How long a process waits at its end: a thread of the library's may crash after the last check."""
+"""The time that a process waits at its end: a library's thread may crash after the last check."""
 
 
 def run_checks(argument: Mapping[str, Any], say: Callable[..., None]) -> None:
-    """Runs the checks named in ``argument`` one after the other, each within ``seconds``.
+    """Runs the checks named in ``argument`` one after another, each within ``seconds``.
 
-    This process ends without finalising Python unless ``finalise`` is set: a fault at its end would
-    be blamed on the last check. ``path`` is where a plugin that is not installed may be.
+    The process ends without finalising Python unless ``finalise`` is set: a fault there would be
+    blamed on the last check. ``path`` is the folder of a plugin that is not installed.
     """
     sys.path += [folder for folder in argument["path"] if folder not in sys.path]
     seed, tolerances, seconds = (argument[key] for key in ("seed", "tolerances", "seconds"))
@@ -54,7 +54,7 @@ def run_checks(argument: Mapping[str, Any], say: Callable[..., None]) -> None:
         check = registry.find(name)
         result = _start(check, subject, say) if name == START else judge(check, subject)
         say(end=name, result=result.as_dict())
-    if "reference" in vars(subject):  # processes left behind are the plugin's then
+    if "reference" in vars(subject):  # leftover processes are the plugin's from here on
         subject.reference.close()
     time.sleep(_LATE_SECONDS)
     if not argument["finalise"]:
@@ -62,7 +62,7 @@ def run_checks(argument: Mapping[str, Any], say: Callable[..., None]) -> None:
 
 
 def _start(check: Check, subject: PluginSubject, say: Callable[..., None]) -> Result:
-    """Starts the client; absent hardware is a verdict of its own."""
+    """Starts the client; missing hardware is its own verdict."""
     begin = time.perf_counter()
     try:
         client = subject.client
@@ -70,7 +70,7 @@ def _start(check: Check, subject: PluginSubject, say: Callable[..., None]) -> Re
         if is_hardware_absent(error):
             seconds = round(time.perf_counter() - begin, 4)
             return Result(Verdict.NO_HARDWARE, got=describe(error), seconds=seconds)
-        # The check below meets the error again, and says so.
+        # The check below meets the error again, and reports it.
         return judge(check, subject)
     result = judge(check, subject)
     if result.verdict is Verdict.PASS:
@@ -81,7 +81,7 @@ def _start(check: Check, subject: PluginSubject, say: Callable[..., None]) -> Re
 
 
 def describe_client(client: Client) -> dict[str, Any]:
-    """Returns a report's facts of a client: platform, devices, and its declarations."""
+    """Returns a client's facts for the report: platform, devices, and its declarations."""
     declared = client.capabilities
     return {
         "platform": client.platform,
