@@ -1,4 +1,4 @@
-"""The checks, a module for each subject; they run in the order of `CHAPTERS`."""
+"""The checks, one module for each subject; they run in the order of `CHAPTERS`."""
 
 from __future__ import annotations
 

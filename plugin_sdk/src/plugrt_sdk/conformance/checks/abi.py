@@ -1,4 +1,4 @@
-"""Level 0 of PJRT libraries: the function table and its extensions. No device is needed."""
+"""Level 0 of PJRT libraries: the function table and its extensions. Needs no device."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _VERSIONS = ("stablehlo_current_version", "stablehlo_minimum_version")
 
 @CHAPTER.check("version", why="no host loads it, or one takes its functions for others")
 def version(subject: PluginSubject) -> None:
-    """The table states a version of the C API that hosts drive: 0.29 or later."""
+    """The table states a version of the C API that hosts support: 0.29 or later."""
     stated = table_of(subject).pjrt_api_version
     found = (stated.major_version, stated.minor_version)
     expect(found[0] == 0 and found[1] >= OLDEST_MINOR, f"0.{OLDEST_MINOR} or later", found)
@@ -40,7 +40,7 @@ def version(subject: PluginSubject) -> None:
 
 @CHAPTER.check("size", why="hosts read functions from beyond the table's end")
 def size(subject: PluginSubject) -> None:
-    """The table's size holds whole functions and is memory of the process."""
+    """The table's size covers whole functions, and all of it is readable memory."""
     api = table_of(subject)
     first, stated = ffi.offsetof("PJRT_Api", SLOTS[0]), int(api.struct_size)
     whole = stated > first and (stated - first) % ffi.sizeof("void*") == 0
@@ -63,7 +63,7 @@ def slots(subject: PluginSubject) -> None:
 
 @CHAPTER.check("slots.code", why="a host that calls a function crashes")
 def slots_are_code(subject: PluginSubject) -> None:
-    """Each function that is not NULL is at an address with code."""
+    """Each function that is not NULL has an address in executable memory."""
     api, addresses = table_of(subject), AddressMap()
     found = {
         name: int(ffi.cast("uintptr_t", getattr(api, name)))
@@ -81,7 +81,7 @@ def slots_are_code(subject: PluginSubject) -> None:
     why="a host that looks for an extension crashes, or never ends",
 )
 def extensions(subject: PluginSubject) -> None:
-    """The chain of extensions ends, and each is memory of the size that it states."""
+    """The chain of extensions ends, and each has readable memory of its stated size."""
     try:
         read_chain(table_of(subject).extension_start, "the table", AddressMap())
     except PluginBroken as error:
@@ -94,7 +94,7 @@ def extensions(subject: PluginSubject) -> None:
     why="hosts take the first of two, which may be the wrong one",
 )
 def extension_types(subject: PluginSubject) -> None:
-    """No two extensions are of one type."""
+    """No two extensions have the same type."""
     api = table_of(subject)
     extensions(subject)
     kinds: Counter[str] = Counter()
@@ -112,7 +112,7 @@ def extension_types(subject: PluginSubject) -> None:
     why="two hosts in one process cannot both use it",
 )
 def initialize(subject: PluginSubject) -> None:
-    """The library is initialised, and a second time without harm."""
+    """The library is initialised, and a second initialisation does no harm."""
     api = initialized_table(subject)
     args, _kept = new_args("Plugin_Initialize")
     call_well(api, "Plugin_Initialize", args)
@@ -124,7 +124,7 @@ def initialize(subject: PluginSubject) -> None:
     why="hosts write programs at a version that it cannot read",
 )
 def attributes(subject: PluginSubject) -> None:
-    """Attributes have names of their own, and state the versions of StableHLO."""
+    """Attribute names are unique, and the attributes state the versions of StableHLO."""
     names = _attribute_names(initialized_table(subject))
     expect(
         not (found := [n for n, count in Counter(names).items() if count > 1]),
@@ -144,7 +144,7 @@ def attributes(subject: PluginSubject) -> None:
     why="a host that kept them reads freed memory",
 )
 def stable_attributes(subject: PluginSubject) -> None:
-    """Attributes are at one address, whenever they are asked for."""
+    """Attributes have the same address in each call."""
     api = initialized_table(subject)
     places = []
     for _ in range(2):
@@ -167,7 +167,7 @@ def _attribute_names(api: Any) -> list[str]:
     why="a newer host, whose structs are longer, cannot use it",
 )
 def larger_args(subject: PluginSubject) -> None:
-    """An argument struct that is longer than known is taken, and its tail not written to."""
+    """An argument struct longer than known is accepted, and its tail is not written to."""
     api = initialized_table(subject)
     require_no_longer_structs(api)
     args, _kept = new_args("Plugin_Attributes", _TAIL)

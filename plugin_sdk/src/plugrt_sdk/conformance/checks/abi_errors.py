@@ -1,4 +1,4 @@
-"""Level 0 of PJRT libraries: texts, codes and owners of errors. No device is needed."""
+"""Level 0 of PJRT libraries: messages, codes and ownership of errors. Needs no device."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def destroy_null(subject: PluginSubject) -> None:
     why="users see no reason, and hosts take one error for another",
 )
 def errors(subject: PluginSubject) -> None:
-    """An error has a code from 1 to 16 and a message, the same each time."""
+    """An error has a code from 1 to 16 and a message, the same in each call."""
     api = initialized_table(subject)
     error = make_error(api, subject)
     first, again = read_error(api, error), read_error(api, error)
@@ -61,7 +61,7 @@ def errors(subject: PluginSubject) -> None:
     why="a thread's error becomes another's",
 )
 def several_errors(subject: PluginSubject) -> None:
-    """Errors of two calls are two: one is whole when the other is freed."""
+    """Two calls return two errors: freeing one leaves the other intact."""
     api = initialized_table(subject)
     first, second = make_error(api, subject), make_error(api, subject)
     expect(first != second, "two errors", "one address")
@@ -77,7 +77,7 @@ def several_errors(subject: PluginSubject) -> None:
     why="a host that kept the pointer reads freed memory",
 )
 def message_stays(subject: PluginSubject) -> None:
-    """An error's message is at one address, as long as the error lives, and holds no NUL."""
+    """An error's message keeps its address while the error lives, and contains no NUL."""
     api = initialized_table(subject)
     error, places = make_error(api, subject), []
     for _ in range(2):
@@ -98,7 +98,7 @@ def message_stays(subject: PluginSubject) -> None:
     why="JAX, which asks each error for them, crashes or asks for ever",
 )
 def payloads(subject: PluginSubject) -> None:
-    """An error's payloads have keys of their own, and are the same when they are visited again."""
+    """An error's payloads have unique keys, and are the same in a second visit."""
     api = initialized_table(subject)
     require_slot(api, "Error_ForEachPayload")
     error = make_error(api, subject)
@@ -114,7 +114,7 @@ _VISIT = ffi.new("int*")
 
 
 def _payloads(api: Any, error: Any) -> list[tuple[str, str]]:
-    """Returns the key and the value of each payload of an error."""
+    """Returns the keys and the values of an error's payloads."""
     found: list[tuple[str, str]] = []
     given: list[Any] = []
 

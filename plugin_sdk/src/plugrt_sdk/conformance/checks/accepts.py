@@ -1,4 +1,4 @@
-"""Level 3: the dtypes, programs, host memory and custom calls that a client declares to accept."""
+"""Level 3: dtypes, programs, host memory and custom calls that a client declares to accept."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CHAPTER = Chapter("accepts", Level.BEHAVES, "plugrt.interface.Capabilities", dem
     why="hosts ask for a dtype that nobody knows",
 )  # fmt: skip
 def dtypes(subject: PluginSubject) -> None:
-    """Each dtype that is declared is one that hosts know, and an array of it is put."""
+    """Each declared dtype is one that hosts know, and an array of it can be put."""
     known = supported_dtypes(API_MINOR)
     for name in sorted(subject.declared.dtypes):
         expect(name in known, f"dtypes among {sorted(known)}", name)
@@ -54,7 +54,7 @@ def dtypes(subject: PluginSubject) -> None:
     why="programs that other tools saved as HLO crash the compiler",
 )  # fmt: skip
 def program_formats(subject: PluginSubject) -> None:
-    """A program in each format that is declared computes, or its format is refused."""
+    """A program in each declared format computes, or its format is refused."""
     declared = subject.declared.program_formats
     codes = {"mlir": programs.ADD.encode(), "hlo": programs.ADD_AS_HLO}
     x = subject.put(ONE)
@@ -73,7 +73,7 @@ _ALIGNMENT = 4096
 
 
 def _aligned(count: int) -> Array:
-    """Returns so many floats at an address that any backend can use without a copy."""
+    """Returns so many floats at an address that every backend can use without a copy."""
     room = np.zeros(4 * count + _ALIGNMENT, np.uint8)
     skip = -room.ctypes.data % _ALIGNMENT
     return room[skip : skip + 4 * count].view(np.float32)
@@ -85,7 +85,7 @@ def _aligned(count: int) -> Array:
     why="a declaration of zero copies hides one, and doubles the memory",
 )  # fmt: skip
 def zero_copy_put(subject: PluginSubject) -> None:
-    """Where putting without a copy is declared, an aligned array's memory becomes the buffer."""
+    """If putting without a copy is declared, the buffer uses an aligned array's memory."""
     source = _aligned(4096)
     source[:] = np.arange(4096)
     zero_copy = HostBufferSemantics.IMMUTABLE_ZERO_COPY
@@ -105,7 +105,7 @@ def zero_copy_put(subject: PluginSubject) -> None:
     why="a put of a view takes twice its memory on the host",
 )  # fmt: skip
 def strided_put(subject: PluginSubject) -> None:
-    """Where putting views as they are is declared, a put makes no NumPy array of their size."""
+    """If putting views is declared, a put allocates no NumPy array of their size."""
     view = np.zeros((1024, 1024), np.float32).T
     subject.put(view).delete()
     tracemalloc.start()
@@ -126,13 +126,13 @@ def strided_put(subject: PluginSubject) -> None:
     covers=("Client.register_handler",),
 )  # fmt: skip
 def custom_calls(subject: PluginSubject) -> None:
-    """A handler for custom calls is registered; a program calls it where it can see the arrays."""
+    """A handler of custom calls is registered; a program calls it if it can see the arrays."""
 
     def double(arguments: Any, results: Any, attributes: Any) -> None:
         results[0][...] = 2 * arguments[0]
 
     subject.client.register_handler(_TARGET, double)
-    if subject.declared.host_callbacks:  # then a Python function can see the arrays
+    if subject.declared.host_callbacks:  # a Python function can see the arrays of such a backend
         [found] = subject.run(_CALLS_HANDLER, ONE)
         expect_same_bits(found, 2 * ONE, "what the handler wrote")
 
@@ -144,7 +144,7 @@ def custom_calls(subject: PluginSubject) -> None:
     covers=("Client.register_handler_type",),
 )  # fmt: skip
 def types_of_states(subject: PluginSubject) -> None:
-    """Each type of handlers' states is given an id of its own, which it keeps."""
+    """Each type of handler states gets a unique id, and keeps it."""
     names = [f"plugrt_conformance_type_{next(_numbers)}" for _ in range(2)]
     ids = [ctypes.c_int64(0), ctypes.c_int64(0)]
     _kept.extend(ids)  # a library may keep the addresses
@@ -165,7 +165,7 @@ def types_of_states(subject: PluginSubject) -> None:
     )
 
 
-# Process-wide: a plugin may call what it was handed until the process of the check ends.
+# Process-wide: a plugin may call a handler until the process of the check ends.
 _kept: list[Any] = []
 # Process-wide: targets of custom calls stay registered in the process.
 _numbers = count()
@@ -199,7 +199,7 @@ def host_callbacks(subject: PluginSubject) -> None:
     why="a line is printed twice, or after the next one",
 )  # fmt: skip
 def host_callbacks_order(subject: PluginSubject) -> None:
-    """Calls that hand on a token are each made once, in its order."""
+    """Calls connected by a token are each made once, in the token's order."""
     seen: list[float] = []
 
     def see(value: Any) -> list[Any]:

@@ -1,7 +1,7 @@
-"""Level 2: programs are compiled for devices that are not here. Needs no client and no hardware.
+"""Level 2: programs are compiled for devices that need not exist. Needs no client or hardware.
 
-The topology is the one that ``--topology`` names, or the first of `plugrt.plugins.Plugin.
-topology_names`; where neither is known, a library is asked for the one without a name.
+The topology is the one of ``--topology``, or the first of `plugrt.plugins.Plugin.topology_names`;
+if there is none, the check requests the library's topology without a name.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _compile(topology: Topology, text: str = ADD, replicas: int = 1) -> Executab
     covers=("Topology.devices", "Topology.platform", "Topology.platform_version"),
 )
 def devices(subject: PluginSubject) -> None:
-    """A topology has a platform and devices of some kind, each with an id of its own."""
+    """A topology has a platform and devices with kinds and unique ids."""
     topology = subject.create_topology()
     expect(topology.platform, "a platform", topology.platform)
     expect(isinstance(topology.platform_version, str), "a version", topology.platform_version)
@@ -51,7 +51,7 @@ def devices(subject: PluginSubject) -> None:
     covers=("Topology.devices", "Topology.attributes", "Topology.stablehlo_current_version"),
 )
 def again(subject: PluginSubject) -> None:
-    """A topology that is made twice is described alike."""
+    """Two topologies of the same name have the same description."""
 
     def describe() -> object:
         topology = subject.create_topology()
@@ -65,8 +65,8 @@ def again(subject: PluginSubject) -> None:
     "unknown", refusable=True, why="a mistyped name compiles for some machine, and nobody notices"
 )
 def unknown(subject: PluginSubject) -> None:
-    """The name of no topology is refused."""
-    subject.create_topology()  # else nothing would be refused but topologies as such
+    """The name of a topology that does not exist is refused."""
+    subject.create_topology()  # otherwise only topologies as such would be refused
     expect_refusal(
         lambda: subject.plugin.create_topology(_UNKNOWN, {}), PlugrtError,
         what=f"create_topology({_UNKNOWN!r})",
@@ -80,7 +80,7 @@ def unknown(subject: PluginSubject) -> None:
     covers=("Topology.compile", "Executable.output_types"),
 )
 def compile_for_absent_devices(subject: PluginSubject) -> None:
-    """A program is compiled for devices that are not here, and states its results."""
+    """A program is compiled for devices that do not exist, and states its results."""
     executable = _compile(subject.create_topology())
     [result] = executable.output_types
     expect_equal((result.dtype.name, tuple(result.shape)), ("float32", (3,)), "the result")
@@ -91,7 +91,7 @@ def compile_for_absent_devices(subject: PluginSubject) -> None:
     covers=("Topology.compile",),
 )  # fmt: skip
 def nonsense_is_refused(subject: PluginSubject) -> None:
-    """A text that is no program is refused, and the next program is compiled."""
+    """A text that is not a program is refused, and the next program is compiled."""
     topology = subject.create_topology()
     expect_refusal(lambda: _compile(topology, "nonsense"), PlugrtError, what="compile('nonsense')")
     _compile(topology)
@@ -118,7 +118,7 @@ def too_many_replicas_are_refused(subject: PluginSubject) -> None:
     covers=("Executable.serialize",),
 )
 def serialization(subject: PluginSubject) -> None:
-    """A program that is compiled for absent devices can be saved."""
+    """A program compiled for absent devices can be saved."""
     saved = _compile(subject.create_topology()).serialize()
     expect(isinstance(saved, bytes) and saved, "some bytes", saved)
 
@@ -128,7 +128,7 @@ def serialization(subject: PluginSubject) -> None:
     covers=("Topology.fingerprint",),
 )  # fmt: skip
 def fingerprint(subject: PluginSubject) -> None:
-    """A topology that is made twice has one fingerprint."""
+    """Two topologies of the same name have the same fingerprint."""
     first, second = subject.create_topology(), subject.create_topology()
     expect_equal(second.fingerprint(), first.fingerprint(), "the fingerprint")
 
@@ -138,6 +138,6 @@ def fingerprint(subject: PluginSubject) -> None:
     covers=("Topology.serialize",),
 )  # fmt: skip
 def serialize(subject: PluginSubject) -> None:
-    """A topology can be written down."""
+    """A topology can be serialised."""
     saved = subject.create_topology().serialize()
     expect(isinstance(saved, bytes) and saved, "some bytes", saved)

@@ -1,4 +1,4 @@
-"""Level 0 of PJRT libraries: the arguments of functions, from hosts older and newer."""
+"""Level 0 of PJRT libraries: argument structs of older and newer hosts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ LAST_OUTPUT: Mapping[str, str] = {
 
 
 class _Call:
-    """A call of one of `FUNCTIONS`: its arguments, and whether it did what it must."""
+    """A call of one of `FUNCTIONS`: its arguments, and whether it succeeded."""
 
     def __init__(self, subject: PluginSubject, name: str, tail: int = 0) -> None:
         self.api = initialized_table(subject)
@@ -59,7 +59,7 @@ class _Call:
             self.args.topology_name_size = len(_NO_TOPOLOGY)
 
     def run(self) -> tuple[int, str] | None:
-        """Calls it; returns the code and message of its error, and frees all that it made."""
+        """Calls it; returns the code and the message of its error, and frees everything it made."""
         error = call(self.api, self.function, self.args)
         found = take_error(self.api, error) if is_error(error) else None
         if found is None and self.function == "TopologyDescription_Create":
@@ -67,13 +67,13 @@ class _Call:
         return found
 
     def close(self) -> None:
-        """Frees the error that the call was about."""
+        """Frees the error that the call used."""
         if self.error != ffi.NULL:
             take_error(self.api, self.error)
 
 
 def _same_as_usual(subject: PluginSubject, name: str, one: _Call) -> None:
-    """Makes a call that must have the outcome that it has for a host like the library."""
+    """Makes a call, and expects the same outcome as for a host of the library's version."""
     usual = _Call(subject, name)
     expected, found = usual.run(), one.run()
     usual.close()
@@ -140,7 +140,7 @@ for _name in LAST_OUTPUT:
 
 @CHAPTER.check("outputs", why="a host that reuses a struct reads what the last call left")
 def outputs(subject: PluginSubject) -> None:
-    """The results of a function do not depend on the earlier values of their fields."""
+    """The results of a function do not depend on the previous values of their fields."""
     found = []
     for poisoned in (False, True):
         one = _Call(subject, "attributes")
@@ -157,7 +157,7 @@ def outputs(subject: PluginSubject) -> None:
     why="a host that asks for the default topology crashes",
 )
 def empty_name(subject: PluginSubject) -> None:
-    """An empty name, at an address or at NULL, is an answer or an error."""
+    """An empty name, at an address or at NULL, leads to an answer or an error."""
     for pointer in (ffi.from_buffer(b""), ffi.NULL):
         one = _Call(subject, "topology")
         one.args.topology_name, one.args.topology_name_size = pointer, 0
@@ -170,7 +170,7 @@ def empty_name(subject: PluginSubject) -> None:
     why="a host whose strings do not end with NUL crashes it, or is answered about another name",
 )
 def bounded_name(subject: PluginSubject) -> None:
-    """A name is read for its size, and no further: it need not end with NUL."""
+    """A name is read for its stated size: it need not end with NUL."""
     name = Guarded(_NO_TOPOLOGY)
     one = _Call(subject, "topology")
     one.args.topology_name, one.args.topology_name_size = name.pointer, name.size
@@ -183,7 +183,7 @@ def bounded_name(subject: PluginSubject) -> None:
     why="a host whose strings do not end with NUL crashes it",
 )
 def bounded_options(subject: PluginSubject) -> None:
-    """The name and the text of a create option are read for their sizes, and no further."""
+    """The name and the text of a create option are read for their stated sizes."""
     name, value = Guarded(b"plugrt_no_such_option"), Guarded(b"nothing")
     option = ffi.new("PJRT_NamedValue*")
     option.struct_size = ffi.sizeof("PJRT_NamedValue")
@@ -196,7 +196,7 @@ def bounded_options(subject: PluginSubject) -> None:
 
 @CHAPTER.check("attributes.values", why="hosts read a version from bytes that are not its own")
 def attribute_values(subject: PluginSubject) -> None:
-    """Attributes have names of UTF-8 and values of PJRT's types, of the sizes that they state."""
+    """Attributes have UTF-8 names and values of PJRT's types, with the stated sizes."""
     one = _Call(subject, "attributes")
     one.run()
     for i in range(one.args.num_attributes):

@@ -15,7 +15,7 @@ CHAPTER = Chapter("behaviour", Level.BEHAVES, "plugrt.interface", demand=Demand.
 
 @CHAPTER.check("threads", why="a server with several threads gets wrong results, or crashes")
 def threads(subject: PluginSubject) -> None:
-    """Four threads put, launch and get at once, and each gets its own results."""
+    """Four threads put, launch and read at once, and each gets its own results."""
     launches.threads(subject)
 
 
@@ -27,13 +27,13 @@ def threads(subject: PluginSubject) -> None:
     why="what waits for a result waits for ever, or is told twice",
 )
 def events(subject: PluginSubject) -> None:
-    """An event becomes ready, calls back once, and says so to every waiting thread."""
+    """An event becomes ready, calls a callback once, and wakes every waiting thread."""
     launches.events(subject)
 
 
 @CHAPTER.check("after_errors", why="one bad program makes the backend useless")
 def after_errors(subject: PluginSubject) -> None:
-    """After twenty refused programs and launches, a good one works."""
+    """After twenty refused programs and launches, a valid program works."""
     good = subject.compile(programs.ADD)
     x = subject.put(ONE)
     bad = Program(b"this is no program")
@@ -50,7 +50,7 @@ def after_errors(subject: PluginSubject) -> None:
 
 @CHAPTER.check("order", why="a program overtakes the one that it needs")
 def order(subject: PluginSubject) -> None:
-    """A chain of fifty launches, without a wait between them, gives the last one's result."""
+    """A chain of fifty launches, without waits between them, computes the last one's result."""
     program = subject.compile(programs.ADD)
     one = total = subject.put(ONE)
     for _ in range(50):
@@ -60,7 +60,7 @@ def order(subject: PluginSubject) -> None:
 
 @CHAPTER.check("error_text", why="users see an error that they cannot act on")
 def error_text(subject: PluginSubject) -> None:
-    """A refused program is refused with words."""
+    """An error that refuses a program has a message."""
     try:
         subject.client.compile(Program(b"this is no program"), CompileOptions())
     except PlugrtError as error:
@@ -71,7 +71,7 @@ def error_text(subject: PluginSubject) -> None:
 
 @CHAPTER.check("synchronous", why="hosts that trust the declaration read results too early")
 def synchronous(subject: PluginSubject) -> None:
-    """Where dispatch is not declared asynchronous, a result is ready when the launch returns."""
+    """Without declared asynchronous dispatch, a result is ready when the launch returns."""
     x = subject.put(ONE)
     [[total]] = subject.compile(programs.ADD).execute([(x,), (x,)])
     if not subject.declared.asynchronous_dispatch:

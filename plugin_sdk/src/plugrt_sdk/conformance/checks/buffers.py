@@ -16,14 +16,14 @@ from plugrt_sdk.testing.subject import ONE
 CHAPTER = Chapter("buffers", Level.BUFFERS, "plugrt.interface.Buffer; PJRT_Buffer_*")
 
 _COPIED = ("float32", "int32", "uint8", "float16", "float64", "bool")
-"""The dtypes that are copied: the first two always, the others where they are declared."""
+"""The copied dtypes: always the first two, the others if they are declared."""
 
 
 @CHAPTER.check(
     "type", why="hosts compute result shapes from it", covers=("Buffer.shape", "Buffer.dtype")
 )
 def buffer_type(subject: PluginSubject) -> None:
-    """An array says its shape and dtype."""
+    """An array states its shape and dtype."""
     for shape in ((), (3,), (2, 0), (1, 2, 3)):
         buffer = subject.put(np.zeros(shape, np.int32))
         expect_equal((tuple(buffer.shape), buffer.dtype), (shape, np.dtype(np.int32)), "the type")
@@ -35,7 +35,7 @@ def buffer_type(subject: PluginSubject) -> None:
     covers=("Buffer.device", "Buffer.memory"),
 )
 def place(subject: PluginSubject) -> None:
-    """An array says the device and the memory that it is on."""
+    """An array states its device and its memory."""
     for i, device in enumerate(subject.client.devices()):
         if device.is_addressable:
             buffer = subject.put(ONE, i)
@@ -50,7 +50,7 @@ def place(subject: PluginSubject) -> None:
     demand=Demand.PLUGRT,
 )
 def read_only(subject: PluginSubject) -> None:
-    """The NumPy array that a read returns is read-only."""
+    """A read returns a read-only NumPy array."""
     expect_equal(subject.put(ONE).to_host().flags.writeable, False, "flags.writeable:")
 
 
@@ -60,7 +60,7 @@ def read_only(subject: PluginSubject) -> None:
     covers=("Buffer.copy_to_host_async",),
 )
 def read_twice(subject: PluginSubject) -> None:
-    """An array is read twice, also after an early copy was asked for, with the same result."""
+    """An array is read twice, also after an early copy was requested, with the same result."""
     buffer = subject.put(ONE)
     first = buffer.to_host()
     buffer.copy_to_host_async()
@@ -82,7 +82,7 @@ def independent(subject: PluginSubject) -> None:
     covers=("Buffer.delete", "Buffer.is_deleted"),
 )
 def delete(subject: PluginSubject) -> None:
-    """An array is deleted by delete(), and a second call does nothing."""
+    """delete() deletes an array, and a second call does nothing."""
     x = subject.put(ONE)
     expect_equal(x.is_deleted(), False, "is_deleted() before:")
     x.delete()
@@ -118,7 +118,7 @@ def delete_others(subject: PluginSubject) -> None:
     covers=("Buffer.ready_event", "Event.is_ready", "Event.wait"),
 )
 def ready(subject: PluginSubject) -> None:
-    """The event of an array becomes ready, and stays so."""
+    """The event of an array becomes ready, and stays ready."""
     event = subject.put(ONE).ready_event()
     event.wait()
     expect_equal(event.is_ready(), True, "is_ready() after wait():")
@@ -131,7 +131,7 @@ def ready(subject: PluginSubject) -> None:
     why="waiting for a deleted array hangs",
 )
 def ready_deleted(subject: PluginSubject) -> None:
-    """An event that was asked for before an array was deleted stays ready."""
+    """An event that was requested before an array was deleted stays ready."""
     x = subject.put(ONE)
     event = x.ready_event()
     event.wait()
@@ -176,7 +176,7 @@ def copy_to_own_device(subject: PluginSubject) -> None:
     why="arrays arrive scrambled on the next device",
 )
 def copy_to_devices(subject: PluginSubject) -> None:
-    """An array is copied to each other device, and is there."""
+    """An array is copied to each other device, with the same contents."""
     x = subject.put(ONE)
     for device in subject.client.addressable_devices()[1:]:
         copy = x.copy_to_device(device)
@@ -190,7 +190,7 @@ def copy_to_devices(subject: PluginSubject) -> None:
     why="integers, bytes and large arrays arrive scrambled on the next device",
 )  # fmt: skip
 def copy_dtypes_to_devices(subject: PluginSubject) -> None:
-    """Arrays of several dtypes, of 1,001 and of 100,000 elements, arrive on another device."""
+    """Arrays of several dtypes, of 1,001 and of 100,000 elements, are copied to another device."""
     device = subject.client.addressable_devices()[1]
     others = subject.declared.dtypes if subject.states("dtypes") else ()
     for name, count in product(_COPIED, (1001, 100_000)):
@@ -209,14 +209,14 @@ def copy_dtypes_to_devices(subject: PluginSubject) -> None:
     covers=("Client.copy_between_processes",),
 )
 def copy_between_processes(subject: PluginSubject) -> None:
-    """A copy as between processes, from a device to itself, arrives; no copies are no results."""
+    """A copy between processes (from a device to itself) arrives; no copies give no results."""
     client, x, of_one = subject.client, subject.put(ONE), TensorType(ONE.shape, ONE.dtype)
     try:
         made = client.copy_between_processes(of_one, [(x.device, x.device)], [x])
     except FailedPrecondition as error:
         if subject.declared.copies_between_processes:
             raise
-        raise Unimplemented(str(error)) from error  # it names what would set it up
+        raise Unimplemented(str(error)) from error  # the error names the missing service
     expect_equal(len(made), 1, "the number of copies that end in this process:")
     expect(made[0].device is x.device, f"a copy on {x.device!r}", made[0].device)
     expect_same_bits(made[0].to_host(), ONE, "the copy")

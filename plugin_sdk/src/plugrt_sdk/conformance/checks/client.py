@@ -41,7 +41,7 @@ def create(subject: PluginSubject) -> None:
     covers=("Client.platform", "Client.platform_version"),
 )
 def platform(subject: PluginSubject) -> None:
-    """Platform and version are texts, neither of them empty, and the same each time."""
+    """Platform and version are texts that are not empty, and the same in each call."""
     first = (subject.client.platform, subject.client.platform_version)
     expect(all(isinstance(text, str) for text in first), "two texts", first)
     expect(first[0] and first[1], "a platform and a version", first)
@@ -54,7 +54,7 @@ def platform(subject: PluginSubject) -> None:
     covers=("Client.process_index", "Client.process_count"),
 )
 def process(subject: PluginSubject) -> None:
-    """The process index is one of the process count, and a lone process has index 0."""
+    """The process index is below the process count; a single process has index 0."""
     index, count = subject.client.process_index, subject.client.process_count
     expect(0 <= index < count, "0 <= process_index < process_count", (index, count))
 
@@ -63,7 +63,7 @@ def process(subject: PluginSubject) -> None:
     "capabilities", why="hosts decide by them what to ask for", covers=("Client.capabilities",)
 )
 def capabilities(subject: PluginSubject) -> None:
-    """The client's capabilities have their declared types, and are the same each time."""
+    """The client's capabilities have their declared types, and are the same in each call."""
     declared = subject.client.capabilities
     expect(isinstance(declared, Capabilities), "Capabilities", declared)
     expect_equal(subject.client.capabilities, declared, "still")
@@ -75,7 +75,7 @@ def capabilities(subject: PluginSubject) -> None:
 
 @CHAPTER.check("attributes", why="hosts print and compare them", covers=("Client.attributes",))
 def attributes(subject: PluginSubject) -> None:
-    """Attributes have names that are texts and values of PJRT's types."""
+    """Attributes have names that are texts, and values of PJRT's types."""
     for name, value in subject.client.attributes.items():
         expect(isinstance(name, str) and name, "a name", name)
         whole = isinstance(value, list | tuple) and all(isinstance(v, int) for v in value)
@@ -101,7 +101,7 @@ def lookup(subject: PluginSubject) -> None:
     why="a wrong id becomes a crash, or the wrong device",
 )
 def lookup_unknown(subject: PluginSubject) -> None:
-    """An id that no device has, negative or large, is refused with InvalidArgument."""
+    """An id of no device, negative or large, is refused with InvalidArgument."""
     highest = max(device.id for device in subject.client.devices())
     for number in (-1, highest + 1, 2**31 - 1):
         expect_refusal(
@@ -118,7 +118,7 @@ def lookup_unknown(subject: PluginSubject) -> None:
     covers=("Client.default_device_assignment",),
 )
 def assignment(subject: PluginSubject) -> None:
-    """The default assignment has the form that was asked for, with devices that are there."""
+    """The default assignment has the requested shape, and existing devices."""
     ids = [device.id for device in subject.client.devices()]
     for replicas, partitions in {(1, 1), (len(ids), 1), (1, len(ids))}:
         found = subject.client.default_device_assignment(replicas, partitions)
@@ -151,7 +151,7 @@ def assignment_refused(subject: PluginSubject) -> None:
     covers=("Client.compiler_identity",),
 )
 def identity(subject: PluginSubject) -> None:
-    """The compiler's identity is a text that stays the same, or is not stated."""
+    """The compiler's identity is a constant text, or is not stated."""
     first = subject.client.compiler_identity
     expect(first is None or (isinstance(first, str) and first), "a text or None", first)
     expect_equal(subject.client.compiler_identity, first, "still")
@@ -163,7 +163,7 @@ def identity(subject: PluginSubject) -> None:
     covers=("Client.is_lost", "Client.on_lost"),
 )  # fmt: skip
 def lost(subject: PluginSubject) -> None:
-    """A client that works, or was closed, is not lost, and calls nobody who waits for that."""
+    """A client that works, or was closed, is not lost, and calls no callback of `on_lost`."""
     client = subject.make_client()
     told: list[object] = []
     expect_refusal(lambda: client.on_lost(None), ArgumentTypeError, what="on_lost(None)")  # type: ignore[arg-type]
@@ -179,7 +179,7 @@ def lost(subject: PluginSubject) -> None:
     "close", level=Level.BEHAVES, why="a program that ends twice crashes", covers=("Client.close",)
 )
 def close(subject: PluginSubject) -> None:
-    """A client is closed twice without harm, with live arrays, and puts no more."""
+    """A client is closed twice without harm, with live arrays, and then refuses puts."""
     ownership.closed_clients(subject)
 
 

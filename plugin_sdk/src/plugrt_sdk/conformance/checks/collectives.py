@@ -1,4 +1,4 @@
-"""Level 4: each collective on each dtype and with other groups, and shardings to and fro."""
+"""Level 4: collectives for each dtype and with other groups, and changes of shardings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CHAPTER = Chapter(
 
 
 def _run(subject: PluginSubject, text: str, arrays: Sequence[Array]) -> list[Array]:
-    """Returns the result of a program on as many devices as there are arrays."""
+    """Runs a program on as many devices as there are arrays."""
     program = subject.compile_for(text, *range(len(arrays)))
     [results] = program.execute([[subject.put(a, i) for i, a in enumerate(arrays)]])
     return [buffer.to_host() for buffer in results]
@@ -127,8 +127,6 @@ def replica_id(subject: PluginSubject) -> None:
     expect_equal([int(buffer.to_host()) for buffer in results], [0, 1], "the numbers")
 
 
-# --- shardings -----------------------------------------------------------------------------------
-
 ROWS, COLUMNS, WHOLE = '[{"x"}, {}]', '[{}, {"x"}]', "[{}, {}]"
 _SHARDED = """module attributes {{mhlo.num_partitions = 2 : i32}} {{
   sdy.mesh @mesh = <["x"=2]>
@@ -193,7 +191,7 @@ for _given in _SHARDINGS:
     why="products of sharded matrices leave out what other devices have",
 )  # fmt: skip
 def sharded_product(subject: PluginSubject) -> None:
-    """A product that sums over what is on two devices has all of it."""
+    """A product that sums over a dimension divided between two devices is complete."""
     array = whole(subject.random("product"), SHAPE, "float32")
     found = _partitioned(subject, _PRODUCT, _parts(array, COLUMNS))
     for i, part in enumerate(_parts(array @ array.T, ROWS)):

@@ -1,4 +1,4 @@
-"""Level 2: programs of many operations, as models and libraries have them, against two oracles."""
+"""Level 2: programs of many operations, as in models and libraries, against two oracles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Level 3: one check for each capability: declared, it works; not declared, it is refused."""
+"""Level 3: one check for each capability: it works if declared, and is refused otherwise."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def saved_programs_are_their_own(subject: PluginSubject) -> None:
     covers=("Executable.serialize", "Client.deserialize_executable"),
 )  # fmt: skip
 def saved_by_another_process(subject: PluginSubject) -> None:
-    """A program is loaded and runs that was saved by another process, which has ended."""
-    try:  # no client is made here before the other process has ended: some devices have one user
+    """A program that another process saved, which has ended, is loaded and runs."""
+    try:  # no client exists here before the other process has ended: some devices have one user
         saved = save_in_child(subject.target, programs.ADD.replace("stablehlo.add", _OTHER))
         loaded = subject.client.deserialize_executable(saved)
     except Unimplemented as error:
@@ -71,7 +71,7 @@ def saved_by_another_process(subject: PluginSubject) -> None:
 
 @CHAPTER.check("serialization.nonsense", why="a damaged cache file crashes the program")
 def nonsense_is_not_loaded(subject: PluginSubject) -> None:
-    """Bytes that no program was saved as are refused."""
+    """Bytes that are not a saved program are refused."""
     expect_refusal(
         lambda: subject.client.deserialize_executable(b"nonsense"),
         PjrtError,
@@ -108,7 +108,7 @@ def memory_analysis(subject: PluginSubject) -> None:
     covers=("Executable.optimized_program",),
 )
 def optimized_program(subject: PluginSubject) -> None:
-    """The program after optimisation can be read back."""
+    """The program after optimisation can be read."""
     declarations.optimized_programs(subject)
 
 
@@ -130,7 +130,7 @@ def fingerprint(subject: PluginSubject) -> None:
     covers=("Device.memory_stats",),
 )
 def memory_stats(subject: PluginSubject) -> None:
-    """A device states how many bytes are in use, which grow with an array."""
+    """A device states the bytes in use, which grow with an array."""
     declarations.memory_statistics(subject)
 
 
@@ -139,7 +139,7 @@ def memory_stats(subject: PluginSubject) -> None:
     why="a monitor shows one device's memory for all",
 )  # fmt: skip
 def memory_stats_of_devices(subject: PluginSubject) -> None:
-    """Each device states the bytes that are in use in its own memory."""
+    """Each device states the bytes in use of its own memory."""
     for place, device in enumerate(subject.client.addressable_devices()):
         grown = measure_growth(subject.client, device)
         expect(grown >= 1 << 18, f"on device {place}, {1 << 18} bytes more in use", grown)
@@ -150,7 +150,7 @@ def memory_stats_of_devices(subject: PluginSubject) -> None:
     why="a user who plans by the peak or by the limit runs out of memory",
 )  # fmt: skip
 def bounds_of_memory(subject: PluginSubject) -> None:
-    """Where a device states a peak or a limit of its memory, no more than that is in use."""
+    """If a device states a peak or a limit of its memory, the bytes in use are not above it."""
     array = subject.put(np.zeros(1 << 16, np.float32))
     array.block_until_ready()
     found = subject.client.addressable_devices()[0].memory_stats()
@@ -189,7 +189,7 @@ def unsafe_pointer(subject: PluginSubject) -> None:
     ),
 )
 def dlpack(subject: PluginSubject) -> None:
-    """An array goes out through DLPack, comes back, and has the same bits."""
+    """An array is exported by DLPack and imported again, with the same bits."""
     x = subject.put(ONE)
     kind, number = x.dlpack_device()
     expect(kind > 0 and number >= 0, "a DLPack device", (kind, number))
@@ -209,7 +209,7 @@ def dlpack(subject: PluginSubject) -> None:
     rests_on="Capabilities.zero_copy_get",
 )
 def zero_copy_get(subject: PluginSubject) -> None:
-    """Where reading without a copy is declared, two readings share their memory."""
+    """If reading without a copy is declared, two reads share their memory."""
     x = subject.put(np.arange(4096, dtype=np.float32))
     first, second = x.to_host(), x.to_host()
     if subject.declared.zero_copy_get:
@@ -226,7 +226,7 @@ def zero_copy_get(subject: PluginSubject) -> None:
     demand=Demand.SPEC,
 )
 def stablehlo_version(subject: PluginSubject) -> None:
-    """The StableHLO versions that it states are in order, and a program of the newest is read."""
+    """The stated StableHLO versions are in order, and a program of the newest is read."""
     oldest = subject.declared.stablehlo_minimum_version
     newest = subject.declared.stablehlo_current_version
     if oldest is not None and newest is not None:

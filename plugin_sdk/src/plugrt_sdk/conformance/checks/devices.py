@@ -14,7 +14,7 @@ CHAPTER = Chapter("devices", Level.BUFFERS, "plugrt.interface.Device; PJRT_Devic
 
 @CHAPTER.check("ids", why="two devices of one id are one to every host", covers=("Device.id",))
 def ids(subject: PluginSubject) -> None:
-    """Device ids are different, not negative, and ascend."""
+    """Device ids are unique, not negative, and in ascending order."""
     found = [device.id for device in subject.client.devices()]
     expect(all(isinstance(i, int) and i >= 0 for i in found), "ids from 0 on", found)
     expect_equal(found, sorted(set(found)), "different ids in order:")
@@ -38,14 +38,14 @@ def agree(subject: PluginSubject) -> None:
 
 @CHAPTER.check("same_objects", why="hosts compare devices by identity")
 def same_objects(subject: PluginSubject) -> None:
-    """The client gives the same device objects each time."""
+    """The client returns the same device objects in each call."""
     pairs = zip(subject.client.devices(), subject.client.devices(), strict=True)
     expect(all(a is b for a, b in pairs), "the same objects", "new ones")
 
 
 @CHAPTER.check("client", why="arrays are sent to the wrong client", covers=("Device.client",))
 def client(subject: PluginSubject) -> None:
-    """Each device says whose it is."""
+    """Each device states its client."""
     for device in subject.client.devices():
         expect(device.client is subject.client, "its own client", device.client)
 
@@ -81,7 +81,7 @@ def addressable(subject: PluginSubject) -> None:
     covers=("Device.local_hardware_id",),
 )
 def hardware_id(subject: PluginSubject) -> None:
-    """The local hardware id is a number from 0 on."""
+    """The local hardware id is a number, at least 0."""
     for device in subject.client.addressable_devices():
         number = device.local_hardware_id
         expect(isinstance(number, int) and number >= 0, "a number from 0 on", number)
@@ -91,7 +91,7 @@ def hardware_id(subject: PluginSubject) -> None:
     "attributes", why="hosts read coordinates and counts there", covers=("Device.attributes",)
 )
 def attributes(subject: PluginSubject) -> None:
-    """A device's attributes have texts as names."""
+    """The names of a device's attributes are texts."""
     for device in subject.client.devices():
         names = list(device.attributes)
         expect(all(isinstance(name, str) and name for name in names), "names", names)
@@ -121,7 +121,7 @@ def memories(subject: PluginSubject) -> None:
     covers=("Memory.id", "Memory.client"),
 )
 def memory_ids(subject: PluginSubject) -> None:
-    """Memories have ids of their own and the client as their owner."""
+    """Memories have unique ids, and belong to the client."""
     devices = subject.client.addressable_devices()
     known = list(dict.fromkeys(m for device in devices for m in device.memories()))
     expect_equal(len({memory.id for memory in known}), len(known), "different ids:")
@@ -135,7 +135,7 @@ def memory_ids(subject: PluginSubject) -> None:
     covers=("Memory.addressable_by_devices",),
 )
 def memory_devices(subject: PluginSubject) -> None:
-    """A device is among those that its memories name."""
+    """A device is among the devices of its memories."""
     for device in subject.client.addressable_devices():
         for memory in device.memories():
             expect(

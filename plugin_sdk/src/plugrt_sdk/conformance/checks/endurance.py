@@ -1,4 +1,4 @@
-"""Level 3: many cycles, several threads, a fork, and the end of a process that is at work."""
+"""Level 3: many cycles, threads, a fork, and the exit of a process during work."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ CHAPTER = Chapter(
 
 _ROUNDS, _MOST = 5, 200
 _SECONDS = 0.5
-"""The seconds of a round: on a slow device it has fewer cycles, and sees larger leaks alone."""
+"""The seconds of a round: on a slow device it has fewer cycles, and detects only larger leaks."""
 _SMALL, _LARGE = np.arange(1024, dtype=np.float32), np.arange(1 << 14, dtype=np.float32)
 _RESTS_ON = "what the process holds: its memory, descriptors, threads and maps"
 
 Cycle = Callable[[int], None]
-"""Does something for the time of that number, and drops all that it made."""
+"""Runs cycle number ``i``, and drops everything it made."""
 
 
 def _cycle(subject: PluginSubject, array: Array) -> Cycle:
-    """Returns what puts an array, launches, compares the result, and drops both."""
+    """Returns a cycle that puts an array, launches, compares the result, and drops both."""
     program = subject.compile(programs.ADD.replace("tensor<3xf32>", f"tensor<{array.size}xf32>"))
 
     def cycle(number: int) -> None:
@@ -47,12 +47,12 @@ def _cycle(subject: PluginSubject, array: Array) -> Cycle:
 
 
 class _Rounds:
-    """Rounds of cycles, of as many each as the device does in a time."""
+    """Rounds of cycles, as many each as the device does in a certain time."""
 
     def __init__(self, subject: PluginSubject, cycle: Cycle, most: int = _MOST) -> None:
         self._cycle, self._done = cycle, 0
         self._run(1)
-        # The fastest one: on a loaded machine, one of the others is late.
+        # The fastest one: on a loaded machine, others are slow.
         each = min(timeit.repeat(partial(self._run, 1), repeat=3, number=1))
         subject.note_launch(each)
         self.count = max(1, min(most, int(_SECONDS / each)))
@@ -63,9 +63,10 @@ class _Rounds:
             self._done += 1
 
     def growths(self, measure: Callable[[], Mapping[str, int]], span: int = 1) -> dict[str, int]:
-        """Returns by how much each number that is measured grows in the middle ``span`` of rounds.
+        """Returns the growth of each measured number in the middle ``span`` of rounds.
 
-        A leak grows in each; memory that an allocator or a cache gets or frees once is in one.
+        A leak grows in each round; memory that an allocator or a cache gets or frees once grows in
+        one.
         """
         found = []
         for _ in range(_ROUNDS + span):
@@ -81,10 +82,11 @@ class _Rounds:
 
 
 def _limits(count: int, is_slow: bool) -> Mapping[str, int]:
-    """Returns how much more a process may hold after so many cycles, by kind.
+    """Returns the allowed growth after so many cycles, by kind.
 
-    The heap is known to the byte: a leak of 16 costs 32 bytes, and is more than the limit. Rounds
-    on a slow device have too few cycles to show memory that a library frees later: they allow it.
+    The heap is measured to the byte: a leak of 16 bytes costs 32, which is above the limit. Rounds
+    on a slow device have too few cycles to show that a library frees memory later, and so have a
+    higher limit.
     """
     least = 32 if is_slow else 1
     return {
@@ -100,8 +102,8 @@ def _limits(count: int, is_slow: bool) -> Mapping[str, int]:
 def _expect_none_lost(subject: PluginSubject, cycle: Cycle) -> None:
     """Expects that cycles leave nothing behind.
 
-    A growth counts if it is seen again over several rounds: a library may free at each thousandth
-    launch what it kept of the launches before, as jaxlib does for plugrt-cpu.
+    A growth counts if it is repeated over several rounds: a library may free the remains of earlier
+    launches at each thousandth launch, as jaxlib does for plugrt-cpu.
     """
     rounds = _Rounds(subject, cycle)
     lost: dict[str, int] = {}
@@ -120,7 +122,7 @@ def _expect_none_lost(subject: PluginSubject, cycle: Cycle) -> None:
     rests_on=_RESTS_ON,
 )  # fmt: skip
 def cycles(subject: PluginSubject) -> None:
-    """Arrays that are put, added, read and dropped over and over are right, and leave nothing."""
+    """Cycles that put, add, read and drop arrays give right results, and leak nothing."""
     _expect_none_lost(subject, _cycle(subject, _SMALL))
 
 
@@ -129,7 +131,7 @@ def cycles(subject: PluginSubject) -> None:
     rests_on=f"{_RESTS_ON}; PJRT_Buffer_Destroy",
 )  # fmt: skip
 def arrays(subject: PluginSubject) -> None:
-    """Arrays that are put, read and dropped over and over are right, and leave nothing behind."""
+    """Cycles that put, read and drop arrays give right results, and leak nothing."""
 
     def cycle(number: int) -> None:
         given = _LARGE + np.float32(number % 1000)
@@ -143,7 +145,7 @@ def arrays(subject: PluginSubject) -> None:
     rests_on=f"{_RESTS_ON}; PJRT_LoadedExecutable_Execute",
 )  # fmt: skip
 def results(subject: PluginSubject) -> None:
-    """Results that are dropped, of launches with the same arguments, leave nothing behind."""
+    """Launches with the same arguments, whose results are dropped, leak nothing."""
     program = subject.compile(programs.ADD.replace("tensor<3xf32>", f"tensor<{_LARGE.size}xf32>"))
     x = (subject.put(_LARGE),)
     _expect_none_lost(subject, lambda number: program.execute([x, x])[0][0].block_until_ready())
@@ -168,7 +170,7 @@ def memory_stats(subject: PluginSubject) -> None:
     rests_on="resident memory of the process",
 )  # fmt: skip
 def compiled_programs(subject: PluginSubject) -> None:
-    """Programs that are compiled, launched and deleted take less than a megabyte each."""
+    """Programs that are compiled, launched and deleted cost less than a megabyte each."""
 
     def cycle(number: int) -> None:
         program = subject.compile(programs.ADD)
@@ -184,11 +186,8 @@ def compiled_programs(subject: PluginSubject) -> None:
     )  # fmt: skip
 
 
-# --- threads -------------------------------------------------------------------------------------
-
-
 def in_threads(work: Callable[[int], None], count: int = 4) -> None:
-    """Runs a function in threads, with their numbers; raises the first error of one."""
+    """Calls a function in threads, with their numbers; raises the first error."""
     errors: list[BaseException] = []
 
     def run(number: int) -> None:
@@ -208,7 +207,7 @@ def in_threads(work: Callable[[int], None], count: int = 4) -> None:
 
 @CHAPTER.check("threads.compile", why="two requests that compile at once get each other's program")
 def threads_compile(subject: PluginSubject) -> None:
-    """Four threads compile programs of their own at once, and each gets its own."""
+    """Four threads compile their own programs at once, and each gets its own."""
     names = ("add", "subtract", "multiply", "maximum")
     wanted = (11 * ONE, 9 * ONE, 10 * ONE * ONE, 10 * ONE)
 
@@ -241,7 +240,7 @@ def threads_read(subject: PluginSubject) -> None:
     why="what another thread asked to be told is never told",
 )  # fmt: skip
 def callback_of_another_thread(subject: PluginSubject) -> None:
-    """Callbacks that were asked for on threads that have ended are each called once."""
+    """Callbacks that ended threads have requested are each called once."""
     program, x = subject.compile(programs.ADD), (subject.put(ONE),)
     told: list[int] = []
     done = threading.Semaphore(0)
@@ -284,22 +283,19 @@ def callback_reads(subject: PluginSubject) -> None:
     expect_same_bits(np.asarray(found[0]), 2 * ONE, "the array that the callback read")
 
 
-# --- processes -----------------------------------------------------------------------------------
-
-
 @CHAPTER.check(
     "fork", needs=Needs.PROCESS, refusable=True, rests_on="os.fork; multiprocessing, subprocess",
     why="a data loader that forks hangs, or takes the program with it",
 )  # fmt: skip
 def fork(subject: PluginSubject) -> None:
-    """A child that is forked from a program at work ends with exit code 0, and both live on."""
+    """A child forked from a working program ends with exit code 0, and both can go on."""
     program, x = subject.compile(programs.ADD), (subject.put(ONE),)
     [[total]] = program.execute([x, x])
     total.block_until_ready()
     if not hasattr(os, "fork"):
         subject.refuse("this system has no fork")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Python's: a process with threads is forked
+        warnings.simplefilter("ignore")  # Python's warning: a process with threads forks
         child = os.fork()
     if child == 0:
         os._exit(0)
@@ -315,7 +311,7 @@ def fork(subject: PluginSubject) -> None:
     why="programs that worked end with a crash, and their exit code says so",
 )  # fmt: skip
 def exit_at_work(subject: PluginSubject) -> None:
-    """A process with launches that nobody waited for, and callbacks, ends with exit code 0."""
+    """A process with launches and callbacks that nobody awaits ends with exit code 0."""
     program, x = subject.compile(programs.ADD), (subject.put(ONE),)
     results = [program.execute([x, x])[0][0] for _ in range(50)]
     results[-1].ready_event().on_ready(lambda error: None)

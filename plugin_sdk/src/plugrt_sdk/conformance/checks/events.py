@@ -1,4 +1,4 @@
-"""Level 0 of PJRT libraries: events and the errors that they carry. No device is needed."""
+"""Level 0 of PJRT libraries: events and their errors. Needs no device."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _Event:
         return bool(args.is_ready)
 
     def fail(self) -> Any:
-        """Sets it to an error; returns the error of doing that."""
+        """Sets it to an error; returns the error of this call."""
         words = Guarded(_WORDS)
         return self.call(
             "Set", error_code=_DATA_LOSS, error_message=words.pointer, error_message_size=words.size
@@ -60,7 +60,7 @@ class _Event:
 
 @contextmanager
 def _event(subject: PluginSubject) -> Iterator[_Event]:
-    """Makes an event and destroys it; refuses where the library makes none."""
+    """Makes an event and destroys it; refuses if the library cannot make one."""
     api = initialized_table(subject)
     require_slot(api, "Event_Set")
     args, _kept = new_args("Event_Create")
@@ -75,7 +75,7 @@ def _event(subject: PluginSubject) -> Iterator[_Event]:
 
 @CHAPTER.check("pending", refusable=True, why="a host reads a result before it is there")
 def pending(subject: PluginSubject) -> None:
-    """An event is not ready until it is set, and ready from then on."""
+    """An event is not ready before it is set, and ready afterwards."""
     with _event(subject) as event:
         expect_equal(event.is_ready(), False, "before it is set, is_ready:")
         expect(not is_error(event.fail()), "PJRT_Event_Set to succeed", "an error")
@@ -84,7 +84,7 @@ def pending(subject: PluginSubject) -> None:
 
 @CHAPTER.check("set", refusable=True, why="users see another error than the device's, or none")
 def carries_its_error(subject: PluginSubject) -> None:
-    """An event has the code and the message that it was set to, however it is asked."""
+    """An event has the code and the message that it was set to, through each function."""
     with _event(subject) as event:
         event.fail()
         for name in ("Error", "Await"):
@@ -102,7 +102,7 @@ def carries_its_error(subject: PluginSubject) -> None:
     why="a host that frees one error crashes where it reads another",
 )
 def gives_independent_errors(subject: PluginSubject) -> None:
-    """Each error that an event gives is another one, and is freed by itself."""
+    """An event returns a new error in each call, which is freed on its own."""
     with _event(subject) as event:
         event.fail()
         errors = [event.call(name) for name in ("Error", "Error", "Await")]
@@ -118,7 +118,7 @@ def gives_independent_errors(subject: PluginSubject) -> None:
     why="a host that reads an error later reads freed memory",
 )
 def errors_outlive(subject: PluginSubject) -> None:
-    """An error that an event gave is whole after the event was destroyed."""
+    """An error of an event stays intact after the event was destroyed."""
     with _event(subject) as event:
         event.fail()
         error = event.call("Error")
@@ -133,7 +133,7 @@ def errors_outlive(subject: PluginSubject) -> None:
     why="hosts free twice what a callback frees, or wait for ever",
 )
 def calls_back_once(subject: PluginSubject) -> None:
-    """Callbacks are called once each, with an error of their own, set before or after the event."""
+    """Callbacks are called once each, with their own error, set before or after the event is."""
     found: list[tuple[int, Any]] = []
     came = threading.Semaphore(0)
 
@@ -162,7 +162,7 @@ def calls_back_once(subject: PluginSubject) -> None:
     why="a host reads a result before it is there, and takes a failure for a success",
 )  # fmt: skip
 def calls_back_when_set(subject: PluginSubject) -> None:
-    """No callback comes before its event is set."""
+    """No callback is called before its event is set."""
     came = threading.Event()
 
     @ffi.callback("PJRT_Event_OnReadyCallback")
@@ -187,5 +187,5 @@ def destroy_null(subject: PluginSubject) -> None:
     args.event = ffi.NULL
     api = initialized_table(subject)
     error = call(api, "Event_Destroy", args)
-    if is_error(error):  # as good: nothing was destroyed
+    if is_error(error):  # an error is fine as well: nothing was destroyed
         take_error(api, error)

@@ -1,4 +1,4 @@
-"""Level 3: the statements of a compiled program about itself, and its launches by hosts."""
+"""Level 3: statements of a compiled program about itself, and ways to launch it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def code_size(subject: PluginSubject) -> None:
     covers=("Executable.output_memory_kinds",), rests_on="PJRT_Executable_OutputMemoryKinds",
 )  # fmt: skip
 def result_memory_kinds(subject: PluginSubject) -> None:
-    """A program states a memory kind for each result, which is the one that the result is in."""
+    """A program states a memory kind for each result, and the result is in it."""
     loaded = subject.compile(programs.ADD)
     kinds = list(loaded.executable.output_memory_kinds)
     [[total]] = loaded.execute([(subject.put(ONE),), (subject.put(ONE),)])
@@ -68,7 +68,7 @@ def result_memory_kinds(subject: PluginSubject) -> None:
     rests_on="PJRT_Executable_ParameterMemoryKinds",
 )  # fmt: skip
 def argument_memory_kinds(subject: PluginSubject) -> None:
-    """A program states for each argument a memory kind that its device has."""
+    """A program states for each argument a memory kind of its device."""
     kinds = subject.compile(programs.ADD).executable.parameter_memory_kinds
     known = {memory.kind for memory in subject.client.addressable_devices()[0].memories()}
     expect(len(kinds) == 2 and set(kinds) <= known, f"two kinds among {sorted(known)}", list(kinds))
@@ -76,7 +76,7 @@ def argument_memory_kinds(subject: PluginSubject) -> None:
 
 _SPMD = {"use_spmd_partitioning": True, "use_shardy_partitioner": True}
 _MAXIMAL, _OTHER = 1, 3
-"""Of ``xla.OpSharding.Type``: on one device, and in parts."""
+"""Values of ``xla.OpSharding.Type``: on one device, and in parts."""
 
 
 def _compile_partitioned(subject: PluginSubject) -> LoadedExecutable:
@@ -130,7 +130,7 @@ def result_shardings(subject: PluginSubject) -> None:
     rests_on="xla.ExecutableBuildOptionsProto.use_auto_spmd_partitioning", demand=Demand.REFERENCE,
 )  # fmt: skip
 def chosen_shardings(subject: PluginSubject) -> None:
-    """A program that may choose its argument's sharding states it, and computes with the parts."""
+    """A program that chooses its argument's sharding states it, and computes with the parts."""
     program = subject.compile_text(
         programs.ADD_TO_ITSELF, num_partitions=2, use_auto_spmd_partitioning=True,
         auto_spmd_partitioning_mesh_shape=(2,), auto_spmd_partitioning_mesh_ids=(0, 1), **_SPMD,
@@ -146,7 +146,7 @@ def chosen_shardings(subject: PluginSubject) -> None:
 
 
 def _parts_of(stated: Sequence[bytes], x: np.ndarray[Any, Any]) -> list[list[tuple[slice, ...]]]:
-    """Returns for each sharding the part of an array that each of two devices has."""
+    """Returns for each sharding the part of an array on each of two devices."""
     tilings = [read_op_sharding(sharding, x.ndim, 2) for sharding in stated]
     return [
         tiling.slices(tuple(n // parts for n, parts in zip(x.shape, tiling.parts, strict=True)))
@@ -154,11 +154,8 @@ def _parts_of(stated: Sequence[bytes], x: np.ndarray[Any, Any]) -> list[list[tup
     ]
 
 
-# --- of no results, and of no arguments -----------------------------------------------------------
-
-
 def _expect_none_stated(*questions: Callable[[], Sequence[Any]]) -> None:
-    """Each answer has no element, or the backend states none: hosts tell the two apart."""
+    """Expects that each answer is empty, or is not stated: hosts distinguish the two."""
     for question in questions:
         try:
             found = list(question())
@@ -172,7 +169,7 @@ def _expect_none_stated(*questions: Callable[[], Sequence[Any]]) -> None:
     "behind what it states", covers=("Executable.output_layouts",),
 )  # fmt: skip
 def no_results(subject: PluginSubject) -> None:
-    """A program without results states types, layouts and memory kinds of none."""
+    """A program without results states empty types, layouts and memory kinds."""
     found = subject.compile(programs.NO_RESULTS).executable
     expect_equal(list(found.output_types), [], "the results' types")
     _expect_none_stated(
@@ -186,7 +183,7 @@ def no_results(subject: PluginSubject) -> None:
     rests_on="plugrt.interface.Executable.output_shardings", demand=Demand.PLUGRT,
 )  # fmt: skip
 def no_results_partitioned(subject: PluginSubject) -> None:
-    """A partitioned program without results gives none, and states the sharding of none."""
+    """A partitioned program without results returns none, and states no sharding of them."""
     program = subject.compile_text(programs.PARTITIONED_NO_RESULTS, num_partitions=2, **_SPMD)
     _expect_none_stated(program.executable.output_shardings)
     shards = [(subject.put(ONE, 0), subject.put(ONE, 1))]
@@ -198,7 +195,7 @@ def no_results_partitioned(subject: PluginSubject) -> None:
     covers=("Executable.parameter_layouts",),
 )  # fmt: skip
 def no_arguments(subject: PluginSubject) -> None:
-    """A program without arguments states types, layouts and memory kinds of none."""
+    """A program without arguments states empty types, layouts and memory kinds."""
     found = subject.compile(programs.CONSTANT).executable
     _expect_none_stated(
         lambda: found.input_types, found.parameter_layouts, found.parameter_shardings,
@@ -218,9 +215,6 @@ def no_arguments_partitioned(subject: PluginSubject) -> None:
     [shards] = program.execute([])
     for i, (shard, wanted) in enumerate(zip(shards, ([1, 2], [3, 4]), strict=True)):
         expect_same_bits(shard.to_host(), np.array(wanted, np.int32), f"the part of device {i}")
-
-
-# --- launches by other doors than execute --------------------------------------------------------
 
 
 _WAITED = "plugrt.interface.LoadedExecutable.execute_with_wait"
@@ -244,7 +238,7 @@ def wait(subject: PluginSubject) -> None:
     demand=Demand.PLUGRT,
 )  # fmt: skip
 def wait_for_collectives(subject: PluginSubject) -> None:
-    """A launch on two devices can be waited for, where their number in flight is bounded."""
+    """The host can wait for a launch on two devices, if the number in flight is limited."""
     bound = subject.declared.max_blocking_launches
     expect(bound is None or bound > 0, "a bound above 0, or None", bound)
     x = (subject.put(ONE, 0), subject.put(10 * ONE, 1))
@@ -260,7 +254,7 @@ def wait_for_collectives(subject: PluginSubject) -> None:
     rests_on="Capabilities.tuple_arguments_above; xla.CompileOptionsProto", demand=Demand.REFERENCE,
 )  # fmt: skip
 def tuple_arguments(subject: PluginSubject) -> None:
-    """A program whose parameters are one tuple takes each argument, above the bound stated."""
+    """A program whose parameters are one tuple gets each argument, also above the stated bound."""
     bound = subject.declared.tuple_arguments_above
     stated = bound is None or (type(bound) is int and bound >= 0)
     expect(stated, "a bound of at least 0, or None", bound)
@@ -278,7 +272,7 @@ def tuple_arguments(subject: PluginSubject) -> None:
     except Unimplemented as error:
         expect(bound is None, f"it works: tuple_arguments_above is {bound}", describe(error))
         raise
-    # The first less all others: each has its place.
+    # The first minus all others: each argument has its own weight.
     expect_same_bits(found.to_host(), (count - sum(range(1, count))) * ONE, "the difference")
 
 
@@ -318,7 +312,7 @@ def open_results(subject: PluginSubject, program: LoadedExecutable, found: Any) 
     rests_on="plugrt.interface.LoadedExecutable.launcher", demand=Demand.PLUGRT,
 )  # fmt: skip
 def launcher(subject: PluginSubject) -> None:
-    """The launcher gives execute's results, accepts them as arguments, and no deleted array."""
+    """The launcher returns the results of execute, accepts them, and refuses deleted arrays."""
     program = subject.compile(programs.ADD)
     x, y = (subject.client.shards((subject.put(array),)) for array in (ONE, 10 * ONE))
     held = program.launcher([x, y])
@@ -337,9 +331,9 @@ def launcher(subject: PluginSubject) -> None:
     rests_on="plugrt.interface.LoadedExecutable.host_launcher", demand=Demand.PLUGRT,
 )  # fmt: skip
 def lent_parts(subject: PluginSubject) -> None:
-    """A launcher that takes whole host arrays has copied their parts when it returns.
+    """A launcher of whole host arrays has copied their parts when it returns.
 
-    20 launches are under way, which wait for an argument that a slow launch computes.
+    20 launches are in flight, which wait for an argument that a slow launch computes.
     """
     quick = programs.ADD.replace("3xf32", "4096xf32")
     tried = [_launch_on_parts(subject, text) for text in (quick, programs.SLOW_ADD)]
@@ -390,7 +384,7 @@ def _launch_on_parts(subject: PluginSubject, text: str) -> bool:
     rests_on="plugrt.interface.LoadedExecutable.launch_steps", demand=Demand.PLUGRT,
 )  # fmt: skip
 def steps(subject: PluginSubject) -> None:
-    """A launch in steps gives the launcher's results, explains its errors, and ends with it."""
+    """A launch in steps returns the launcher's results, explains errors, and ends with it."""
     program = subject.compile(programs.ADD)
     found = program.launch_steps
     if found is None:

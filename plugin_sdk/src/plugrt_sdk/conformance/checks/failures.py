@@ -1,4 +1,4 @@
-"""Level 3: launches that fail, among launches that do not, and their arguments."""
+"""Level 3: failing launches between others, and their arguments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TOO_LARGE = "a launch whose result is 4 PiB"
 
 
 def _fail(subject: PluginSubject) -> Buffer | None:
-    """Starts a launch that fails; returns its result, or None where it failed at once."""
+    """Starts a launch that fails; returns its result, or None if it failed at once."""
     try:
         return launch_too_large(subject)
     except ResourceExhausted:
@@ -31,7 +31,7 @@ def _fail(subject: PluginSubject) -> Buffer | None:
 
 @CHAPTER.check("others", why="one request that fails ends those of other users")
 def others(subject: PluginSubject) -> None:
-    """A launch that fails reaches neither those before it nor those after, waited for or not."""
+    """A launch that fails affects no launch before or after it, awaited or not."""
     program, x = subject.compile(programs.ADD), (subject.put(ONE),)
     [[before]] = program.execute([x, x])
     failed = [_fail(subject) for _ in range(3)]
@@ -46,7 +46,7 @@ def others(subject: PluginSubject) -> None:
 
 @CHAPTER.check("threads", why="a thread is told of the error of another one's launch")
 def threads(subject: PluginSubject) -> None:
-    """Of four threads two launch what fails, and each has its own error or its own result."""
+    """Four threads, two with a failing program, each get their own error or result."""
     program, together = subject.compile(programs.ADD), threading.Barrier(_THREADS)
 
     def work(number: int) -> None:
@@ -85,7 +85,7 @@ _PART = f"""func.func public @main(%a: tensor<{TOO_MANY}xf32>) -> tensor<3xf32> 
     why="numbers are computed from an array that does not exist",
 )  # fmt: skip
 def passed_on(subject: PluginSubject) -> None:
-    """A launch on the result of one that failed fails, and the next one on others works."""
+    """A launch with the result of a failed one fails, and the next one with others works."""
     program, x = subject.compile(_PART), (subject.put(ONE),)
     failed = _fail(subject)
     if failed is None:
@@ -99,8 +99,6 @@ def passed_on(subject: PluginSubject) -> None:
     expect_same_bits(total.to_host(), 2 * ONE, "of the next launch, the sum")
 
 
-# --- what they would have donated ----------------------------------------------------------------
-
 _DONATION = "PJRT_ExecuteOptions.non_donatable_input_indices; tf.aliasing_output"
 
 
@@ -109,7 +107,7 @@ _DONATION = "PJRT_ExecuteOptions.non_donatable_input_indices; tf.aliasing_output
     why="a program that corrects its mistake has lost the array that it was about",
 )  # fmt: skip
 def donation_refused(subject: PluginSubject) -> None:
-    """A refused launch leaves its donated argument as it was, and a later launch donates it."""
+    """A refused launch leaves its donated argument alive, and a later launch donates it."""
     program = subject.compile(programs.DONATING_ADD)
     x, y, gone = subject.put(ONE), subject.put(10 * ONE), subject.put(ONE)
     gone.delete()
@@ -133,7 +131,7 @@ _DONATE_AND_FILL = f"""func.func public @main(%a: tensor<3xf32> {{tf.aliasing_ou
     why="a step that is tried again starts from an array that the first try has spoilt",
 )  # fmt: skip
 def donation_failed(subject: PluginSubject) -> None:
-    """A failed launch leaves its donated argument as it was, or deletes it and states that."""
+    """A failed launch leaves its donated argument alive, or deletes it and states that."""
     program, x = subject.compile(_DONATE_AND_FILL), subject.put(ONE)
     y = subject.put(ONE[0])
 

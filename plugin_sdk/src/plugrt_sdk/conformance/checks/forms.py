@@ -1,4 +1,4 @@
-"""Level 2: one program in its forms: portable artifacts old and new, bytecode, many arguments."""
+"""Level 2: one program in several forms: old and new artifacts, bytecode, many arguments."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ CHAPTER = Chapter(
 )
 
 _OLD = ((1, 0, 0), (1, 5, 0), (1, 9, 0))
-"""Versions that are within StableHLO's promise of five years."""
+"""Versions within StableHLO's compatibility guarantee of five years."""
 
 
 def _run(subject: PluginSubject, code: bytes, what: str) -> None:
-    """Compiles the sum of two arrays as it is written here, and launches it."""
+    """Compiles the sum of two arrays in this form, and launches it."""
     program = subject.client.compile(Program(code), CompileOptions())
     [[total]] = program.execute([(subject.put(ONE),), (subject.put(10 * ONE),)])
     expect_same_bits(total.to_host(), 11 * ONE, f"the sum of {what}")
@@ -82,7 +82,7 @@ _JAX_WRITES = """module @jit_f attributes {
     demand=Demand.REFERENCE
 )  # fmt: skip
 def attributes(subject: PluginSubject) -> None:
-    """The attributes and locations that JAX writes change nothing."""
+    """Attributes and locations as JAX writes them have no effect."""
     from plugrt.stablehlo.modules import parse, portable_artifact
 
     newest = subject.declared.stablehlo_current_version
@@ -133,7 +133,7 @@ def same_result_twice(subject: PluginSubject) -> None:
 
 @CHAPTER.check("same_argument_twice", why="f(x, x) is wrong, or crashes")
 def same_argument_twice(subject: PluginSubject) -> None:
-    """One array is two arguments of a launch."""
+    """One array can be two arguments of a launch."""
     x = (subject.put(ONE),)
     product = subject.compile(programs.ADD.replace("stablehlo.add", "stablehlo.multiply"))
     [[found]] = product.execute([x, x])

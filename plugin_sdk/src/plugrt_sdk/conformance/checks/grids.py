@@ -41,7 +41,7 @@ _PROGRAM = """module attributes {{mhlo.num_replicas = 2 : i32, mhlo.num_partitio
 def _run(
     subject: PluginSubject, lines: str, shape: Sequence[int], arrays: Sequence[Array]
 ) -> list[Array]:
-    """Runs lines from ``%b`` to ``%r`` on a part each of two partitions of each of two replicas.
+    """Runs lines from ``%b`` to ``%r`` on a part for each of two partitions of two replicas.
 
     ``shape`` is the shape of ``%r``. Returns the results in the order of the devices, replica by
     replica.
@@ -71,8 +71,6 @@ def _arrays(subject: PluginSubject, name: str) -> list[Array]:
     return [whole(random, SHAPE, "float32") for _ in range(_DEVICES)]
 
 
-# --- who is who ----------------------------------------------------------------------------------
-
 _NUMBERS = {"replica_id": [0, 0, 1, 1], "partition_id": [0, 1, 0, 1]}
 
 
@@ -97,10 +95,8 @@ for _name in _NUMBERS:
     )  # fmt: skip
 
 
-# --- with whom -----------------------------------------------------------------------------------
-
 Strategy = tuple[str, Groups, Groups, str]
-"""Attributes, rows of ``replica_groups``, the devices that those mean, and words."""
+"""Attributes, rows of ``replica_groups``, the devices of each group, and a description."""
 _REPLICA = ("", ((1, 0),), ((2, 0), (3, 1)), "the replicas of each partition")
 _BOTH = (_CHANNEL, ((1,), (0,)), ((2, 3), (0, 1)), "all partitions of a group of replicas")
 _FLATTENED = (

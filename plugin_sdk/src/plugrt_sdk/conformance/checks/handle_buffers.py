@@ -1,4 +1,4 @@
-"""Level 1 of PJRT libraries: who owns a buffer and its memory, by calls that no host corrects."""
+"""Level 1 of PJRT libraries: ownership of buffers and memory, without a host's corrections."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHAPTER = Chapter(
 
 @CHAPTER.check("dims", why=WHY_STABLE)
 def buffer_dims(subject: PluginSubject) -> None:
-    """A buffer's dimensions are at one address, and its own: not those that it was made of."""
+    """A buffer's dimensions keep their address, and are a copy of those that it was made with."""
     client = TableClient.of(subject)
     args = client.put_args(np.ones((2, 3), np.float32))
     expect(client.try_args("Client_BufferFromHostBuffer", args) is None, "a buffer", "an error")
@@ -38,7 +38,7 @@ def buffer_dims(subject: PluginSubject) -> None:
     why="PyTorch/XLA, which asks for no other dimensions, reads tensors of another shape",
 )  # fmt: skip
 def buffer_unpadded(subject: PluginSubject) -> None:
-    """An array's dimensions without padding are its dimensions, at one address."""
+    """An array's unpadded dimensions are its dimensions, at a constant address."""
     client = TableClient.of(subject)
     buffer = client.put(np.ones((2, 3), np.float32))
     fields = ("unpadded_dims", "num_dims")
@@ -53,7 +53,7 @@ def buffer_unpadded(subject: PluginSubject) -> None:
     why="hosts take a tensor for one whose size may change, and compile for its largest",
 )  # fmt: skip
 def buffer_dynamic(subject: PluginSubject) -> None:
-    """No dimension of an array that was put is dynamic."""
+    """No dimension of a put array is dynamic."""
     client = TableClient.of(subject)
     buffer = client.put(np.ones((2, 3), np.float32))
     found = client.call("Buffer_DynamicDimensionIndices", buffer=buffer)
@@ -62,7 +62,7 @@ def buffer_dynamic(subject: PluginSubject) -> None:
 
 @CHAPTER.check("bounded", why="the process crashes where an array ends at a page's end")
 def buffer_is_bounded(subject: PluginSubject) -> None:
-    """An array that is put is read for its size, and no further."""
+    """A put reads as many bytes as the array has."""
     client = TableClient.of(subject)
     expect_same_bits(client.get(client.put(ONE), ONE.size), ONE, "the array")
 
@@ -73,7 +73,7 @@ def buffer_is_bounded(subject: PluginSubject) -> None:
     why="hosts make room for too few bytes",
 )
 def two_calls(subject: PluginSubject) -> None:
-    """A read without a destination says the size, and reads nothing."""
+    """A read without a destination returns the size, and reads nothing."""
     client = TableClient.of(subject)
     buffer = client.put(ONE)
     asked = client.call("Buffer_ToHostBuffer", src=buffer, dst=ffi.NULL)
@@ -88,7 +88,7 @@ def two_calls(subject: PluginSubject) -> None:
     why="memory of the host is overwritten",
 )
 def short_room(subject: PluginSubject) -> None:
-    """A read into too little memory is refused, and writes nothing behind it."""
+    """A read into too little memory is refused, and writes nothing beyond it."""
     client = TableClient.of(subject)
     buffer, room = client.put(ONE), np.full(ONE.size, -1, np.float32)
     args = client.args(
@@ -128,7 +128,7 @@ def put_takes_larger(subject: PluginSubject) -> None:
     why="a host crashes where it should meet an error",
 )
 def deleted(subject: PluginSubject) -> None:
-    """A deleted buffer says so, refuses to be read, and may be deleted again."""
+    """A deleted buffer states that, refuses to be read, and may be deleted again."""
     client = TableClient.of(subject)
     buffer = client.put(ONE)
     for _ in range(2):
@@ -150,7 +150,7 @@ def deleted(subject: PluginSubject) -> None:
     why="a host that counts wrongly frees memory that is in use",
 )
 def references(subject: PluginSubject) -> None:
-    """External references are counted: one less than none is refused."""
+    """External references are counted: releasing one more than were taken is refused."""
     client = TableClient.of(subject)
     buffer = client.put(ONE)
     client.call("Buffer_IncreaseExternalReferenceCount", buffer=buffer)
@@ -166,7 +166,7 @@ def references(subject: PluginSubject) -> None:
     why="memory of another library is freed twice, or never",
 )
 def view_is_given_back_once(subject: PluginSubject) -> None:
-    """The memory of a view is given back once, with the view's argument, when the view ends."""
+    """A view calls its deleter once, with its argument, when the view ends."""
     client = TableClient.of(subject)
     owner = client.put(ONE)
     place = client.call("Buffer_OpaqueDeviceMemoryDataPointer", buffer=owner).device_memory_ptr
@@ -190,7 +190,7 @@ def view_is_given_back_once(subject: PluginSubject) -> None:
     expect_equal(found, [], "before the view ends, the calls")
     client.call("Buffer_Destroy", buffer=view)
     expect(came.acquire(timeout=10), "a call of on_delete_callback", "none within 10 s")
-    came.acquire(timeout=0.05)  # one too many
+    came.acquire(timeout=0.05)  # one more than were taken
     expect_equal(found, [("the memory", 99)], "the calls")
 
 
@@ -200,7 +200,7 @@ def view_is_given_back_once(subject: PluginSubject) -> None:
     why="a host that frees one event crashes where it waits for another",
 )
 def ready_events(subject: PluginSubject) -> None:
-    """Each ready event that a buffer gives is another one, and outlives the buffer."""
+    """A buffer returns a new ready event in each call, which outlives the buffer."""
     client = TableClient.of(subject)
     buffer = client.put(ONE)
     events = [client.call("Buffer_ReadyEvent", buffer=buffer).event for _ in range(2)]
@@ -216,7 +216,7 @@ def ready_events(subject: PluginSubject) -> None:
     why="programs that run long run out of memory, or crash",
 )
 def destroyed(subject: PluginSubject) -> None:
-    """A thousand buffers are made, read and destroyed, and others live on."""
+    """A thousand buffers are made, read and destroyed, while others stay alive."""
     client = TableClient.of(subject)
     kept = client.put(ONE)
     for _ in range(1000):

@@ -1,4 +1,4 @@
-"""Level 1 of PJRT libraries: who owns what, by calls that no host corrects."""
+"""Level 1 of PJRT libraries: ownership of objects, without a host's corrections."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WHY_STABLE = "a host that kept the pointer reads freed memory"
 
 
 def _addresses(host: TableClient, name: str, fields: Sequence[str], **given: Any) -> list[Any]:
-    """Returns the addresses and sizes that two calls of a function fill in."""
+    """Returns the addresses and sizes that two calls of a function set."""
     found = []
     for _ in range(2):
         args = host.call(name, **given)
@@ -33,13 +33,13 @@ def _addresses(host: TableClient, name: str, fields: Sequence[str], **given: Any
 
 
 def expect_stable(host: TableClient, name: str, *fields: str, **given: Any) -> None:
-    """Expects the same pointers and sizes of a function when it is called again."""
+    """Expects the same pointers and sizes from a second call of a function."""
     first, again = _addresses(host, name, fields, **given)
     expect_equal(again, first, f"of PJRT_{name} called again, {' and '.join(fields)}")
 
 
 def expect_text(host: TableClient, name: str, field: str, **given: Any) -> None:
-    """A string is where it was, and is the size that is stated, without a NUL among it."""
+    """Expects a string at the same address, of the stated size, without a NUL in it."""
     size = f"{field}_size"
     expect_stable(host, name, field, size, **given)
     args = host.call(name, **given)
@@ -49,7 +49,7 @@ def expect_text(host: TableClient, name: str, field: str, **given: Any) -> None:
 
 @CHAPTER.check("devices.attributes", why="hosts read a coordinate from bytes that are not its own")
 def device_attributes(subject: PluginSubject) -> None:
-    """A device's attributes have names of UTF-8 and values of PJRT's types and of their sizes."""
+    """A device's attributes have UTF-8 names and values of PJRT's types, with their sizes."""
     client = TableClient.of(subject)
     for device in client.devices():
         description = client.call("Device_GetDescription", device=device).device_description
@@ -66,7 +66,7 @@ def ended_without_error(subject: PluginSubject) -> None:
     """A client, its buffer and the buffer's event are destroyed without an error."""
     try:
         client = TableClient(subject)
-    except Mismatch as found:  # some libraries have one client in a process
+    except Mismatch as found:  # some libraries allow one client in a process
         raise NotTried(Verdict.NOT_RUN, f"no second client: {found.got}", applies=False) from found
     buffer = client.put(ONE)
     client.call("Event_Destroy", event=client.call("Buffer_ReadyEvent", buffer=buffer).event)
@@ -74,12 +74,9 @@ def ended_without_error(subject: PluginSubject) -> None:
     client.call("Client_Destroy", client=client.handle)
 
 
-# --- what a client lends -------------------------------------------------------------------------
-
-
 @CHAPTER.check("client.strings", why=WHY_STABLE)
 def client_strings(subject: PluginSubject) -> None:
-    """The platform's name and version are at one address as long as the client lives."""
+    """The platform's name and version keep their addresses while the client lives."""
     client = TableClient.of(subject)
     for field in ("platform_name", "platform_version"):
         name = {"platform_name": "PlatformName", "platform_version": "PlatformVersion"}[field]
@@ -88,7 +85,7 @@ def client_strings(subject: PluginSubject) -> None:
 
 @CHAPTER.check("client.lists", why=WHY_STABLE)
 def client_lists(subject: PluginSubject) -> None:
-    """The lists of devices and memories are at one address as long as the client lives."""
+    """The lists of devices and memories keep their addresses while the client lives."""
     client = TableClient.of(subject)
     for name, field in (
         ("Client_Devices", "devices"),
@@ -100,7 +97,7 @@ def client_lists(subject: PluginSubject) -> None:
 
 @CHAPTER.check("devices.strings", why=WHY_STABLE)
 def device_strings(subject: PluginSubject) -> None:
-    """A device's kind and descriptions are at one address, each of the size that is stated."""
+    """A device's kind and descriptions keep their addresses, and have the stated sizes."""
     client = TableClient.of(subject)
     for device in client.devices():
         found = client.call("Device_GetDescription", device=device).device_description
@@ -112,7 +109,7 @@ def device_strings(subject: PluginSubject) -> None:
 
 @CHAPTER.check("memories.strings", refusable=True, why=WHY_STABLE)
 def memory_strings(subject: PluginSubject) -> None:
-    """A memory's kind and descriptions are at one address, each of the size that is stated."""
+    """A memory's kind and descriptions keep their addresses, and have the stated sizes."""
     client = TableClient.of(subject)
     for memory in client.memories():
         for name, field in (
@@ -122,7 +119,7 @@ def memory_strings(subject: PluginSubject) -> None:
 
 
 def _assign(client: TableClient, replicas: int, partitions: int, room: int) -> Any:
-    """Asks for an assignment into ``room`` numbers; returns its error and the four after them."""
+    """Requests an assignment into ``room`` numbers; returns the error and the next four numbers."""
     numbers = ffi.new("int[]", [-7] * (room + 4))
     error = client.refused(
         "Client_DefaultDeviceAssignment", client=client.handle, num_replicas=replicas,

@@ -1,4 +1,4 @@
-"""Level 0: the plugin as a host finds it, before anything is started. Needs no hardware."""
+"""Level 0: the plugin before anything is started. Needs no hardware."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def plugin_is_valid(subject: PluginSubject) -> None:
     why="users select it by one name, and get an error that says another",
 )
 def plugin_has_its_name(subject: PluginSubject) -> None:
-    """An installed plugin has the name that it is found by."""
+    """An installed plugin has the name of its entry point."""
     plugin = subject.plugin
     if subject.target.kind == "plugin":
         wanted = subject.target.name.partition("@")[0]
@@ -61,7 +61,7 @@ def plugin_has_its_name(subject: PluginSubject) -> None:
     "library", needs=Needs.PLUGIN, why="nothing works, and users are not told what to install"
 )
 def library_is_there(subject: PluginSubject) -> None:
-    """If the plugin is one of a PJRT library, the library's file is there."""
+    """The library of a PJRT library's plugin exists as a file."""
     plugin = subject.plugin
     fault = find_library_fault(plugin) if isinstance(plugin, LibraryPlugin) else ""
     expect(not fault, "the library", fault)
@@ -110,7 +110,7 @@ def import_opens_no_device(subject: PluginSubject) -> None:
     why="users are not told what is missing and what would help",
 )
 def probe_answers(subject: PluginSubject) -> None:
-    """The probe says whether the plugin can work here, with a reason where it cannot."""
+    """The probe states whether the plugin can work here, with a reason if it cannot."""
     answer = subject.plugin.probe()
     expect(isinstance(answer, Availability), "an Availability", answer)
     expect(answer.available or answer.reason.strip(), "a reason for being unavailable", answer)
@@ -123,7 +123,7 @@ def probe_answers(subject: PluginSubject) -> None:
     why="every program on the machine waits for it, whatever device it uses",
 )
 def probe_is_quick(subject: PluginSubject) -> None:
-    """The probe takes less than 100 ms, at its quickest of five times."""
+    """The fastest of five probes needs less than 100 ms."""
     best = min(_seconds(subject) for _ in range(_TRIES))
     expect(
         best < _PROBE_SECONDS, f"less than {_PROBE_SECONDS * 1e3:.0f} ms", f"{best * 1e3:.0f} ms"

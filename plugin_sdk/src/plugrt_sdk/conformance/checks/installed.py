@@ -25,7 +25,7 @@ _WHEELS = "packaging.python.org: Binary distribution format"
 
 @CHAPTER.check("entry_points", why="a host that looks for plugins stops with an ImportError")
 def entry_points(subject: PluginSubject) -> None:
-    """Each entry point through which hosts find the plugin names a module that is there."""
+    """Each entry point of the plugin names a module that exists."""
     found = installation_of(subject).entry_points(*_GROUPS)
     expect(found, f"an entry point in one of {', '.join(_GROUPS)}", "none")
     for group, name, value in found:
@@ -59,7 +59,7 @@ def wheel_tag(subject: PluginSubject) -> None:
 
 @CHAPTER.check("wheel.contents", rests_on=_WHEELS, why="a file that it opens is missing")
 def wheel_contents(subject: PluginSubject) -> None:
-    """Each file that the distribution's RECORD lists is there."""
+    """Each file that the distribution's RECORD lists exists."""
     listed = installation_of(subject).distribution.files()
     if not listed:
         raise NotTried(Verdict.NOT_RUN, "it has no RECORD", applies=False)
@@ -88,7 +88,7 @@ except plugrt.errors.PlugrtError as error:
     why="a plugin that nobody asked for slows each program down, or ends it",
 )  # fmt: skip
 def not_selected(subject: PluginSubject) -> None:
-    """Where JAX_PLATFORMS names something else, the plugin is not imported."""
+    """If JAX_PLATFORMS names something else, the plugin is not imported."""
     installation = installation_of(subject)
     code = _ASK_UNKNOWN.format(module=installation.module)
     said = installation.run(code, JAX_PLATFORMS="no_such_platform")

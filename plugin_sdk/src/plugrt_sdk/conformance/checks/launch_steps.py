@@ -1,4 +1,4 @@
-"""Level 3: threads whose launches in steps use the arguments of another thread's launch."""
+"""Level 3: launches in steps whose arguments another thread's launch uses, too."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ CHAPTER = Chapter(
 
 _RACE_SECONDS, _END_SECONDS = 1.0, 10.0
 _SWITCH_SECONDS = 1e-6
-"""Between Python's threads: far more often than usual, so that they meet."""
+"""The switch interval of Python's threads: very short, so that the threads meet."""
 _READ_EACH = 100
-"""Of how many launches one is read: those who read meet each other too seldom."""
+"""One of so many launches is read: threads that read meet each other too rarely."""
 
 
 class _Launches:
-    """Launches of a program with one result in steps, as the core makes them."""
+    """Launches a program with one result in steps, as the core does."""
 
     def __init__(self, subject: PluginSubject, text: str) -> None:
         self.subject, self.program = subject, subject.compile(text)
@@ -39,7 +39,7 @@ class _Launches:
         self.steps = steps
 
     def launch(self, *arguments: Any) -> Any:
-        """Launches; returns the contents of the result. Donated arguments are deleted then."""
+        """Launches; returns the contents of the result. Donated arguments are deleted."""
         steps, given = self.steps, list(arguments)
         try:
             [found] = steps.take(steps.launch(given), *steps.take_arguments)
@@ -52,7 +52,7 @@ class _Launches:
         return found
 
     def expect(self, held: Any, wanted: Array) -> None:
-        """Expects that a result is this one."""
+        """Expects that a result equals this one."""
         [[found]] = open_results(self.subject, self.program, [held])
         expect_same_bits(found.to_host(), wanted, "the sum")
 
@@ -64,11 +64,11 @@ class _Launches:
     why="two threads, of which one donates what the other uses, wait for each other for ever",
 )  # fmt: skip
 def waits_for_uses(subject: PluginSubject) -> None:
-    """Threads that use arrays in launches, and one that donates them or, if it must, copies, end.
+    """Threads that launch with an array end, while another donates it, or copies it if it must.
 
-    It must where ``waits_for_uses`` says so, as the core does. Threads that end prove little, as
-    they may not have met; those that wait for ever prove that it is not said and should be. Where
-    it is said and need not be, copies are made for nothing: that cannot be seen from outside.
+    It must copy if ``waits_for_uses`` is True, as the core does. Ending proves little, as the
+    threads may not have met; waiting for ever proves that ``waits_for_uses`` is False and should be
+    True. If it is True without need, copies are made for nothing, which a check cannot see.
     """
     copy, add, taking = (
         _Launches(subject, text)
@@ -86,7 +86,7 @@ def waits_for_uses(subject: PluginSubject) -> None:
             shared = arrays[i % len(arrays)]
             try:
                 held = add.launch(shared, shared)
-            except DeletedBuffer:  # it was taken meanwhile
+            except DeletedBuffer:  # another thread donated it meanwhile
                 expect(not must_copy, "an array that nobody took", "a deleted one")
                 continue
             if i % _READ_EACH == 0:
@@ -103,7 +103,7 @@ def waits_for_uses(subject: PluginSubject) -> None:
 
 
 def _turns(stop: float) -> Iterator[int]:
-    """Yields numbers from 0 until a time."""
+    """Yields numbers from 0 on, until a time."""
     for i in count():
         if time.monotonic() >= stop:
             return
@@ -111,7 +111,7 @@ def _turns(stop: float) -> Iterator[int]:
 
 
 def _expect_ends(*works: Callable[[], None]) -> None:
-    """Expects that functions end, without an error, in threads of their own."""
+    """Expects that functions end without an error, each in its own thread."""
     errors: list[Exception] = []
 
     def run(work: Callable[[], None]) -> None:
@@ -120,7 +120,7 @@ def _expect_ends(*works: Callable[[], None]) -> None:
         except Exception as error:  # noqa: BLE001  # raised below, on the check's thread
             errors.append(error)
 
-    # Daemons: those that wait for ever must not keep the process.
+    # Daemon threads: those that wait for ever must not keep the process alive.
     threads = [threading.Thread(target=run, args=(work,), daemon=True) for work in works]
     usual = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_SECONDS)

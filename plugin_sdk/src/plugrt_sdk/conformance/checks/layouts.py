@@ -1,4 +1,4 @@
-"""Level 3: arrays and programs whose dimensions have another order in memory than the default."""
+"""Level 3: arrays and programs with another order of dimensions in memory than the default."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _only(executable: Executable, side: str) -> object:
 
 
 def _turned(subject: PluginSubject) -> Buffer:
-    """Returns the matrix, doubled by a program whose result lies the other way round."""
+    """Doubles the matrix by a program whose result has the transposed layout."""
     [[y]] = subject.compile(_program("default", TURNED.text)).execute([(subject.put(MATRIX),)])
     return y
 
@@ -57,7 +57,7 @@ def _turned(subject: PluginSubject) -> Buffer:
     rests_on="PJRT_Layouts_Client_GetDefaultLayout",
 )  # fmt: skip
 def default(subject: PluginSubject) -> None:
-    """An array that is put has the client's default layout for its type."""
+    """A put array has the client's default layout for its type."""
     for host in (MATRIX, MATRIX.reshape(3, 1, 2), MATRIX[0], np.array(1.5, np.float32)):
         said = subject.client.default_layout(TensorType(host.shape, host.dtype))
         expect(len(said.major_to_minor) == host.ndim, f"{host.ndim} dimensions", said)
@@ -83,7 +83,7 @@ def results(subject: PluginSubject) -> None:
     rests_on='mhlo.layout_mode = "auto"', demand=Demand.REFERENCE,
 )  # fmt: skip
 def chosen(subject: PluginSubject) -> None:
-    """A layout that is left to the compiler is stated, and is the one that the result has."""
+    """A layout that the compiler chooses is stated, and the result has it."""
     loaded = subject.compile(_program("default", "auto"))
     stated = _only(loaded.executable, "output")
     [[y]] = loaded.execute([(subject.put(MATRIX),)])
@@ -125,7 +125,7 @@ def wrong_arguments(subject: PluginSubject) -> None:
     rests_on="PJRT_Client_BufferFromHostBuffer: device_layout",
 )  # fmt: skip
 def put(subject: PluginSubject) -> None:
-    """A host array, row-major or not, is put in the requested layout, and is read as it was."""
+    """A host array, row-major or not, is put in the requested layout, and read unchanged."""
     device = subject.client.addressable_devices()[0]
     for host in (MATRIX, np.asfortranarray(MATRIX), MATRIX[:, ::-1]):
         x = subject.client.buffer_from_host(host, device, layout=TURNED)

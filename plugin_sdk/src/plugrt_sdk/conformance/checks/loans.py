@@ -1,4 +1,4 @@
-"""Level 3: memory that is lent to launches in steps, for host values to be written there."""
+"""Level 3: memory for host values that a program lends to launches in steps."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _SUBTRACT = """func.func public @main(%a: tensor<2x3xf32>, %b: tensor<f32>) -> t
   %1 = stablehlo.subtract %a, %0 : tensor<2x3xf32>
   return %1 : tensor<2x3xf32>
 }"""
-"""Of two arguments that differ in size and in their use, so that each is known by its part."""
+"""Its two arguments differ in size and role, so that the result shows which is which."""
 _SUBTRACTED = (_type(2, 3), _type())
 _A = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 _ADDED = (_type(4096), _type(4096))
-"""By `programs.SLOW_ADD`."""
+"""The types of the arguments of `programs.SLOW_ADD`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class _Loan:
 
 
 class _Lending:
-    """A program whose steps lend memory; refuses where they do not."""
+    """A program whose steps lend memory; refuses if they do not."""
 
     def __init__(self, subject: PluginSubject, text: str, *types: TensorType) -> None:
         self.subject, self.program, self.types = subject, subject.compile(text), types
@@ -63,7 +63,7 @@ class _Lending:
         self.steps, self._lend, self.is_ready = steps, steps.make_scratch, steps.is_ready
 
     def lenders(self, *numbers: int) -> Sequence[MakeScratch]:
-        """Returns what lends to these arguments."""
+        """Returns the lenders for these arguments."""
         found = self._lend(numbers)
         if found is None:
             self.subject.refuse(f"make_scratch({list(numbers)}) is None: these values are put")
@@ -75,30 +75,30 @@ class _Lending:
         return [self.open(lend, i) for i, lend in zip(numbers, lenders, strict=True)]
 
     def open(self, lend: MakeScratch, number: int) -> _Loan:
-        """Returns a loan of a lender of the argument of that number."""
+        """Returns memory from the lender of the argument of that number."""
         argument, memory = self.ask(lend)
         kind = self.types[number]
         return _Loan(argument, np.frombuffer(memory, kind.dtype).reshape(kind.shape))
 
     def ask(self, lend: MakeScratch) -> tuple[Any, Any]:
-        """Returns an argument and its memory."""
+        """Calls a lender; returns an argument and its memory."""
         found = lend()
         if found is None:
             self.subject.refuse("a lender gives None: this value is put")
         return found
 
     def launch(self, *loans: _Loan) -> Sequence[Any]:
-        """Launches in steps with the arguments of loans; returns the contents of results."""
+        """Launches in steps with the loans' arguments; returns the contents of results."""
         made = self.steps.launch([loan.argument for loan in loans])
         return self.steps.take(made, *self.steps.take_arguments)
 
     def read(self, results: Sequence[Any]) -> Array:
-        """Waits for the one result of a launch, and returns it."""
+        """Waits for the only result of a launch, and returns it."""
         [[found]] = open_results(self.subject, self.program, results)
         return found.to_host()
 
     def are_ready(self, results: Sequence[Any]) -> bool:
-        """Asks as the core does, when it may write memory again."""
+        """Waits as the core does, before it writes to the memory again."""
         return all(map(self.is_ready, results))
 
 
@@ -107,7 +107,7 @@ class _Lending:
     why="a call with a NumPy array computes with other numbers",
 )  # fmt: skip
 def read(subject: PluginSubject) -> None:
-    """A launch computes with the elements written, row-major, to the memory of its arguments."""
+    """A launch computes with the row-major elements written to its arguments' memory."""
     lending = _Lending(subject, _SUBTRACT, *_SUBTRACTED)
     a, b = lending.borrow(0, 1)
     for i in range(3):
@@ -121,7 +121,7 @@ def read(subject: PluginSubject) -> None:
     why="a call with a NumPy array fails, or writes over memory of others",
 )  # fmt: skip
 def size(subject: PluginSubject) -> None:
-    """Memory that is lent has its argument's size, can be written, and is of launches' class."""
+    """Lent memory has its argument's size, is writable, and has the class of launch arguments."""
     lending = _Lending(subject, _SUBTRACT, *_SUBTRACTED)
     for number, lender in enumerate(lending.lenders(0, 1)):
         argument, memory = lending.ask(lender)
@@ -137,7 +137,7 @@ def size(subject: PluginSubject) -> None:
     why="the value of one argument is taken for another's",
 )  # fmt: skip
 def lenders(subject: PluginSubject) -> None:
-    """There is a lender for each number that was asked for, in that order, whatever the others."""
+    """There is a lender for each requested number, in that order, for any other numbers."""
     lending = _Lending(subject, _SUBTRACT, *_SUBTRACTED)
     for asked in ((0,), (1,), (1, 0), (0, 1)):
         made = lending.lenders(*asked)
@@ -155,7 +155,7 @@ def lenders(subject: PluginSubject) -> None:
     why="two threads that call one function write their values over each other's",
 )  # fmt: skip
 def new(subject: PluginSubject) -> None:
-    """Each call of a lender gives an argument and memory of its own."""
+    """Each call of a lender returns a new argument and new memory."""
     lending = _Lending(subject, _SUBTRACT, *_SUBTRACTED)
     [lender] = lending.lenders(0)
     [b] = lending.borrow(1)
@@ -173,7 +173,7 @@ def new(subject: PluginSubject) -> None:
     why="memory is lent to no second launch, and each call with a NumPy array takes new memory",
 )  # fmt: skip
 def is_ready(subject: PluginSubject) -> None:
-    """Steps that lend say of a result whether it is there, and that it is once it was awaited."""
+    """Steps that lend memory state whether a result is ready; it is, once it was awaited."""
     lending = _Lending(subject, programs.SLOW_ADD, *_ADDED)
     a, b = lending.borrow(0, 1)
     a.memory[...], b.memory[...] = 1, 2
@@ -189,7 +189,7 @@ def is_ready(subject: PluginSubject) -> None:
     why="a call with a NumPy array computes with the next call's numbers",
 )  # fmt: skip
 def again(subject: PluginSubject) -> None:
-    """Memory that is written again, after is_ready() of all results was true, changes none."""
+    """Writing to the memory again, once all results are ready, changes no result."""
     lending = _Lending(subject, programs.SLOW_ADD, *_ADDED)
     [b] = lending.borrow(1)
     b.memory[...] = np.arange(4096)
@@ -202,7 +202,7 @@ def again(subject: PluginSubject) -> None:
             lending.read(results)
         if lending.are_ready(results):
             a.memory[...] = -1
-        else:  # a launch that has not ended keeps its memory
+        else:  # a launch that has not ended still uses its memory
             [a] = lending.borrow(0)
     for i, results in enumerate(found):
         wanted = np.arange(4096, dtype=np.float32) + np.float32(i)
@@ -214,7 +214,7 @@ def again(subject: PluginSubject) -> None:
     why="the result of a call changes with the arguments of the next",
 )  # fmt: skip
 def results_live(subject: PluginSubject) -> None:
-    """A result that is an argument has no memory of the loan."""
+    """A result that is an argument does not share the lent memory."""
     lending = _Lending(subject, programs.IDENTITY, _type(3))
     [loan] = lending.borrow(0)
     found = []
@@ -232,7 +232,7 @@ def results_live(subject: PluginSubject) -> None:
     why="the second call with a NumPy array that is donated finds its memory deleted",
 )  # fmt: skip
 def donated(subject: PluginSubject) -> None:
-    """A donated argument is lent no memory; the others may be lent some."""
+    """A donated argument gets no lender; the others may have one."""
     lending = _Lending(subject, programs.DONATING_ADD, _type(3), _type(3))
     if not lending.steps.donated:
         subject.refuse("launches in steps take no argument")

@@ -55,7 +55,7 @@ def _elementwise(subject: PluginSubject, case: Case, dtype: str) -> None:
 
 
 def _try_shape(subject: PluginSubject, case: Case, dtype: str, shape: tuple[int, ...]) -> None:
-    # The same numbers in every shape: an operation's domain is one of numbers.
+    # The same numbers in every shape: an operation's domain limits numbers.
     numbers = arguments_of(case, dtype, MATRIX, subject.random(f"{case_id(case)}.{dtype}"))
     arguments = [a.reshape(-1)[: math.prod(shape)].reshape(shape) for a in numbers]
     wanted = [expected_of(case, arguments)]
@@ -104,7 +104,7 @@ _QUANTISED = """func.func public @main(%a: tensor<3xf32>) -> tensor<3xf32> {
 )  # fmt: skip
 def uniform_quantize(subject: PluginSubject) -> None:
     """Halves are exact in 8 bits of a half each, and come back; or quantised types are refused."""
-    try:  # as text: jaxlib has no bindings of these types, and could not write them otherwise
+    try:  # as text: jaxlib's Python bindings have none of these types
         program = subject.client.compile(Program(_QUANTISED.encode()), CompileOptions())
     except PlugrtError as error:
         subject.refuse(describe(error))
@@ -112,8 +112,6 @@ def uniform_quantize(subject: PluginSubject) -> None:
     [[found]] = program.execute([(subject.put(halves),)])
     expect_same_bits(found.to_host(), halves)
 
-
-# --- what waits for the host ---------------------------------------------------------------------
 
 _TOKEN = "!stablehlo.token"
 _BESIDE = {
@@ -127,7 +125,7 @@ _BESIDE = {
 HOST_TRANSFERS = tuple(_BESIDE)
 """The operations that exchange data with the host while a program runs.
 
-A launch of the first two waits for a host that the C API gives no way to be: they are compiled, and
+A launch of the first two waits for a host, which the C API cannot provide: they are compiled, and
 not launched.
 """
 

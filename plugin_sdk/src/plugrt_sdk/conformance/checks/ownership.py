@@ -21,7 +21,7 @@ CHAPTER = Chapter("ownership", Level.BEHAVES, "pjrt_c_api.h: PJRT_LoadedExecutab
 
 @CHAPTER.check("deleted_argument", why="a launch reads freed memory")
 def deleted_argument(subject: PluginSubject) -> None:
-    """A deleted array is no argument; the other arguments and the program are unharmed."""
+    """A deleted array is refused as an argument; other arguments and the program stay usable."""
     program = subject.compile(programs.ADD)
     x, y = subject.put(ONE), subject.put(ONE)
     x.delete()
@@ -38,7 +38,7 @@ def results_live(subject: PluginSubject) -> None:
 
 @CHAPTER.check("results_are_two", why="the result of a step is gone with that of the one before")
 def results_are_two(subject: PluginSubject) -> None:
-    """Each launch of a program without arguments gives an array of its own."""
+    """Each launch of a program without arguments returns a new array."""
     program = subject.compile(programs.CONSTANT)
     [[first]], [[second]] = program.execute([]), program.execute([])
     first.delete()
@@ -52,7 +52,7 @@ def results_are_two(subject: PluginSubject) -> None:
     covers=("LoadedExecutable.delete", "LoadedExecutable.is_deleted"),
 )
 def deleted_program(subject: PluginSubject) -> None:
-    """A deleted program states that it is, is deleted twice without harm, and is not launched."""
+    """A deleted program states that, can be deleted twice, and refuses a launch."""
     program = subject.compile(programs.ADD)
     x = subject.put(ONE)
     expect_equal(program.is_deleted(), False, "is_deleted() before:")
@@ -78,7 +78,7 @@ _DONATION = "PJRT_ExecuteOptions.non_donatable_input_indices; tf.aliasing_output
     why="a donated array is read after its memory has another's contents",
 )
 def donation(subject: PluginSubject) -> None:
-    """A donated argument is deleted where donation is declared, and whole where it is not."""
+    """A donated argument is deleted if donation is declared, and stays alive otherwise."""
     program = subject.compile(programs.DONATING_ADD)
     x, y = subject.put(ONE), subject.put(10 * ONE)
     [[total]] = program.execute([(x,), (y,)])
@@ -106,7 +106,7 @@ _DONATING_BOTH = """module @both {
     why="a training step keeps its old weights, and runs out of memory",
 )  # fmt: skip
 def donation_both(subject: PluginSubject) -> None:
-    """Two donated arguments are both deleted where donation is declared, else neither."""
+    """Two donated arguments are both deleted if donation is declared, and otherwise neither."""
     x, y = subject.put(ONE), subject.put(10 * ONE)
     [[total], [difference]] = subject.compile(_DONATING_BOTH).execute([(x,), (y,)])
     expect_same_bits(total.to_host(), 11 * ONE, "the sum")
@@ -152,7 +152,7 @@ def donation_kept(subject: PluginSubject) -> None:
     why="a second step reads memory that the first one gave away",
 )  # fmt: skip
 def donation_again(subject: PluginSubject) -> None:
-    """An array that was donated is no argument of another launch, donated or not."""
+    """A donated array is refused as an argument of another launch, donated or not."""
     donating, adding = subject.compile(programs.DONATING_ADD), subject.compile(programs.ADD)
     x, y = subject.put(ONE), subject.put(ONE)
     donating.execute([(x,), (y,)])
@@ -169,7 +169,7 @@ def donation_again(subject: PluginSubject) -> None:
     why="f(x, x) writes its result over what it still reads",
 )  # fmt: skip
 def donation_twice(subject: PluginSubject) -> None:
-    """An array that is donated and another argument, too, is refused, or computes right."""
+    """A launch with a donated array as another argument, too, is refused, or computes right."""
     x = subject.put(ONE)
     program = subject.compile(programs.DONATING_ADD)
     try:
@@ -184,7 +184,7 @@ def donation_twice(subject: PluginSubject) -> None:
 
 @CHAPTER.check("argument_unchanged", why="arguments are overwritten by results")
 def argument_unchanged(subject: PluginSubject) -> None:
-    """A launch that donates nothing leaves its arguments as they are."""
+    """A launch that donates nothing leaves its arguments alive and unchanged."""
     program = subject.compile(programs.ADD)
     x = subject.put(ONE)
     for _ in range(3):
@@ -199,7 +199,7 @@ def argument_unchanged(subject: PluginSubject) -> None:
     demand=Demand.REFERENCE,
 )
 def leak(subject: PluginSubject) -> None:
-    """A hundred arrays of 4 MB that are put, added and dropped one by one take no more memory."""
+    """A hundred arrays of 4 MB that are put, added and dropped in turn use no more memory."""
     program = subject.compile(_ADD_LARGE)
     source = np.ones(1 << 20, np.float32)
 

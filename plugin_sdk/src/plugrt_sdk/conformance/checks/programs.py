@@ -1,4 +1,4 @@
-"""Level 2: programs as such: their forms, arguments, results and refusals."""
+"""Level 2: programs: their forms, arguments, results and refusals."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def add(subject: PluginSubject) -> None:
 
 @CHAPTER.check("argument_order", why="a - b is b - a")
 def argument_order(subject: PluginSubject) -> None:
-    """Arguments are taken in the program's order."""
+    """Arguments are in the program's order."""
     text = programs.ADD.replace("stablehlo.add", "stablehlo.subtract")
     expect_same_bits(subject.run(text, 10 * ONE, ONE)[0], 9 * ONE, "a - b")
 
@@ -91,7 +91,7 @@ def result_type(subject: PluginSubject) -> None:
 
 @CHAPTER.check("text", why="programs of other tools cannot be run")
 def text(subject: PluginSubject) -> None:
-    """StableHLO in text is compiled as a portable artifact is."""
+    """StableHLO text compiles to the same result as a portable artifact."""
     program = subject.compile_text(programs.ADD)
     [[total]] = program.execute([(subject.put(ONE),), (subject.put(ONE),)])
     expect_same_bits(total.to_host(), 2 * ONE, "the sum")
@@ -99,7 +99,7 @@ def text(subject: PluginSubject) -> None:
 
 @CHAPTER.check("identity", why="programs that a host makes trivial fail")
 def identity(subject: PluginSubject) -> None:
-    """A program that returns its argument gives an array that outlives it."""
+    """A program that returns its argument gives an array that outlives the argument."""
     program = subject.compile(programs.IDENTITY)
     x = subject.put(ONE)
     [[same]] = program.execute([(x,)])
@@ -109,21 +109,21 @@ def identity(subject: PluginSubject) -> None:
 
 @CHAPTER.check("constant", why="programs without arguments fail")
 def constant(subject: PluginSubject) -> None:
-    """A program without arguments gives its constant."""
+    """A program without arguments returns its constant."""
     [found] = subject.run(programs.CONSTANT)
     expect_same_bits(found, np.array([7, -1], np.int32), "the constant")
 
 
 @CHAPTER.check("no_results", why="programs that are run for their effects fail")
 def no_results(subject: PluginSubject) -> None:
-    """A program without results is launched and gives none."""
+    """A program without results is launched and returns none."""
     program = subject.compile(programs.NO_RESULTS)
     expect_equal(len(program.execute([(subject.put(ONE),)])), 0, "results:")
 
 
 @CHAPTER.check("nothing", why="programs that only call the host fail")
 def nothing(subject: PluginSubject) -> None:
-    """A program without arguments and without results is launched, each time, and gives none."""
+    """A program without arguments and results is launched several times, and returns none."""
     program = subject.compile(programs.NOTHING)
     for launch in (program.execute, program.launcher, program.execute):
         expect_equal(len(launch([])), 0, "results:")
@@ -134,14 +134,14 @@ def nothing(subject: PluginSubject) -> None:
     why="programs with operations run for their effects alone do not compile",
 )  # fmt: skip
 def empty_tuples(subject: PluginSubject) -> None:
-    """A call, a case and a barrier without results leave what is beside them as it is."""
+    """A call, a case and a barrier without results do not affect other operations."""
     [found] = subject.run(programs.EMPTY_TUPLES, ONE, np.int32(1))
     expect_same_bits(found, 2 * ONE, "the sum")
 
 
 @CHAPTER.check("several_results", why="results are mixed up")
 def several_results(subject: PluginSubject) -> None:
-    """Results of several types come in order, arguments and empty arrays among them."""
+    """Results of several types come in order, among them arguments and empty arrays."""
     a, b = np.array([1, 2], np.int32), np.zeros((0, 4), np.float32)
     found = subject.run(programs.SEVERAL_RESULTS, a, b, np.float32(5))
     for i, wanted in enumerate((np.array(5, np.float32), a + a, a, b)):
@@ -150,7 +150,7 @@ def several_results(subject: PluginSubject) -> None:
 
 @CHAPTER.check("many_arguments", why="large models do not fit a launch")
 def many_arguments(subject: PluginSubject) -> None:
-    """A program of 200 arguments gives them back in reverse."""
+    """A program of 200 arguments returns them in reverse."""
     names = [f"%a{i}" for i in range(_MANY)]
     kinds = ", ".join(["tensor<i32>"] * _MANY)
     text = (
@@ -202,7 +202,7 @@ _CASE = """func.func public @main(%i: tensor<i32>) -> tensor<i32> {
 
 @CHAPTER.check("call", refusable=True, why="programs of several functions fail")
 def call(subject: PluginSubject) -> None:
-    """A function that is called twice gives each call its own result."""
+    """A function that is called twice computes each call's own result."""
     [found] = subject.run(_CALL, ONE)
     expect_same_bits(found, 4 * ONE, "twice twice x")
 
@@ -227,7 +227,7 @@ _CALL = """module {
     rests_on="StableHLO specification: token; JAX passes a bool[0] as the first of a chain",
 )
 def tokens(subject: PluginSubject) -> None:
-    """A token that a launch returns holds nothing, becomes ready, and is the next argument."""
+    """A token that a launch returns is empty, becomes ready, and is the next argument."""
     program = subject.compile(programs.TOKEN)
     kinds = [str(kind) for kind in program.executable.output_types]
     expect_equal(kinds, ["token", "float32[3]"], "the results' types")

@@ -1,4 +1,4 @@
-"""Level 1: arrays on their way to a device and back: dtypes, shapes, strides, semantics."""
+"""Level 1: puts and reads of arrays: dtypes, shapes, strides, semantics."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from plugrt_sdk.conformance.verdict import NotTried, Verdict
 CHAPTER = Chapter("buffers.put_get", Level.BUFFERS, "PJRT_Client_BufferFromHostBuffer")
 
 _LARGE = (257, 4099)
-"""4 MB of float32, and no dimension that a tile divides."""
+"""4 MB of float32; no tile size divides a dimension."""
 _SAMPLE = 64 << 20
-"""The bytes whose time gives the estimate for 2 GiB."""
+"""The number of bytes whose time gives the estimate for 2 GiB."""
 
 
 def put_and_get(subject: PluginSubject, array: Array) -> None:
-    """Puts an array on each addressable device; it must come back with the same bits."""
+    """Puts an array on each addressable device, and expects the same bits from a read."""
     for place, device in enumerate(subject.client.devices()):
         if device.is_addressable:
             expect_same_bits(
@@ -36,7 +36,7 @@ def put_and_get(subject: PluginSubject, array: Array) -> None:
 
 
 def put_on_one(subject: PluginSubject, array: Array, number: int, what: str) -> None:
-    """Puts an array on one of the addressable devices, by turns; it must come back as it was."""
+    """Puts an array on one of the addressable devices, in turn, and expects the same bits."""
     devices = subject.client.addressable_devices()
     device = devices[number % len(devices)]
     subject.require_room(array.nbytes, device)
@@ -112,13 +112,13 @@ for _name, (_words, _array) in _SHAPES.items():
 
 @CHAPTER.check("large", why="transfers in parts lose or repeat some")
 def large(subject: PluginSubject) -> None:
-    """An array of 4 MB with odd dimensions comes back as it was put."""
+    """An array of 4 MB with odd dimensions is read as it was put."""
     put_and_get(subject, fill("int32", _LARGE, subject.random("large")))
 
 
 @CHAPTER.check("larger", why="the end of a large array is lost where a staging buffer is full")
 def larger(subject: PluginSubject) -> None:
-    """An array of 65 MB comes back as it was put."""
+    """An array of 65 MB is read as it was put."""
     array = np.arange(65 << 18, dtype=np.int32)
     expect_same_bits(subject.put(array).to_host(), array)
 
@@ -127,7 +127,7 @@ def larger(subject: PluginSubject) -> None:
     "huge", refusable=True, slow=True, why="sizes of more than 31 bits are cut off"
 )  # fmt: skip
 def huge(subject: PluginSubject) -> None:
-    """An array of more than 2 GiB comes back as it was put, where memory and time are enough."""
+    """An array of more than 2 GiB is read as it was put, if there is memory and time."""
     if available_bytes() < 8 << 30:
         why = "the host has less than 8 GiB of memory available"
         raise NotTried(Verdict.NOT_RUN, why, applies=False)
@@ -163,13 +163,11 @@ def special_values(subject: PluginSubject) -> None:
 
 @CHAPTER.check("byte_order", refusable=True, why="files of another machine arrive as other numbers")
 def byte_order(subject: PluginSubject) -> None:
-    """An array of the other byte order comes back with the same values, in the machine's order."""
+    """An array of the other byte order is read with the same values, in the machine's order."""
     source = np.array([1, 258, 65536], ">i4" if np.little_endian else "<i4")
     found = subject.put(source).to_host()
     expect_same_bits(found, source.astype(np.int32))
 
-
-# --- what the caller promises about the source ---------------------------------------------------
 
 _SEMANTICS = "PJRT_HostBufferSemantics"
 
@@ -211,9 +209,6 @@ def source_lives(subject: PluginSubject) -> None:
         expect_same_bits(buffer.to_host(), np.full(4096, i, np.float32), f"array {i}")
 
 
-# --- several at once ------------------------------------------------------------------------------
-
-
 @CHAPTER.check(
     "several",
     why="batches of arguments are mixed up",
@@ -222,7 +217,7 @@ def source_lives(subject: PluginSubject) -> None:
     covers=("Client.shards_from_host", "Client.shards", "Client.held_form"),
 )
 def several(subject: PluginSubject) -> None:
-    """Several arrays that are put in one call arrive in order, each as it was."""
+    """Several arrays in one put arrive in order, unchanged."""
     arrays = [np.full((i + 1, 2), i, np.float32) for i in range(5)]
     device = subject.client.addressable_devices()[0]
     found = subject.client.shards_from_host(arrays, device)
@@ -240,7 +235,7 @@ def several(subject: PluginSubject) -> None:
     covers=("Client.buffers_from_host",),
 )
 def parts(subject: PluginSubject) -> None:
-    """The parts of one array arrive each on its device."""
+    """The parts of an array arrive on their devices."""
     devices = list(subject.client.addressable_devices())
     arrays = [np.full(3, i, np.float32) for i in range(len(devices))]
     found = subject.client.buffers_from_host(arrays, devices)

@@ -1,4 +1,4 @@
-"""Level 2: random numbers of a stated generator, and of the generator that a backend chooses."""
+"""Level 2: random bits of given generators, and of the backend's default generator."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _WHY = "random numbers are not random"
 
 @CHAPTER.check("rng.uniform.float32", refusable=True, rests_on=_DISTRIBUTION, why=_WHY)
 def uniform(subject: PluginSubject) -> None:
-    """Uniform float32 are within their bounds, different, and fill each quarter between them."""
+    """Uniform float32 are within their bounds, distinct, and in each quarter between them."""
     found = _draw(subject, "UNIFORM", np.array(-2, np.float32), np.array(6, np.float32))
     inside = bool(np.all((found >= -2) & (found < 6)))
     expect(inside, "numbers from -2 to 6", (found.min(), found.max()))
@@ -63,7 +63,7 @@ def uniform(subject: PluginSubject) -> None:
 
 @CHAPTER.check("rng.uniform.int32", refusable=True, rests_on=_DISTRIBUTION, why=_WHY)
 def uniform_integers(subject: PluginSubject) -> None:
-    """Uniform int32 are each number from the lower bound to before the upper one."""
+    """Uniform int32 include each number from the lower bound up to the upper one, exclusive."""
     found = _draw(subject, "UNIFORM", np.array(3, np.int32), np.array(8, np.int32))
     values = sorted(set(found.tolist()))
     expect(values == [3, 4, 5, 6, 7], "the numbers 3 to 7", values)
@@ -71,7 +71,7 @@ def uniform_integers(subject: PluginSubject) -> None:
 
 @CHAPTER.check("rng.normal.float32", refusable=True, rests_on=_DISTRIBUTION, why=_WHY)
 def normal(subject: PluginSubject) -> None:
-    """Normal float32 have about the mean and the deviation that are asked for."""
+    """Normal float32 have about the requested mean and deviation."""
     found = _draw(subject, "NORMAL", np.array(10, np.float32), np.array(2, np.float32))
     mean, deviation = float(found.mean()), float(found.std())
     expect(abs(mean - 10) < 0.4, "a mean near 10", mean)

@@ -1,4 +1,4 @@
-"""Level 3: what there is no memory for, and errors that come after the call that caused them."""
+"""Level 3: lack of memory, and errors that appear after the call that caused them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from plugrt_sdk.testing.subject import ONE
 CHAPTER = Chapter("recovery", Level.BEHAVES, "plugrt.errors.ResourceExhausted; PJRT_Error_Code 8")
 
 TOO_MANY = 1 << 50
-"""Floats: four pebibytes, more than any machine has addresses for."""
+"""The number of floats: four pebibytes, more than a machine can address."""
 _FILL = f"""func.func public @main(%a: tensor<f32>) -> tensor<{TOO_MANY}xf32> {{
   %0 = stablehlo.broadcast_in_dim %a, dims = [] : (tensor<f32>) -> tensor<{TOO_MANY}xf32>
   return %0 : tensor<{TOO_MANY}xf32>
@@ -34,7 +34,7 @@ def _expect_works(subject: PluginSubject, when: str) -> None:
 
 @CHAPTER.check("put", why="an array that is too large ends the program, or the machine")
 def put(subject: PluginSubject) -> None:
-    """An array that no memory holds is refused with ResourceExhausted, and the next one put."""
+    """An array too large for memory is refused with ResourceExhausted; the next put works."""
     source = np.broadcast_to(np.float32(1), (TOO_MANY,))
     device = subject.client.devices()[0]
     expect_refusal(
@@ -45,14 +45,14 @@ def put(subject: PluginSubject) -> None:
 
 
 def launch_too_large(subject: PluginSubject) -> Buffer:
-    """Launches a program whose result is too large; its error may come now, or later."""
+    """Launches a program whose result is too large; its error may appear now, or later."""
     [[result]] = subject.compile(_FILL).execute([(subject.put(np.float32(1)),)])
     return result
 
 
 @CHAPTER.check("launch", why="a model that is too large ends the program, or the machine")
 def launch(subject: PluginSubject) -> None:
-    """A result that no memory holds is ResourceExhausted, three times; then a launch works."""
+    """A result too large for memory is ResourceExhausted, three times; then a launch works."""
     for _ in range(3):
         expect_refusal(
             lambda: launch_too_large(subject).to_host(), ResourceExhausted,
@@ -67,7 +67,7 @@ def launch(subject: PluginSubject) -> None:
     why="a launch that failed looks like one that worked",
 )  # fmt: skip
 def deferred(subject: PluginSubject) -> None:
-    """An error that comes after the launch is raised by each who waits for the result."""
+    """An error that appears after the launch is raised by each wait for the result."""
     try:
         result = launch_too_large(subject)
     except PjrtError:

@@ -1,4 +1,4 @@
-"""Level 2: programs and arguments that must be refused, and leave the client as it was."""
+"""Level 2: programs and arguments that must be refused, and leave the client unchanged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHAPTER = Chapter(
 
 @CHAPTER.check("nonsense", why="a damaged file crashes the compiler")
 def nonsense(subject: PluginSubject) -> None:
-    """Bytes that are no program, no bytes at all, and half a program are refused."""
+    """Bytes that are not a program, no bytes at all, and half a program are refused."""
     for code in (b"this is no program", b"", programs.ADD.encode()[:60]):
         expect_mistake(
             lambda c=code: subject.client.compile(Program(c), CompileOptions()),  # type: ignore[misc]
@@ -44,7 +44,7 @@ BAD: dict[str, tuple[str, str]] = {
         programs.ADD.replace("-> tensor<3xf32>", "-> tensor<3xi32>"),
     ),
 }
-"""Name to a fault in words, and the program; the mutants use these, too."""
+"""The name of a fault, to its description and the program; mutants use these, too."""
 
 
 def _refused_module(subject: PluginSubject, text: str, words: str) -> None:
@@ -68,7 +68,7 @@ for _name, (_words, _text) in BAD.items():
     rests_on="StableHLO compatibility: portable artifacts",
 )  # fmt: skip
 def truncated(subject: PluginSubject) -> None:
-    """A portable artifact that ends in its middle is refused."""
+    """A portable artifact that ends early is refused."""
     from plugrt.stablehlo.modules import parse, portable_artifact
 
     whole = portable_artifact(parse(programs.ADD), subject.declared.stablehlo_current_version)
@@ -115,7 +115,7 @@ def format(subject: PluginSubject) -> None:
     demand=Demand.REFERENCE,
 )
 def operation(subject: PluginSubject) -> None:
-    """A custom call that nobody has registered is refused when it is compiled or launched."""
+    """A custom call without a handler is refused when it is compiled or launched."""
 
     expect_refusal(
         lambda: subject.run(_UNKNOWN, ONE), PjrtError, what="a custom call that does not exist"
@@ -145,7 +145,7 @@ def devices(subject: PluginSubject) -> None:
     why="a launch reads memory of another device",
 )  # fmt: skip
 def argument_on_another_device(subject: PluginSubject) -> None:
-    """An array on another device than the program's is refused, and the program works on."""
+    """An array on another device than the program's is refused, and the program still works."""
     program, x = subject.compile_for(programs.ADD, 1), subject.put(ONE, 1)
     expect_mistake(
         lambda: program.execute([(subject.put(ONE, 0),), (x,)]),

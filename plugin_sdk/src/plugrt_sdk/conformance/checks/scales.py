@@ -1,4 +1,4 @@
-"""Level 4: several devices in one launch. A client of one device must refuse them."""
+"""Level 4: launches on several devices. A client of one device must refuse them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHAPTER = Chapter("scales", Level.SCALES, "StableHLO specification: Parallel exe
     why="all work lands on the first device",
 )
 def each_device(subject: PluginSubject) -> None:
-    """A program runs on the device that it is compiled for, and its result is there."""
+    """A program runs on the device that it is compiled for, and its result is on it."""
     launches.each_device_computes(subject)
 
 
@@ -28,7 +28,7 @@ def each_device(subject: PluginSubject) -> None:
     why="pmap gives each device another's data",
 )
 def replicas(subject: PluginSubject) -> None:
-    """Two replicas run where their assignment says, each on its own data."""
+    """Two replicas run on their assigned devices, each with its own data."""
     launches.replicas(subject)
 
 
@@ -47,7 +47,7 @@ def all_reduce(subject: PluginSubject) -> None:
     why="the second step of a loop hangs, or takes the first one's data",
 )
 def all_reduce_repeated(subject: PluginSubject) -> None:
-    """Twenty launches that exchange data, one after the other, each have their own result."""
+    """Twenty launches that exchange data, one after the other, return their own results."""
     program = subject.compile_for(programs.ALL_REDUCE, 0, 1)
     for i in range(20):
         [results] = program.execute([(subject.put(ONE * i, 0), subject.put(ONE, 1))])

@@ -1,4 +1,4 @@
-"""Level 2: programs of dimensions at the borders of tiles, of 2^20 elements, of each rank."""
+"""Level 2: programs with dimensions next to tile borders, of 2^20 elements, of each rank."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _reduce(p: ProgramText, x: Array, y: Array) -> Array:
 
 
 def _dot(p: ProgramText, x: Array, y: Array) -> Array:
-    """Contracts the last dimensions of two arrays, of the second at most 7 rows."""
+    """Contracts the last dimensions of two arrays, with at most 7 rows of the second."""
     rows = y.reshape(-1, y.shape[-1])[:7]
     highest = "#stablehlo<precision HIGHEST>"
     p.apply("dot_general", [p.argument(x), p.argument(rows)],
@@ -70,13 +70,13 @@ _AT_BORDERS = "with dimensions of 8 to 512 and one more or less"
 _ALONE = ("add", "float32")
 """The operation and dtype with one program for each length, as hosts launch it."""
 _TOGETHER = 20
-"""The most shapes of one program: compilation needs most of the time."""
+"""The maximum number of shapes in one program: compilation needs most of the time."""
 _OF_A_DIMENSION = ("reduce", "dot_general", "concatenate")
-"""The operations that need one dimension."""
+"""The operations that need exactly one dimension."""
 
 
 def _try(subject: PluginSubject, operation: str, dtype: str, shapes: tuple[Shape, ...]) -> None:
-    """Computes with whole numbers so small that no order of the sums changes the result."""
+    """Computes with whole numbers so small that the order of sums does not change the result."""
     alone = [(s,) for s in shapes if len(s) == 1 and (operation, dtype) == _ALONE]
     rest = [s for s in shapes if (s,) not in alone]
     groups = [tuple(rest[i : i + _TOGETHER]) for i in range(0, len(rest), _TOGETHER)]
@@ -93,7 +93,7 @@ def _try_ranks(
             _try_together(subject, operation, dtype, tried)
         except (Unimplemented, UnsupportedDtype) as error:
             refused.append((len(tried[0]), error))
-        if not refused:  # all together: none need be tried alone
+        if not refused:  # all together: no need to run each alone
             return
     if ranks := ", ".join(str(rank) for rank, _ in refused[1:]):
         subject.refuse(f"of {ranks} dimensions: {describe(refused[-1][1])}")
@@ -137,7 +137,7 @@ for _name in _OPERATIONS:
 
 # Process-wide: a constant.
 RANKS: dict[str, tuple[int, ...]] = {}
-"""Id to ranks, of the checks that try an operation on arrays of each rank."""
+"""The id to the ranks, for checks that test an operation on arrays of each rank."""
 
 for _name in _OPERATIONS:
     _shapes = SHAPES if _name in _OF_A_DIMENSION else ((), *SHAPES)

@@ -1,4 +1,4 @@
-"""Level 3: compiling for devices that are described, and need not be there."""
+"""Level 3: compilation for described devices, which need not exist."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHAPTER = Chapter(
     ),
 )  # fmt: skip
 def devices(subject: PluginSubject) -> None:
-    """The topology of a client has its platform and describes devices with ids of their own."""
+    """A client's topology has its platform, and describes devices with unique ids."""
     found: Topology = subject.client.topology()
     expect_equal(found.platform, subject.client.platform, "the platform")
     expect(isinstance(found.platform_version, str), "a version's text", found.platform_version)
@@ -36,7 +36,7 @@ def devices(subject: PluginSubject) -> None:
 
 
 def _compile_for(subject: PluginSubject, topology: Topology, text: str) -> Executable:
-    """Compiles a program; XLA says NOT_FOUND where it has no compiler for the platform."""
+    """Compiles a program; XLA answers NOT_FOUND if it has no compiler for the platform."""
     subject.note_program(text)
     try:
         return topology.compile(Program(text.encode()), CompileOptions())
@@ -62,7 +62,7 @@ def compile(subject: PluginSubject) -> None:
     why="a program for more devices than there are is compiled, and can be loaded nowhere",
 )  # fmt: skip
 def compile_refused(subject: PluginSubject) -> None:
-    """A program that is none, and one for more devices than the topology has, are refused."""
+    """Text that is not a program, and a program for too many devices, are refused."""
     topology = subject.client.topology()
     _compile_for(subject, topology, programs.ADD)
     count = len(topology.devices) + 1

@@ -1,4 +1,4 @@
-"""Level 1: arrays of every dtype in every form: 0-d, empty, large, strided, of other byte order."""
+"""Level 1: arrays of every dtype in every form: 0-d, empty, large, strided, other byte order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from plugrt_sdk.conformance.subject import PluginSubject
 CHAPTER = Chapter("buffers.views", Level.BUFFERS, "PJRT_Client_BufferFromHostBuffer")
 
 _LARGE = (129, 1031)
-"""More than one transfer's worth, and no dimension that a tile divides."""
+"""Larger than one transfer; no tile size divides a dimension."""
 
 
 def _try_views(subject: PluginSubject, dtype: str) -> None:
@@ -66,11 +66,8 @@ for _dtype in _WIDE:
     )  # fmt: skip
 
 
-# --- when the source may change -------------------------------------------------------------------
-
-
 def _changed(subject: PluginSubject, semantics: HostBufferSemantics, form: str) -> None:
-    """Changes a view's memory at the first point where the promise about it allows that."""
+    """Changes a view's memory at the first moment that the host buffer semantics allow."""
     device = subject.client.addressable_devices()[0]
     memory = np.arange(24_000, dtype=np.float32).reshape(40, 30, 20)
     view = memory if form == "whole" else memory[::2].T

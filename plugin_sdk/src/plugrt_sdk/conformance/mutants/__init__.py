@@ -1,4 +1,4 @@
-"""How a plugin with one defect is made, to test a check on: `faults.Faults`.
+"""`faults.Faults`: makes a plugin with one defect, to test a check.
 
-The kit's own mutants are in ``tests/mutants`` of the repository, one for each check.
+The kit's own mutants are in ``tests/mutants`` of the repository.
 """

@@ -1,4 +1,4 @@
-"""`Faults`: the defects of a mutant, as changes of the NumPy backend and of the SDK's classes."""
+"""`Faults`: a mutant's defects, as changes of the NumPy backend and of the SDK's classes."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """The faults of a mutant; everything else is the NumPy backend's.
+    """The faults of a mutant of the NumPy backend.
 
     Each field replaces members of the class that it names; ``capabilities`` are fields of
-    `plugrt.interface.Capabilities` that it declares otherwise. ``on_import`` is called when the
+    `plugrt.interface.Capabilities` that it declares differently. ``on_import`` is called when the
     plugin is loaded, ``on_start`` when a client is made.
     """
 
@@ -37,19 +37,19 @@ class Faults:
     memory: Members = field(default_factory=dict)
     buffer: Members = field(default_factory=dict)
     result: Members = field(default_factory=dict)
-    """Of the buffers that launches return, beside ``buffer``."""
+    """Members of the buffers that launches return, besides ``buffer``."""
     loaded: Members = field(default_factory=dict)
     executable: Members = field(default_factory=dict)
     backend: Members = field(default_factory=dict)
     capabilities: Members = field(default_factory=dict)
     topology: Members = field(default_factory=dict)
-    """Of topologies; they need a ``backend`` that has some."""
+    """Members of topologies; they need a ``backend`` with topologies."""
     devices: int = 1
     on_import: Callable[[], Any] = lambda: None
     on_start: Callable[[], Any] = lambda: None
 
     def plugin_of(self) -> BackendPlugin:
-        """Returns the mutant; ``on_import`` happens now."""
+        """Returns the mutant; calls ``on_import`` now."""
         self.on_import()
         members = {
             "create_client": lambda plugin, *rest: self._create_client(*rest),
@@ -80,12 +80,12 @@ class Faults:
 
 
 class MutantClient(BackendClient):
-    """A client whose objects are recast: their classes are subclasses with the mutant's members."""
+    """A client that recasts its objects to subclasses with the mutant's members."""
 
     faults = Faults()
 
     def become(self, faults: Faults) -> None:
-        """Takes the faults on."""
+        """Applies the faults."""
         self.faults = faults
         self._capabilities = replace(self._capabilities, **faults.capabilities)
         for device in list(BackendClient.devices(self)):
@@ -109,7 +109,7 @@ def _execute(
     arguments: Sequence[Shards],
     options: ExecuteOptions | None = None,
 ) -> Sequence[Shards]:
-    """`BackendLoadedExecutable.execute`, whose results are recast."""
+    """Runs `BackendLoadedExecutable.execute`, and recasts its results."""
     results = BackendLoadedExecutable.execute(self, arguments, options)
     client = self.client
     assert isinstance(client, MutantClient)
@@ -125,7 +125,7 @@ execute = _execute
 
 
 def recast(found: T, cls: type[Any], members: Members) -> T:
-    """Returns an object whose class is now a subclass with these members."""
+    """Recasts an object to a subclass with these members."""
     if members:
         found.__class__ = type(f"Mutant{cls.__name__}", (cls,), {"__slots__": (), **members})
     return found

@@ -1,6 +1,6 @@
-"""Operations of StableHLO beside those that work element by element: programs and NumPy's results.
+"""Operations of StableHLO that are not elementwise: programs and NumPy's results.
 
-`SAMPLES` has them all; the modules are about what the operations do.
+`SAMPLES` contains them all, from modules by subject.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ _SHAPE = (5, 13)
 
 
 def _any_bits(random: np.random.Generator, dtype: str) -> Array:
-    """Returns integers of each number of digits; no bit of one is set, and each of another."""
+    """Returns integers of each number of digits; one has no bit set, and one has all."""
     width = np.dtype(dtype).itemsize * 8
     values = random.integers(0, 1 << 63, _SHAPE, np.uint64) * np.uint64(2) + np.uint64(1)
     digits = random.permutation(np.arange(np.prod(_SHAPE)) % (width + 1)).reshape(_SHAPE)
@@ -37,7 +37,7 @@ def _from_numbers(numbers: list[int], like: Array) -> Array:
 
 
 Shift = Callable[[int, int, int], int]
-"""Of the bits of an element, shifted so far, and signed as it is."""
+"""Shifts an element, given as unsigned bits and as a signed number, by a number of bits."""
 _SHIFTS: dict[str, Shift] = {
     "shift_left": lambda bits, signed, by: bits << by,
     "shift_right_logical": lambda bits, signed, by: bits >> by,

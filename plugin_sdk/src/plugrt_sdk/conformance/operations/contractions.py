@@ -1,4 +1,4 @@
-"""dot_general and convolution."""
+"""Samples of dot_general and convolution."""
 
 from __future__ import annotations
 
@@ -70,13 +70,11 @@ def outer_product(p: ProgramText, dtype: str, random: np.random.Generator) -> An
     return np.outer(x, y), np.zeros((2, 3), dtype)
 
 
-# --- convolution ---------------------------------------------------------------------------------
-
 Pairs = Sequence[tuple[int, int]]
 
 
 def _spread(x: Array, steps: Sequence[int], axes: Sequence[int]) -> Array:
-    """Returns an array with zeros between the elements of these axes."""
+    """Inserts zeros between the elements of these axes."""
     shape = [n if a not in axes else (n - 1) * steps[axes.index(a)] + 1
              for a, n in enumerate(x.shape)]  # fmt: skip
     found = np.zeros(shape, x.dtype)
@@ -89,7 +87,7 @@ def convolve(
     x: Array, kernel: Array, strides: Sequence[int], padding: Pairs, base: Sequence[int],
     window: Sequence[int], groups: int,
 ) -> Array:  # fmt: skip
-    """Returns the convolution of ``x[batch, y, x, feature]`` with ``kernel[y, x, in, out]``."""
+    """Convolves ``x[batch, y, x, feature]`` with ``kernel[y, x, in, out]``."""
     x = np.pad(_spread(x, base, (1, 2)), ((0, 0), *padding, (0, 0)))
     kernel = _spread(kernel, window, (0, 1))
     height, width, taken, given = kernel.shape

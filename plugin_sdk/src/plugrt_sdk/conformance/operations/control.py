@@ -1,4 +1,4 @@
-"""Operations with regions that are run or not, and those that only order others."""
+"""Operations with regions that may run, and operations that only order others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DTYPES = (*NUMBERS, *COMPLEX)
 
 
 def _branch(name: str, value: tuple[str, str]) -> str:
-    """Returns a region that applies an operation to a value from outside, twice the same."""
+    """Returns a region that applies an operation twice to a value from outside."""
     x, t = value
     return f"%r = stablehlo.{name} {x}, {x} : {t} stablehlo.return %r : {t}"
 

@@ -1,7 +1,7 @@
-"""Numbers at the edges of a dtype, where the specification fixes what operations make of them.
+"""Special values of a dtype, for which the specification fixes the results of operations.
 
-They are infinities, zeros of both signs, NaN and subnormal numbers among floats, and the least and
-greatest integers, whose sums, differences and products wrap.
+Among floats: infinities, zeros of both signs, NaN and subnormal numbers. Among integers: the least
+and greatest, whose sums, differences and products wrap.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from plugrt_sdk.testing.program_text import ProgramText, named_dtype, typed
 
 SAMPLES = Samples()
 SPECIAL, WRAPPED, SIGNED_ZERO, SUBNORMAL = "special", "wrapped", "signed_zero", "subnormal"
-"""Variants: ``wrapped`` is of integers, the others of floats."""
+"""Variants: ``wrapped`` is for integers, the others for floats."""
 _NUMBERS = (np.nan, -np.inf, np.inf, -0.0, 0.0, -2.5, 1.5, 0.5)
 _HALF = ("float32", "bfloat16")
 _WHAT = "NaN, infinities and zeros of both signs"
@@ -26,7 +26,7 @@ _BY_NAME = {case.name: case for case in CASES}
 
 
 def _pairs(values: Array) -> list[Array]:
-    """Returns each value beside each."""
+    """Returns all pairs of values, as two arrays."""
     i, j = np.divmod(np.arange(values.size**2), values.size)
     return [values[i], values[j]]
 
@@ -122,16 +122,14 @@ for _name in ("abs", "negate"):
     )
 
 
-# --- zeros and subnormal numbers -----------------------------------------------------------------
-
 _ZEROS = (-0.0, 0.0, -0.25, 0.25)
-"""Zeros, and what some operations round to them."""
+"""Zeros, and numbers that some operations round to zero."""
 
 
 def _inverted(case: Case) -> Write:
     """Returns a writer of a program that divides 1 by an operation's results.
 
-    Zeros of both signs are equal: one divided by them is not.
+    Zeros of both signs are equal; their reciprocals are not.
     """
 
     def write(p: ProgramText, dtype: str, random: np.random.Generator) -> Any:
@@ -155,7 +153,7 @@ for _name in (
     SAMPLES.add(_name, _HALF, variant=SIGNED_ZERO, ulps=1)(_inverted(_BY_NAME[_name]))
 
 
-# What computes may flush them to zero, as accelerators do; these have only bits to look at.
+# Arithmetic may flush them to zero, as accelerators do; these operations only use bits.
 def _subnormal(name: str) -> Write:
     def write(p: ProgramText, dtype: str, random: np.random.Generator) -> Any:
         info: Any = ml_dtypes.finfo(named_dtype(dtype))

@@ -1,4 +1,4 @@
-"""Operations that choose among elements, and that make and split complex numbers."""
+"""Operations that select elements, and that make and split complex numbers."""
 
 from __future__ import annotations
 

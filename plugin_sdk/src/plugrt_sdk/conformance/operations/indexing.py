@@ -1,4 +1,4 @@
-"""gather, scatter and sort."""
+"""Samples of gather, scatter and sort."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Larger arrays: compilers choose other loops, tiles and algorithms than for small ones."""
+"""Larger arrays, for which compilers choose other loops, tiles and algorithms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plugrt_sdk.testing.program_text import ProgramText, body, i64s, named_dtype
 SAMPLES = Samples()
 _DTYPES = ("float32", "int32")
 _LARGE: dict[str, Any] = {"variant": "large", "interpreted": False}
-"""The interpreter would take seconds."""
+"""The interpreter would need seconds."""
 
 
 @SAMPLES.add("dot_general", _DTYPES, **_LARGE)

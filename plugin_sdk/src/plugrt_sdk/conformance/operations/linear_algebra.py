@@ -1,4 +1,4 @@
-"""fft, cholesky and triangular_solve, which the reference interpreter lacks."""
+"""Samples of fft, cholesky and triangular_solve, which the reference interpreter lacks."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _positive(random: np.random.Generator, dtype: str) -> Any:
 
 
 def _keep_triangle(p: ProgramText, value: Any, lower: bool, dtype: str) -> None:
-    """Returns a factor from the program with zeros where the specification leaves it open."""
+    """Sets elements of a factor to zero that the specification leaves open."""
     places = typed((2, 5, 5), "int32")
     rows, columns = (
         p.apply("iota", [], [places], f"iota_dimension = {d} : i64", returned=False)[0]

@@ -1,4 +1,4 @@
-"""Operations that move elements, whatever these are."""
+"""Operations that move elements, of any dtype."""
 
 from __future__ import annotations
 

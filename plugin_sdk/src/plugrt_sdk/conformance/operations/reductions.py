@@ -1,4 +1,4 @@
-"""reduce and map."""
+"""Samples of reduce and map."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FUNCTIONS: dict[str, Any] = {
 
 
 def _reduce(p: ProgramText, dtype: str, random: np.random.Generator, name: str) -> Any:
-    """Writes reductions along some axes; their start takes part in the result."""
+    """Writes reductions along some axes; the result includes their initial value."""
     shape = (2, 2, 2) if name == "multiply" else (3, 4, 5)
     x = whole(random, shape, dtype) if dtype != "bool" else numbered(random, shape, dtype)
     start = named_dtype(dtype).type(_STARTS[name])

@@ -1,4 +1,4 @@
-"""`Sample`: an operation, the dtypes that it is tried on, and how program and results are made."""
+"""`Sample`: an operation, its dtypes, and the functions that make program and results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plugrt_sdk.testing.program_text import ProgramText, named_dtype
 Write = Callable[[ProgramText, str, np.random.Generator], Sequence[Any]]
 """Writes a program for a dtype; returns NumPy's values, one for each result.
 
-Floats are computed in float64 and complex numbers in complex128: `Sample.make` rounds those to the
+Floats are computed in float64 and complex numbers in complex128; `Sample.make` rounds them to the
 dtype of the result, once. Values of any other dtype are compared as they are.
 """
 
@@ -28,19 +28,19 @@ INTEGERS = ("int32", "int8", "int64", "int16", "uint8", "uint32", "uint16", "uin
 NUMBERS = (*FLOATS, *INTEGERS)
 COMPLEX = ("complex64", "complex128")
 MOVED = (*NUMBERS, "bool", *COMPLEX)
-"""What operations that move elements are tried on."""
+"""The dtypes of operations that move elements."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """An operation of the specification, as it is tried.
+    """A test of an operation of the specification.
 
-    ``what`` names the part, ``variant`` tells two samples of one operation apart. ``ulps`` are the
-    units in the last place that results may be wrong by, of the largest element of a result where
-    ``of_largest``: sums of many terms have no better bound. ``interpreted`` says that StableHLO's
-    reference interpreter has the operation: asked for another, it ends its process. An ``uncommon``
-    operation is one that the specification has deprecated, or that hosts seldom write: a compiler
-    that has it not may say so by any error, not only by `plugrt.errors.Unimplemented`.
+    ``what`` names the part, ``variant`` distinguishes two samples of one operation. ``ulps`` is the
+    allowed error in units in the last place, of the largest element of a result if ``of_largest``:
+    sums of many terms have no better bound. ``interpreted`` states that StableHLO's reference
+    interpreter has the operation; otherwise it would end its process. An ``uncommon`` operation is
+    deprecated by the specification, or rare in programs: a compiler without it may refuse it with
+    any error, not only `plugrt.errors.Unimplemented`.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Sample:
         return f"{name}.{self.variant}" if self.variant else name
 
     def make(self, dtype: str, seed: int) -> tuple[ProgramText, list[Array]]:
-        """Returns the program with its arguments, and the results that it must give."""
+        """Returns the program with its arguments, and the expected results."""
         program = ProgramText()
         random = np.random.default_rng([seed, zlib.crc32(f"{self.id}.{dtype}".encode())])
         with np.errstate(all="ignore"):
@@ -70,7 +70,7 @@ class Sample:
 
 
 def _round(value: Any, kind: str) -> Array:
-    """Returns float64 and complex128 as the dtype of a result, whose type this is."""
+    """Rounds float64 and complex128 to the dtype of a result of this type."""
     array = np.asarray(value)
     if array.dtype not in (np.float64, np.complex128):
         return array
@@ -82,7 +82,10 @@ class Samples(list[Sample]):
     """The samples of a module, in order."""
 
     def add(self, name: str, dtypes: Sequence[str], **rest: Any) -> Callable[[Write], Write]:
-        """Returns a decorator of a function that writes the program; its docstring is ``what``."""
+        """Returns a decorator of a function that writes the program.
+
+        Its docstring is ``what``.
+        """
 
         def add(write: Write) -> Write:
             what = (write.__doc__ or "").strip().partition("\n")[0]
@@ -93,7 +96,7 @@ class Samples(list[Sample]):
 
 
 def numbered(random: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
-    """Returns different small numbers in random order; booleans at random."""
+    """Returns distinct small numbers in random order; booleans at random."""
     if dtype == "bool":
         return random.integers(0, 2, shape).astype(bool)
     values = random.permutation(int(np.prod(shape))).reshape(shape) % 120
@@ -112,7 +115,7 @@ def whole(random: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Ar
 
 
 def wide(array: Array) -> Array:
-    """Returns floats as float64, complex numbers as complex128, integers as they are."""
+    """Returns floats as float64, complex numbers as complex128, integers unchanged."""
     if array.dtype.kind in "iub":
         return array
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)

@@ -1,4 +1,4 @@
-"""Operations that the specification has deprecated, or that hosts seldom write.
+"""Operations that the specification has deprecated, or that are rare in programs.
 
 A backend may lack them. It must not run another operation instead, or end the process.
 """
@@ -14,9 +14,6 @@ from plugrt_sdk.testing.program_text import ProgramText, body, i64s, typed
 
 SAMPLES = Samples()
 _DTYPES = ("float32", "int32")
-
-
-# --- deprecated ----------------------------------------------------------------------------------
 
 
 @SAMPLES.add("broadcast", _DTYPES, uncommon=True, interpreted=False)
@@ -70,9 +67,6 @@ def cross_replica_sum(p: ProgramText, dtype: str, random: np.random.Generator) -
     p.apply("cross-replica-sum", [p.argument(x)], [typed((3, 5), dtype)],
             "replica_groups = dense<[[0]]> : tensor<1x1xi64>")  # fmt: skip
     return [x]
-
-
-# --- seldom written ------------------------------------------------------------------------------
 
 
 @SAMPLES.add("dynamic_conv", ("float32",), uncommon=True, ulps=4, of_largest=True)

@@ -1,4 +1,4 @@
-"""reduce_window and select_and_scatter, and batch normalisation."""
+"""Samples of reduce_window, select_and_scatter, and batch normalisation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SAMPLES = Samples()
 
 
 def _windows(x: Array, sizes: Sequence[int], strides: Sequence[int], start: Any) -> Array:
-    """Returns the windows of an array that has a row and a column more on each side."""
+    """Returns the windows of an array with one more row and column on each side."""
     padded = np.pad(x, 1, constant_values=start)
     found = np.lib.stride_tricks.sliding_window_view(padded, tuple(sizes))
     return found[:: strides[0], :: strides[1]]
@@ -89,7 +89,7 @@ def select_and_scatter(p: ProgramText, dtype: str, random: np.random.Generator) 
 
 
 _EPSILON = float(np.float32(0.001))
-"""As the attribute has it, which is a float32 whatever the arrays are."""
+"""The attribute's value, which is a float32 for each dtype of the arrays."""
 _NORM = f"epsilon = {_EPSILON} : f32, feature_index = 1 : i64"
 
 
@@ -98,7 +98,7 @@ def _along(vector: Array) -> Array:
 
 
 def _normed(random: np.random.Generator, dtype: str) -> list[Array]:
-    """Returns an array of 2 x 3 x 4, and for its three features scale, offset, mean, variance."""
+    """Returns an array of 2 x 3 x 4, and scale, offset, mean and variance of its three features."""
     vectors = [random.uniform(1, 2, 3).astype(named_dtype(dtype)) for _ in range(4)]
     return [random.normal(size=(2, 3, 4)).astype(named_dtype(dtype)), *vectors]
 

@@ -1,1 +1,1 @@
-"""Reports of a run: a JSON object, and the formats that are made from it."""
+"""Reports of a run: a JSON object, and formats that are made from it."""

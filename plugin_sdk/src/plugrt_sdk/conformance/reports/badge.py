@@ -1,4 +1,4 @@
-"""`badge`: the level of a report as a small picture, for a README."""
+"""`badge`: the level of a report as an SVG picture, for a README."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GOOD, _MIDDLE, _BAD, _GREY = "#18794e", "#8a5a00", "#b42318", "#444c56"
 
 
 def badge(report: Mapping[str, Any]) -> str:
-    """Returns an SVG: green without a bad verdict and waiver, red without a level."""
+    """Returns an SVG: green without bad verdicts and waivers, red without a level."""
     said = describe_level(report)
     left, right = (_width(text) for text in (_LABEL, said))
     title = f"{_LABEL} of {report['plugin']['name']}: {said}"
@@ -46,5 +46,5 @@ def _text(text: str, x: int, width: int) -> Element:
 
 
 def _width(text: str) -> int:
-    """Returns the pixels of a text of 11 px with its margins; it is drawn as wide as this says."""
+    """Returns the width in pixels of a text of 11 px with its margins; the SVG stretches to it."""
     return round(sum(4.3 if letter in _NARROW else 7.3 for letter in text)) + 12

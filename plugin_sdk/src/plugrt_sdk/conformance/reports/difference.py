@@ -1,4 +1,4 @@
-"""`difference`: what changed between two reports."""
+"""`difference`: the changes between two reports."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ _RANKS: Mapping[str, int] = {
     Verdict.PASS: 0, Verdict.REFUSED: 1, Verdict.NO_HARDWARE: 2, Verdict.NOT_RUN: 2,
     Verdict.WAIVED: 3, Verdict.FAIL: 4, Verdict.CRASH: 4, Verdict.TIMEOUT: 4,
 }  # fmt: skip
-"""How little of a check's statement a user may rely on: a refusal at least names a lack,
-and a statement that was not tried may hold."""
+"""The order of verdicts from good to bad: a refusal at least names what is missing, and a statement
+that was not tried may be true."""
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Returns a line for each change of the level, the provenance or a verdict; none if alike."""
+    """Formats each change of the level, the provenance or a verdict as a line; empty if equal."""
     return [*_headers(before, after), *_verdicts(before, after)]
 
 
 def is_worse(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     """Whether a level is lower or has more waivers, or a check's verdict is worse.
 
-    `_RANKS` says which verdict is worse than which. A check of only one of the reports makes it
-    worse if it is new and bad; one that is gone is shown, and is no fault of the plugin's.
+    `_RANKS` orders the verdicts. A new check counts if it is bad; a removed one is shown, and does
+    not count.
     """
     return _standing(after) > _standing(before) or any(
         _RANKS[row["verdict"]] > _RANKS[was["verdict"]] if was else Verdict(row["verdict"]).is_bad
@@ -61,9 +61,9 @@ def _verdicts(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[s
 
 
 def _pairs(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[Row, Row]]:
-    """Yields what the reports say of each check, with an empty row where one lacks it.
+    """Yields both reports' rows of each check, an empty row where a report lacks it.
 
-    First the checks that are gone, then the checks of ``after``, each in its report's order.
+    First the removed checks, then the checks of ``after``, each in its report's order.
     """
     old = {row["id"]: row for row in before["checks"]}
     new = {row["id"]: row for row in after["checks"]}

@@ -1,4 +1,4 @@
-"""`find_all` and `group_alike`: the checks of a report that did not hold."""
+"""`find_all` and `group_alike`: the failed checks of a report."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _MOST_IDS = 8
 _VALUES = re.compile(
     r"(\b((u?int|b?float|complex)\d\w*|bool|nan|inf|True|False|0x\w+)|[-+]?\d[\w.+-]*|[][(),.\s])+"
 )
-"""Numbers, dtypes and the separators between them."""
+"""Matches numbers, dtypes and the separators between them."""
 
 
 def find_all(report: Mapping[str, Any]) -> list[Row]:
-    """Returns the checks that did not hold, waived ones among them."""
+    """Returns the failed checks, including waived ones."""
     return [
         row
         for row in report["checks"]
@@ -26,10 +26,11 @@ def find_all(report: Mapping[str, Any]) -> list[Row]:
 
 
 def group_alike(report: Mapping[str, Any]) -> Sequence[Sequence[Row]]:
-    """Returns them in groups of one cause: found in the same words, or by one line of one chapter
-    in the same words but for numbers, values and dtypes.
+    """Groups failed checks by cause.
 
-    A waived check is alone, since its waiver is its own.
+    Checks are grouped if their findings have the same words, or if one line of one chapter found
+    them in words that differ only in numbers, values and dtypes. A waived check is alone, since its
+    waiver is its own.
     """
     groups: list[list[Row]] = []
     known: dict[tuple[str, ...], list[Row]] = {}
@@ -48,13 +49,13 @@ def group_alike(report: Mapping[str, Any]) -> Sequence[Sequence[Row]]:
 
 
 def name_others(group: Sequence[Row], most: int = _MOST_IDS) -> str:
-    """Returns how many checks of a group follow the first, and which; empty if there are none."""
+    """Formats how many checks of a group follow the first, and which; empty if there are none."""
     ids = [row["id"] for row in group[1:]]
     return f"{len(ids)} other check{'s' * (len(ids) > 1)}: {name_some(ids, most)}" if ids else ""
 
 
 def name_some(ids: Sequence[str], most: int = _MOST_IDS) -> str:
-    """Returns the first ids, and how many more there are."""
+    """Formats the first ids, and the number of others."""
     more = len(ids) - most
     rest = f" and {more} more that the JSON report names" if more > 0 else ""
     return f"{', '.join(ids[:most])}{rest}"

@@ -1,4 +1,4 @@
-"""`junit`: a report as JUnit XML, for the pages of a CI service."""
+"""`junit`: a report as JUnit XML, for CI services."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 
 def junit(report: Mapping[str, Any]) -> str:
-    """Returns the XML: a test case for each check, its level and verdict among the properties.
+    """Returns the XML: a test case for each check, with level and verdict as properties.
 
     FAIL is a failure, CRASH and TIMEOUT are errors; NOT-RUN and WAIVED are skipped.
     """
@@ -68,5 +68,5 @@ def _properties(parent: Tree.Element, values: Mapping[str, Any]) -> None:
 
 
 def _plain(text: str) -> str:
-    """Returns a text without the characters that XML cannot hold."""
+    """Removes the characters that XML cannot contain."""
     return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text)

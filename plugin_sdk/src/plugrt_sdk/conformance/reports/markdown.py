@@ -18,7 +18,7 @@ from plugrt_sdk.conformance.verdict import Verdict
 
 
 def markdown(report: Mapping[str, Any]) -> str:
-    """Returns the level, a table of verdicts, what did not hold, and the provenance."""
+    """Returns the level, a table of verdicts, the failed checks, and the provenance."""
     return "\n".join(_lines(report)) + "\n"
 
 
@@ -43,7 +43,7 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def verdict_table(report: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the lines of a table: how many checks of each level have each verdict."""
+    """Yields the lines of a table: the number of checks of each level with each verdict."""
     verdicts = [v for v in Verdict if report["counts"][v]]
     yield f"| Level | {' | '.join(verdicts)} |"
     yield f"| :-- |{' --: |' * len(verdicts)}"
@@ -88,5 +88,5 @@ _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
 
 
 def _text(value: object) -> str:
-    """Returns a text that Markdown shows as it is, in one line."""
+    """Escapes a text for Markdown, and joins its lines."""
     return " ".join(str(value).translate(_SPECIAL).split())

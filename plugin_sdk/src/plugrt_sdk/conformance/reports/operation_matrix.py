@@ -1,4 +1,4 @@
-"""`operation_matrix`: each operation's verdict on each dtype, and the ranks that it works in."""
+"""`operation_matrix`: each operation's verdict for each dtype, and the ranks that work."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _RANKS: Mapping[str, Sequence[int]] = {
     },
     **RANKS,
 }  # fmt: skip
-"""Check id to the ranks that the check tries, of the checks that try different ones."""
+"""The ranks of each check that tests several, by its id."""
 
 
 class Line(NamedTuple):
-    """A line of the matrix: an operation, a mark for each dtype, and the ranks it is right in."""
+    """A line of the matrix: an operation, a mark for each dtype, and the ranks that work."""
 
     operation: str
     marks: Sequence[str]
@@ -45,7 +45,7 @@ class Line(NamedTuple):
 
 
 def operation_matrix(report: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[Line]]:
-    """Returns the dtypes and the lines of the matrix; no line where no operation was tried."""
+    """Returns the dtypes and the lines of the matrix; no line if no operation was tested."""
     cells: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     ranks: dict[str, set[int]] = defaultdict(set)
     for row in report["checks"]:
@@ -75,7 +75,7 @@ def _join(marks: set[str]) -> str:
 
 
 def _spans(numbers: Sequence[int]) -> str:
-    """Returns numbers as ``1-3, 5``."""
+    """Formats numbers as ``1-3, 5``."""
     parts: list[list[int]] = []
     for number in numbers:
         if parts and number == parts[-1][-1] + 1:

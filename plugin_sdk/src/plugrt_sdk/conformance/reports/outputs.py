@@ -36,9 +36,9 @@ _STDOUT = Path("-")
 
 @dataclass(frozen=True)
 class Outputs:
-    """Form of a report, which is the name of its option, to the file; ``-`` is stdout.
+    """The form of a report, which is the name of its option, to the file; ``-`` is stdout.
 
-    ``readme`` is a file with a part that a run fills.
+    ``readme`` is a file; the run replaces a part of it.
     """
 
     files: Mapping[str, Path]
@@ -59,16 +59,16 @@ class Outputs:
 
     @property
     def fill_stdout(self) -> bool:
-        """Whether a report goes to stdout, so that nothing else may."""
+        """Whether a report is written to stdout, and nothing else may be."""
         return _STDOUT in self.files.values()
 
     def file(self, form: str) -> Path | None:
-        """Returns the file of a form; None if it is not asked for, or goes to stdout."""
+        """Returns the file of a form; None if it is not requested, or is stdout."""
         path = self.files.get(form)
         return None if path == _STDOUT else path
 
     def require(self) -> None:
-        """Refuses files that could not be written, before the minutes of a run."""
+        """Raises an error for files that cannot be written, before a run of minutes."""
         at_stdout = [f"--{form}" for form, path in self.files.items() if path == _STDOUT]
         if len(at_stdout) > 1:
             raise click.BadParameter("one report can go to stdout", param_hint=at_stdout)
@@ -83,7 +83,7 @@ class Outputs:
                 raise click.BadParameter(error.message, param_hint="--readme") from error
 
     def write(self, report: Mapping[str, Any]) -> Iterator[str]:
-        """Writes the files; yields a line for each that could not be: its contents stay."""
+        """Writes the files; yields a line for each that failed, whose contents stay."""
         texts = {form: (path, _FORMS[form](report)) for form, path in self.files.items()}
         if self.readme is not None:
             filled = Slot(self.readme).fill(report, self.file("badge"), self.file("html"))
@@ -101,7 +101,7 @@ _KEPT = ("id", "level", "verdict", "got", "seconds")
 
 
 def _to_json(report: Mapping[str, Any]) -> str:
-    """Returns a report as JSON, a line for each check."""
+    """Formats a report as JSON, one line for each check."""
     rest = {key: value for key, value in report.items() if key != "checks"}
     head = json.dumps(_standard(rest), indent=2, default=str, allow_nan=False)
     rows = (
@@ -113,7 +113,7 @@ def _to_json(report: Mapping[str, Any]) -> str:
 
 
 def _fold_reasons(rows: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Yields rows; of those without a device for one reason, the client's row alone states it."""
+    """Yields rows. If checks lack a device for one reason, only the client's row states it."""
     absent = [row["got"] for row in rows if row["id"] == START and row["verdict"] == _ABSENT]
     for row in rows:
         same = row["id"] != START and row["verdict"] == _ABSENT and row["got"] in absent
@@ -121,7 +121,7 @@ def _fold_reasons(rows: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, An
 
 
 def _shorten(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns a row; of a check that held or was not tried, without what is the check's own."""
+    """Returns a row; for a check that passed or was not tried, without the check's own texts."""
     if Verdict(row["verdict"]).is_bad or row.get("waiver"):
         return row
     return {
@@ -131,7 +131,7 @@ def _shorten(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _standard(value: Any) -> Any:
-    """Returns a value with numbers that JSON has not, of a library's attributes, as texts."""
+    """Replaces numbers that JSON lacks, in a library's attributes, by texts."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, Mapping):
@@ -140,7 +140,7 @@ def _standard(value: Any) -> Any:
 
 
 def _places(path: Path) -> list[Path]:
-    """Returns what must be writable for `_write`."""
+    """Returns the path that must be writable for `_write`."""
     if path.exists():
         return [path, path.parent] if path.is_file() else [path]
     return [path.parent]
@@ -156,7 +156,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _mode(path: Path) -> int:
-    """Returns the permissions of a file, or of a new file where there is none."""
+    """Returns the permissions of a file, or of a new file if it does not exist."""
     if path.exists():
         return stat.S_IMODE(path.stat().st_mode)
     mask = os.umask(0)

@@ -1,4 +1,4 @@
-"""`Slot`: the place in a README that a run fills with its scorecard."""
+"""`Slot`: the place in a README for a run's scorecard."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Slot:
     file: Path
 
     def require(self) -> None:
-        """Raises `InvalidArgument` unless the file has both marks once, in their order."""
+        """Raises `InvalidArgument` unless the file has both marks once, in this order."""
         try:
             text = self.file.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -38,7 +38,7 @@ class Slot:
     def fill(self, report: Mapping[str, Any], badge: Path | None, page: Path | None) -> str:
         """Returns the file's text with a report's level and counts between the marks.
 
-        ``badge`` is a picture to show, ``page`` the page that it leads to.
+        ``badge`` is a picture to show, ``page`` the page that it links to.
         """
         lines = "\n".join(self.lines(report, badge, page))
         text = self.file.read_text("utf-8")
@@ -47,7 +47,7 @@ class Slot:
     def lines(
         self, report: Mapping[str, Any], badge: Path | None, page: Path | None
     ) -> Iterator[str]:
-        """Yields what `fill` puts between the marks."""
+        """Yields the lines between the marks."""
         said = describe_level(report)
         shown = f"![PJRT conformance: {said}]({self._link(badge)})" if badge else f"**{said}**"
         yield f"[{shown}]({self._link(page)})" if page else shown

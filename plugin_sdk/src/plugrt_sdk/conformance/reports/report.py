@@ -16,11 +16,12 @@ from plugrt_sdk.conformance.verdict import WARNED, Result, Verdict
 from plugrt_sdk.conformance.waivers import Waivers
 
 FORMAT = 2
-"""The version of the report's form. Keys are added, never changed. In 2, rows of checks that hold,
-or were not tried, lack the texts that are the check's own (`plugrt conform --list --json`)."""
+"""The version of the report's format. Keys are added, never changed. Since version 2, rows of
+checks that passed, or were not tried, omit the check's own texts (`plugrt conform --list
+--json`)."""
 SHOWN_BY: Mapping[Level, str] = {Level.SCALES: "scales.replicas"}
-"""A level to the check without whose PASS it would be granted to whom refuses all that it is about:
-a client of one device refuses each launch on two, and nobody has seen it scale."""
+"""The check that must PASS for each level. A client of one device refuses each launch on two, which
+would otherwise grant level 4 to a client that nobody has seen scale."""
 
 
 def make_report(
@@ -33,9 +34,9 @@ def make_report(
 ) -> dict[str, Any]:
     """Returns the report of a run.
 
-    ``results`` are of the checks that ran, waivers applied; all others are NOT-RUN. ``facts``
-    are the parts that `plugrt_sdk.conformance.provenance` makes, by name. Unless ``every`` is set
-    only the checks that ran have rows, which the terminal's report needs.
+    ``results`` are of the checks that ran, waivers applied; all others are NOT-RUN. ``facts`` are
+    the results of `plugrt_sdk.conformance.provenance`, by name. Unless ``every`` is set only the
+    checks that ran have rows, which the terminal's report needs.
     """
     rest = Result(Verdict.NOT_RUN, got="it was not selected")
     whole = {name: results.get(name, rest) for name in registry.checks()}
@@ -57,7 +58,7 @@ def make_report(
 
 
 def _warn(results: Mapping[str, Result]) -> Iterator[str]:
-    """Yields a note that names the checks that hold, with a warning."""
+    """Yields a note that names the passed checks with a warning."""
     names = [
         k for k, r in results.items() if r.verdict is Verdict.PASS and r.got.startswith(WARNED)
     ]
@@ -69,13 +70,12 @@ def _warn(results: Mapping[str, Result]) -> Iterator[str]:
 
 
 def grant(results: Mapping[str, Result]) -> dict[str, Any]:
-    """Returns the level that results grant, None below 0, and the counts of verdicts, of all checks
-    and of each level.
+    """Returns the granted level, None below 0, and counts of verdicts in all and by level.
 
-    A level needs PASS or REFUSED of all its checks and of those of all lower levels, but for advice
-    (`Check.counts_for_level`), and the PASS of the check in `SHOWN_BY`: where that is all that it
-    lacks, ``not_shown`` says so. Waived checks do not stand in its way, but are counted and named
-    with it. ``level_without_table`` is the level without the checks of the raw function table.
+    A level needs PASS or REFUSED of its checks and of those of all lower levels, except advice
+    (`Check.counts_for_level`), and the PASS of the check in `SHOWN_BY`: if only this is missing,
+    ``not_shown`` says so. Waived checks do not prevent it, but are counted and named with it.
+    ``level_without_table`` is the level without the checks of the raw function table.
     ``level_rests_on`` counts the level's checks and the refused ones among them.
     """
     checks = registry.checks()
@@ -135,7 +135,7 @@ def _describe_not_shown(level: Level, found: Result) -> str:
 
 
 def describe_level(report: Mapping[str, Any]) -> str:
-    """Returns what is granted, as ``level 2 (Computes) with 1 waiver``."""
+    """Formats a level as ``level 2 (Computes) with 1 waiver``."""
     if report["level"] is None:
         return "no level"
     words = f"level {report['level']} ({Level(report['level']).name.capitalize()})"
@@ -144,8 +144,10 @@ def describe_level(report: Mapping[str, Any]) -> str:
 
 
 def describe_basis(report: Mapping[str, Any]) -> str:
-    """Returns what a level rests on, and the level without the raw function table's checks; empty
-    without a level."""
+    """Formats what a level rests on, and the level without the raw function table's checks.
+
+    Empty without a level.
+    """
     without, rests = report["level_without_table"], report["level_rests_on"]
     if without is None:
         return ""
@@ -155,13 +157,13 @@ def describe_basis(report: Mapping[str, Any]) -> str:
 
 
 def describe_tolerances(report: Mapping[str, Any]) -> str:
-    """Returns the tolerances that a run was allowed; empty if none were declared."""
+    """Formats the tolerances that a run was allowed; empty if there are none."""
     tolerances = report["settings"]["tolerances_ulp"]
     return ", ".join(f"{dtype} {ulps} ulp" for dtype, ulps in tolerances.items())
 
 
 def describe_provenance(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yields what kit, plugin, devices, machine and command a report is of."""
+    """Yields lines that state kit, plugin, devices, machine and command of a report."""
     plugin, kit, git = report["plugin"], report["kit"], report["run"]["git"]
     yield "kit", f"plugrt-sdk {kit['version']}, manifest {kit['manifest_sha256']}"
     owner = plugin["distribution"] or plugin["name"]
@@ -196,7 +198,7 @@ def make_row(check: Check, result: Result, runner: Runner, waivers: Waivers) -> 
 
 
 def describe_check(check: Check) -> dict[str, Any]:
-    """Returns what a check states of itself, as JSON."""
+    """Returns a check's own declarations, as JSON."""
     return {
         "id": check.id, "title": check.title, "level": int(check.level), "needs": str(check.needs),
         "capability": check.capability, "rests_on": check.rests_on, "why": check.why,
@@ -205,7 +207,7 @@ def describe_check(check: Check) -> dict[str, Any]:
 
 
 def reproduce(target: Target, name: str, seed: int) -> str:
-    """Returns the command line that runs one check as a run did."""
+    """Returns the command line that runs one check with the same options."""
     options = _as_flags("--option", target.options)
     options += [f"--topology={target.topology}"] if target.topology else []
     options += _as_flags("--topology-option", target.topology_options)

@@ -1,4 +1,4 @@
-"""`scorecard`: a report as one HTML page, whose checks are filtered by level and verdict."""
+"""`scorecard`: a report as one HTML page, whose checks can be filtered by level and verdict."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _CLASSES: Mapping[str, str] = {
     Verdict.PASS: "good", Verdict.REFUSED: "good", Verdict.FAIL: "bad", Verdict.CRASH: "bad",
     Verdict.TIMEOUT: "bad", Verdict.WAIVED: "mid", Verdict.NO_HARDWARE: "mid",
 }  # fmt: skip
-"""How a verdict is coloured."""
+"""The colour of each verdict."""
 _FACTS = (("Expected", "expected"), ("Got", "got"), ("Why it matters", "why"),
           ("Rests on", "rests_on"), ("Capability", "capability"), ("At", "where"))  # fmt: skip
 
@@ -59,7 +59,7 @@ _FACTS = (("Expected", "expected"), ("Got", "got"), ("Why it matters", "why"),
 def scorecard(report: Mapping[str, Any]) -> str:
     """Returns the page: the level, counts, each check with its finding, and the provenance.
 
-    Every text in it is shown as it is, whatever it holds. Without JavaScript all checks are shown.
+    All texts are escaped. Without JavaScript all checks are shown.
     """
     reached = describe_level(report)
     title = f"Conformance of {report['plugin']['name']}: {reached}"

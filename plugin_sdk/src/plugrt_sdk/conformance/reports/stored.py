@@ -1,4 +1,4 @@
-"""`read_report`: a report that a run has written, from its file."""
+"""`read_report`: reads a report from the file of an earlier run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ROW = ("id", "verdict", "got")
 
 
 def read_report(path: Path) -> dict[str, Any]:
-    """Returns a report; raises `ValueError` with the reason where the file is none."""
+    """Returns a report; raises `ValueError` with the reason if the file is not one."""
     try:
         found = parse_json(path.read_bytes())
     except (OSError, ValueError) as error:
@@ -28,7 +28,7 @@ def read_report(path: Path) -> dict[str, Any]:
 
 
 def _find_fault(report: dict[str, Any]) -> str:
-    """Returns what a comparison needs and does not find; empty if all is there."""
+    """Returns the keys that a comparison needs and that are missing; empty if there are none."""
     for part in _PARTS:
         if not isinstance(report.get(part), dict):
             return f"{part} is no object"

@@ -1,4 +1,4 @@
-"""`print_report`: a report for people, at any width of the terminal."""
+"""`print_report`: a report for the terminal, at any width."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ _LABELS = ("expected", "got", "why", "rests on", "at", "waived", "run")
 
 
 def print_report(report: Mapping[str, Any], width: int, *, err: bool = False) -> None:
-    """Prints what was tested, each level's counts, what did not hold, and the level, on stderr if
-    ``err`` is set.
+    """Prints the plugin, each level's counts, the failed checks, and the level.
 
-    Of checks that found the same the first is shown, and the others are named.
+    Prints on stderr if ``err`` is set. Of checks with the same finding the first is shown, and the
+    others are named.
     """
     for line in report_lines(report, width):
         click.echo(line, err=err)
 
 
 def report_lines(report: Mapping[str, Any], width: int) -> Iterator[str]:
-    """Yields the lines of a report, none wider than ``width`` but for words that are."""
+    """Yields the lines of a report, none wider than ``width`` unless a word is."""
     yield from _heading(report, width)
     yield ""
     yield from _levels(report)
@@ -85,7 +85,7 @@ def _levels(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def finding_lines(row: Mapping[str, Any], width: int) -> Iterator[str]:
-    """Yields the lines of one check that did not hold."""
+    """Yields the lines of one failed check."""
     verdict = row["verdict"]
     yield f"{click.style(verdict, **_STYLES[verdict])} {click.style(row['id'], bold=True)}"
     yield from _wrap(row["title"], width, "  ")

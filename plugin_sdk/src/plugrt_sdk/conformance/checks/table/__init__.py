@@ -1,1 +1,1 @@
-"""The checks of a library's function table, below plugrt's client."""
+"""Checks of a library's function table, without plugrt's client."""

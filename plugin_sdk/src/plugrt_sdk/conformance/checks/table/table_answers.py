@@ -1,7 +1,7 @@
-"""Level 1 of PJRT libraries: the answers of one object stay when another one is asked.
+"""Level 1 of PJRT libraries: an object's answers stay valid while others are requested.
 
-A library that answers from one place in its memory is right each time that it is asked, and wrong
-for a host that keeps the pointer, as the header allows.
+A library that returns all answers at one address is right in each call, and wrong for a host that
+keeps the pointer, as the header allows.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _OTHER = """module @another_one {
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """The pointer that a function filled in, and the number of items there."""
+    """The pointer that a function set, and the number of items there."""
 
     function: str
     pointer: Any
     count: int
 
     def read(self) -> bytes | list[int]:
-        """Returns what is there now: a text, or numbers."""
+        """Returns the present contents: a text, or numbers."""
         size = ffi.sizeof(ffi.typeof(self.pointer).item)
         held = text_at(ffi.cast("char*", self.pointer), self.count * size)
         return held if size == 1 else [int(n) for n in np.frombuffer(held, f"i{size}")]
@@ -54,14 +54,14 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Attributes:
-    """The attributes that a function gave of an object."""
+    """The attributes of an object, from a function."""
 
     function: str
     pointer: Any
     count: int
 
     def read(self) -> list[tuple[bytes, bytes]]:
-        """Returns the name of each, and its value as it is in memory."""
+        """Returns the name and the value in memory of each attribute."""
         text_at(ffi.cast("char*", self.pointer), self.count * ffi.sizeof("PJRT_NamedValue"))
         return [_named_value(self.pointer[i]) for i in range(self.count)]
 
@@ -75,7 +75,7 @@ def _named_value(one: Any) -> tuple[bytes, bytes]:
 
 
 _LISTS = {0: ("string_value", 1), 2: ("int64_array_value", 8)}
-"""Type of a value that is elsewhere to its field, and the bytes of an item."""
+"""The types of values that are stored elsewhere, to the field and the size of an item."""
 
 
 def _ask(host: TableClient, name: str, pointer: str, count: str, **given: Any) -> _Answer:
@@ -84,7 +84,7 @@ def _ask(host: TableClient, name: str, pointer: str, count: str, **given: Any) -
 
 
 def _expect_to_stay(answers: Iterator[_Answer | _Attributes]) -> None:
-    """Each answer, read when it was given, is the same when all are given."""
+    """Expects each answer to be the same after all were requested."""
     read = [(answer, answer.read()) for answer in answers]
     for answer, before in read:
         what = f"of PJRT_{answer.function}, after the others were asked,"
@@ -105,11 +105,11 @@ TEXTS = {
     "Memory_DebugString": "debug_string",
     "Memory_ToString": "to_string",
 }
-"""Functions that give a text, and the field that it is in."""
+"""Functions that return a text, and the text's field."""
 
 
 def _texts(client: TableClient) -> Iterator[_Answer]:
-    """Asks for each text of the client, of its devices and of its memories."""
+    """Requests each text of the client, of its devices and of its memories."""
     described = [
         client.call("Device_GetDescription", device=device).device_description
         for device in client.devices()
@@ -127,7 +127,7 @@ def _texts(client: TableClient) -> Iterator[_Answer]:
 
 @CHAPTER.check("texts", refusable=True, why=_WHY_TEXT)
 def texts(subject: PluginSubject) -> None:
-    """Names and descriptions of the client, its devices and memories stay when others are asked."""
+    """Texts of the client, its devices and memories stay valid while others are requested."""
     _expect_to_stay(_texts(TableClient.of(subject)))
 
 
@@ -136,7 +136,7 @@ def texts(subject: PluginSubject) -> None:
     why="hosts read coordinates of a device from freed memory, or those of another",
 )  # fmt: skip
 def attributes(subject: PluginSubject) -> None:
-    """A device's attributes stay when it, or another device, is asked for them."""
+    """A device's attributes stay valid while its own or another device's are requested."""
     client = TableClient.of(subject)
     name = "DeviceDescription_Attributes"
 
@@ -151,7 +151,7 @@ def attributes(subject: PluginSubject) -> None:
 
 @CHAPTER.check("errors", rests_on="pjrt_c_api.h: PJRT_Error_Message", why=_WHY_TEXT)
 def errors(subject: PluginSubject) -> None:
-    """An error's message stays when another error is asked for its own."""
+    """An error's message stays valid while another error's is requested."""
     client = TableClient.of(subject)
     name = "Client_LookupDevice"
     made = [
@@ -178,7 +178,7 @@ def _two_buffers(client: TableClient) -> list[Any]:
 
 @CHAPTER.check("buffers.dims", rests_on="pjrt_c_api.h: PJRT_Buffer_Dimensions", why=_WHY_OTHER)
 def buffer_dims(subject: PluginSubject) -> None:
-    """A buffer's dimensions stay when another buffer is asked for its own."""
+    """A buffer's dimensions stay valid while another buffer's are requested."""
     client = TableClient.of(subject)
     _expect_to_stay(
         _ask(client, "Buffer_Dimensions", "dims", "num_dims", buffer=buffer)
@@ -191,7 +191,7 @@ def buffer_dims(subject: PluginSubject) -> None:
     rests_on="pjrt_c_api.h: PJRT_Buffer_UnpaddedDimensions",
 )  # fmt: skip
 def buffer_unpadded(subject: PluginSubject) -> None:
-    """A buffer's dimensions without padding stay when another buffer is asked for its own."""
+    """A buffer's unpadded dimensions stay valid while another buffer's are requested."""
     client = TableClient.of(subject)
     _expect_to_stay(
         _ask(client, "Buffer_UnpaddedDimensions", "unpadded_dims", "num_dims", buffer=buffer)
@@ -214,13 +214,13 @@ def _executables_stay(subject: PluginSubject, name: str, pointer: str, count: st
 
 @CHAPTER.check("programs.types", level=Level.COMPUTES, why=_WHY_OTHER)
 def program_types(subject: PluginSubject) -> None:
-    """The types of a program's results stay when another program is asked for its own."""
+    """A program's result types stay valid while another program's are requested."""
     _executables_stay(subject, "Executable_OutputElementTypes", "output_types", "num_output_types")
 
 
 @CHAPTER.check("programs.dims", level=Level.COMPUTES, why=_WHY_OTHER)
 def program_dims(subject: PluginSubject) -> None:
-    """The dimensions of a program's results stay when another program is asked for its own."""
+    """A program's result dimensions stay valid while another program's are requested."""
     client = TableClient.of(subject)
 
     def dimensions() -> Iterator[_Answer]:
@@ -235,7 +235,7 @@ def program_dims(subject: PluginSubject) -> None:
 
 @CHAPTER.check("programs.name", level=Level.COMPUTES, why=_WHY_TEXT)
 def program_name(subject: PluginSubject) -> None:
-    """A program's name stays when another program is asked for its own."""
+    """A program's name stays valid while another program's is requested."""
     _executables_stay(subject, "Executable_Name", "executable_name", "executable_name_size")
 
 
@@ -244,6 +244,6 @@ def program_name(subject: PluginSubject) -> None:
     why="a program is taken from the cache for another",
 )  # fmt: skip
 def program_fingerprint(subject: PluginSubject) -> None:
-    """A program's fingerprint stays when another program is asked for its own."""
+    """A program's fingerprint stays valid while another program's is requested."""
     name, field = "Executable_Fingerprint", "executable_fingerprint"
     _executables_stay(subject, name, field, f"{field}_size")

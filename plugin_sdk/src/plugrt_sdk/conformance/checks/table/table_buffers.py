@@ -1,6 +1,6 @@
-"""Level 1 of PJRT libraries: where buffers are, and how hosts make and read them that are not JAX.
+"""Level 1 of PJRT libraries: places of buffers, and how hosts other than JAX make and read them.
 
-plugrt's client calls none of these functions; other hosts do.
+plugrt's client calls none of these functions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WHY_PLACE = "hosts launch programs on devices that do not have their arguments"
 
 
 def expect_on(client: TableClient, buffer: Any, device: Any, what: str) -> None:
-    """Raises `Mismatch` unless a buffer says that it is in the default memory of a device."""
+    """Raises `Mismatch` unless a buffer states the default memory of a device."""
     found = client.call("Buffer_Device", buffer=buffer).device
     _expect_place(found, device, client.devices(), f"of {what}, the device with the index")
     memory = client.call("Device_DefaultMemory", device=device).memory
@@ -43,12 +43,9 @@ def expect_on(client: TableClient, buffer: Any, device: Any, what: str) -> None:
 
 
 def _expect_place(found: Any, wanted: Any, known: list[Any], what: str) -> None:
-    """Compares by indices: reports of two runs would have other addresses."""
+    """Compares indices: addresses differ between the reports of two runs."""
     place = known.index(found) if found in known else "an address that is none's"
     expect_equal(place, known.index(wanted), what)
-
-
-# --- where they are ------------------------------------------------------------------------------
 
 
 @CHAPTER.check("device", rests_on="pjrt_c_api.h: PJRT_Buffer_Device, PJRT_Buffer_Memory",
@@ -87,7 +84,7 @@ def results(subject: PluginSubject) -> None:
     rests_on="pjrt_c_api.h: PJRT_Buffer_CopyToDevice",
 )  # fmt: skip
 def copies(subject: PluginSubject) -> None:
-    """A copy is on the device that was named, and outlives what it was copied from."""
+    """A copy is on the requested device, and outlives its source."""
     client = TableClient.of(subject)
     devices = client.devices()
     if len(devices) < 2:
@@ -106,7 +103,7 @@ def copies(subject: PluginSubject) -> None:
     why="arrays that were moved to the host's memory still fill the device's",
 )  # fmt: skip
 def copies_to_memories(subject: PluginSubject) -> None:
-    """A copy to each memory of a device is in it, and outlives what it was copied from."""
+    """A copy to each memory of a device is in it, and outlives its source."""
     client = TableClient.of(subject)
     found = client.call("Device_AddressableMemories", device=client.devices()[0])
     for memory in ffi.unpack(found.memories, found.num_memories):
@@ -116,9 +113,6 @@ def copies_to_memories(subject: PluginSubject) -> None:
         said = client.call("Buffer_Memory", buffer=copy).memory
         _expect_place(said, memory, client.memories(), "of a copy, the memory with the index")
         expect_same_bits(client.get(copy, ONE.size), ONE, "the copy, when its source is gone,")
-
-
-# --- parts of their bytes ------------------------------------------------------------------------
 
 
 def _read_raw(client: TableClient, buffer: Any, room: Any, offset: int, size: int) -> Any:
@@ -135,7 +129,7 @@ def _read_raw(client: TableClient, buffer: Any, room: Any, offset: int, size: in
     why="hosts that read an array in parts put it together from the wrong ones",
 )  # fmt: skip
 def raw(subject: PluginSubject) -> None:
-    """A read from an offset gives the array's bytes from there on, and no more."""
+    """A read from an offset returns the array's bytes from there on, and no more."""
     client = TableClient.of(subject)
     buffer = client.put(_ROWS)
     client.call(
@@ -153,7 +147,7 @@ def raw(subject: PluginSubject) -> None:
     why="a host reads the array beside its own, or the process crashes",
 )  # fmt: skip
 def raw_is_bounded(subject: PluginSubject) -> None:
-    """A read of bytes that are not in the array is refused."""
+    """A read of bytes outside of the array is refused."""
     client = TableClient.of(subject)
     buffer, room = client.put(_ROWS), np.zeros(16, np.float32)
     client.call("Buffer_CopyRawToHost", buffer=buffer, dst=ffi.from_buffer(room), transfer_size=4)
@@ -163,7 +157,7 @@ def raw_is_bounded(subject: PluginSubject) -> None:
 
 
 def _turned_layout(client: TableClient) -> Any:
-    """Returns a layout of two dimensions whose first one is the minor one."""
+    """Returns a layout of two dimensions, the first of which is the minor one."""
     layout = client.keep(ffi.new("PJRT_Buffer_MemoryLayout*"))
     layout.struct_size = ffi.sizeof("PJRT_Buffer_MemoryLayout")
     layout.type = _TILED
@@ -179,7 +173,7 @@ def _turned_layout(client: TableClient) -> Any:
     why="hosts that keep arrays in another order of dimensions have them transposed",
 )  # fmt: skip
 def read_in_a_layout(subject: PluginSubject) -> None:
-    """An array is read in the order of dimensions that the host asks for."""
+    """An array is read in the order of dimensions that the host requests."""
     client = TableClient.of(subject)
     turned = client.read(client.put(_ROWS), _ROWS.nbytes, host_layout=_turned_layout(client))
     found = np.frombuffer(turned, np.float32)
@@ -187,7 +181,7 @@ def read_in_a_layout(subject: PluginSubject) -> None:
 
 
 def _put_as(client: TableClient, array: Array, device: Any = None) -> Any:
-    """Puts an array of any dtype; returns None where the library has no such dtype."""
+    """Puts an array of any dtype; returns None if the library does not have the dtype."""
     args = client.put_args(array, device)
     args.type = ELEMENT_TYPES[array.dtype]
     if client.try_args("Client_BufferFromHostBuffer", args) is not None:
@@ -202,7 +196,7 @@ def _put_as(client: TableClient, array: Array, device: Any = None) -> Any:
     why="what the host has behind an array that it reads is overwritten",
 )  # fmt: skip
 def read_is_bounded(subject: PluginSubject) -> None:
-    """A read writes nothing beside its destination, whatever the size of that."""
+    """A read writes nothing beside its destination, whatever the destination's size is."""
     client = TableClient.of(subject)
     for dtype, count in product(_READ_DTYPES, (1, 3, 17, 1001)):
         array = np.ones(count, dtype)
@@ -211,21 +205,21 @@ def read_is_bounded(subject: PluginSubject) -> None:
             continue
         size = client.call("Buffer_ToHostBuffer", src=buffer, dst=ffi.NULL).dst_size
         found, what = client.read(buffer, size), f"{count} of {array.dtype}"
-        if size == array.nbytes:  # else parts of bytes are packed
+        if size == array.nbytes:  # otherwise elements share bytes
             expect_same_bits(np.frombuffer(found, array.dtype), array, what)
 
 
 _NARROW = re.compile(r"u?int[124]$|float[46]_")
-"""Dtypes with elements that a library may pack into one byte."""
+"""Dtypes whose elements a library may pack into one byte."""
 _LENGTHS = tuple(n for n in LENGTHS if n <= (1 << 17) + 1)
 """Numbers of elements to read; `buffers.put_get.lengths` puts longer arrays."""
 _SMALL = range(258)
 
 
 def _expect_read(client: TableClient, array: Array, number: int) -> None:
-    """Reads an array from one of the devices, by turns, if the library has its dtype.
+    """Reads an array from one of the devices, in turn, if the library has its dtype.
 
-    plugrt's client, and thus other checks, views the memory of devices that the host can address.
+    plugrt's client, and thus other checks, view the memory of devices that the host can address.
     """
     devices = client.devices()
     buffer = _put_as(client, array, devices[number % len(devices)])
@@ -236,10 +230,10 @@ def _expect_read(client: TableClient, array: Array, number: int) -> None:
     client.call("Buffer_Destroy", buffer=buffer)
     what = f"the array of {list(array.shape)} {array.dtype}"
     narrow = _NARROW.match(array.dtype.name)
-    if narrow and size != array.nbytes:  # parts of bytes are packed
+    if narrow and size != array.nbytes:  # elements share bytes
         return
     read = np.frombuffer(found, array.dtype).reshape(array.shape)
-    if narrow:  # the upper bits of such a byte are not the element's
+    if narrow:  # the upper bits of such a byte do not belong to the element
         read, array = (x.astype(np.float32) for x in (read, array))
     expect_same_bits(read, array, what)
 
@@ -263,7 +257,7 @@ def read_lengths(subject: PluginSubject) -> None:
     why="arrays of a dtype, or of more dimensions than an example's, are read as other numbers",
 )  # fmt: skip
 def read_dtypes(subject: PluginSubject) -> None:
-    """Arrays of each dtype that the library can name are read with the same bits, in each rank."""
+    """Arrays of each dtype that the library has are read with the same bits, in each rank."""
     client, random = TableClient.of(subject), subject.random("read.dtypes")
     known = supported_dtypes(client.api.pjrt_api_version.minor_version)
     for dtype in sorted(known - {"void"}):
@@ -278,7 +272,7 @@ def read_dtypes(subject: PluginSubject) -> None:
     why="libraries that share an array's memory read and write another's",
 )  # fmt: skip
 def address(subject: PluginSubject) -> None:
-    """A buffer's two addresses are one, where its bytes are if it is in the host's memory."""
+    """A buffer's two addresses are equal; its bytes are there if the host can address them."""
     client = TableClient.of(subject)
     buffer = client.put(_ROWS)
     pointer = client.call("Buffer_OpaqueDeviceMemoryDataPointer", buffer=buffer).device_memory_ptr
@@ -291,11 +285,8 @@ def address(subject: PluginSubject) -> None:
         expect_same_bits(found.reshape(_ROWS.shape), _ROWS, "what is at the address")
 
 
-# --- made without contents -----------------------------------------------------------------------
-
-
 def _shape(client: TableClient) -> dict[str, Any]:
-    """Returns the fields that name an array like ``_ROWS``, in the first device's memory."""
+    """Returns the fields that describe an array like ``_ROWS``, in the first device's memory."""
     memory = client.call("Device_DefaultMemory", device=client.devices()[0]).memory
     return {
         "client": client.handle, "memory": memory, "shape_element_type": FLOAT32,
@@ -318,7 +309,7 @@ def expect_like_rows(client: TableClient, buffer: Any) -> None:
     why="hosts that have programs fill in an array give them one of another shape",
 )  # fmt: skip
 def uninitialized(subject: PluginSubject) -> None:
-    """An array without contents has the dtype, the dimensions and the memory that were named."""
+    """An array without contents has the requested dtype, dimensions and memory."""
     client = TableClient.of(subject)
     made = client.call("Client_CreateUninitializedBuffer", **_shape(client)).buffer
     expect_like_rows(client, made)
@@ -330,7 +321,7 @@ def uninitialized(subject: PluginSubject) -> None:
     why="the error of a step is lost on its way to the next one",
 )  # fmt: skip
 def failed(subject: PluginSubject) -> None:
-    """A buffer that was made of an error is not ready without it, and is read with it."""
+    """A buffer that was made of an error has it as its ready event's error, and as a read's."""
     client = TableClient.of(subject)
     words = client.keep(ffi.new("char[]", _WORDS))
     made = client.call(

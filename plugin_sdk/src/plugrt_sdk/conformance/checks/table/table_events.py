@@ -1,4 +1,4 @@
-"""Level 3 of PJRT libraries: whom an event of the device calls back, when, and how often."""
+"""Level 3 of PJRT libraries: the callbacks of a device's events: when, and how often."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LARGE = np.arange(1 << 20, dtype=np.float32)
 
 
 class _Callbacks:
-    """Two callbacks of one event, with their arguments and the state when they are called."""
+    """Two callbacks of one event, with their arguments and the event's state in the call."""
 
     def __init__(self, client: TableClient, event: Any, result: Array | None = None) -> None:
         self._client, self._event, self._result = client, event, result
@@ -49,7 +49,7 @@ class _Callbacks:
         self._came.release()
 
     def expect_once_each(self) -> None:
-        """Raises `Mismatch` unless both come once, without an error, when the event is ready."""
+        """Raises `Mismatch` unless both are called once, without an error, on a ready event."""
         came = [self._came.acquire(timeout=_SECONDS) for _ in range(2)]
         expect(all(came), "two callbacks", f"{sum(came)} within {_SECONDS:g} s")
         self._client.finish(self._event)
@@ -92,7 +92,7 @@ def launch_calls_back(subject: PluginSubject) -> None:
     why="a host that reads by a callback has what was there before",
 )  # fmt: skip
 def read_calls_back(subject: PluginSubject) -> None:
-    """The event of a read calls each callback once, when the whole array is there."""
+    """The event of a read calls each callback once, when the whole array was written."""
     client = TableClient.of(subject)
     room = client.keep(np.full(_LARGE.size, -1, np.float32))
     read = client.call(
@@ -110,7 +110,7 @@ def read_calls_back(subject: PluginSubject) -> None:
     why="a host that asks an event for its error takes a success for a failure",
 )  # fmt: skip
 def success_is_no_error(subject: PluginSubject) -> None:
-    """The events of a put, an array, a launch and a read that went well have no error."""
+    """The events of a successful put, array, launch and read have no error."""
     client = TableClient.of(subject)
     put = client.put_args(ONE)
     loaded, _ = client.compile(programs.ADD.encode())

@@ -1,6 +1,6 @@
-"""Level 2 of PJRT libraries: launches that are wrong, and other uses of programs.
+"""Level 2 of PJRT libraries: wrong launches, and other uses of programs.
 
-plugrt's client counts arguments and devices itself before it launches.
+plugrt's client checks arguments and devices itself before it launches.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def wrong_number_of_devices(subject: PluginSubject) -> None:
     why="a program runs with other options than the host named, and nobody is told",
 )  # fmt: skip
 def nonsense_options(subject: PluginSubject) -> None:
-    """Compile options that are no CompileOptionsProto are refused."""
+    """Compile options that are not a CompileOptionsProto are refused."""
     client = TableClient.of(subject)
     nonsense = client.keep(Guarded(b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"))
     fields = client.compile_fields(client.program(_ADD))
@@ -78,7 +78,7 @@ def nonsense_options(subject: PluginSubject) -> None:
 
 
 def _first_two(client: TableClient) -> CompileOptions:
-    """Returns options for a replica on each of the first two devices, or on the one there is."""
+    """Returns options for a replica on each of the first two devices, or on the only one."""
     described = [
         client.call("Device_GetDescription", device=device).device_description
         for device in client.devices()[:2]
@@ -93,7 +93,7 @@ def _first_two(client: TableClient) -> CompileOptions:
     why="hosts that look at a program take it for one of another number of devices",
 )  # fmt: skip
 def options_of_program(subject: PluginSubject) -> None:
-    """A program gives the options that it was compiled with, which the caller owns."""
+    """A program returns the options that it was compiled with, which the caller owns."""
     client = TableClient.of(subject)
     wanted = _first_two(client)
     _, executable = client.compile(_ADD, wanted)
@@ -118,7 +118,7 @@ def loaded_program(subject: PluginSubject) -> None:
     fields = client.compile_fields(client.program(_ADD))
     made = client.args("Compile", topology=topology, **fields)
     failed = client.try_args("Compile", made)
-    if failed and failed[0] in (_NOT_FOUND, UNIMPLEMENTED):  # the first one: it has no compiler
+    if failed and failed[0] in (_NOT_FOUND, UNIMPLEMENTED):  # the library has no compiler
         subject.refuse(failed[1])
     expect(failed is None, "PJRT_Compile to succeed", failed)
     again = {key: fields[key] for key in ("compile_options", "compile_options_size")}

@@ -1,6 +1,6 @@
-"""Level 3 of PJRT libraries: effects of a launch on its arguments, by calls that no host corrects.
+"""Level 3 of PJRT libraries: effects of a launch on its arguments, without a host's corrections.
 
-plugrt's own client marks donated arguments as deleted itself, without asking the library.
+plugrt's own client marks donated arguments as deleted, without asking the library.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ def launch(client: TableClient, program: bytes, *arguments: Any, kept: Sequence[
 
 
 def expect_deleted(client: TableClient, buffer: Any, deleted: bool, what: str) -> None:
-    """Raises `Mismatch` unless the library itself says whether a buffer is deleted."""
+    """Raises `Mismatch` unless the library states that a buffer is deleted, or that it is not."""
     found = bool(client.call("Buffer_IsDeleted", buffer=buffer).is_deleted)
     expect_equal(found, deleted, f"of {what}, is_deleted:")
 
 
 def expect_unreadable(client: TableClient, buffer: Any, what: str) -> None:
-    """Raises `Mismatch` unless a read of a buffer is an error, of the call or of its event."""
+    """Raises `Mismatch` unless a read of a buffer fails, in the call or by its event."""
     room = np.zeros(ONE.size, np.float32)
     args = client.args(
         "Buffer_ToHostBuffer", src=buffer, dst=ffi.from_buffer(room), dst_size=room.nbytes
@@ -96,14 +96,14 @@ def donated_is_not_read(subject: PluginSubject) -> None:
     why="a second step computes with memory that the first one gave away",
 )  # fmt: skip
 def donated_is_not_launched(subject: PluginSubject) -> None:
-    """A donated array is refused as an argument of another launch, whose other one stays whole."""
+    """A donated array is refused by another launch, whose other argument stays alive."""
     client = TableClient.of(subject)
     x, y = client.put(ONE), client.put(10 * ONE)
     launch(client, _DONATING, x, y)
     for program in (_ADD, _DONATING):
         args, outputs = client.execute_args(client.compile(program)[0], y, x)
         failed = client.try_args("LoadedExecutable_Execute", args)
-        if failed is None:  # the error may be of the result
+        if failed is None:  # the error may be the result's
             failed = client.finish(client.call("Buffer_ReadyEvent", buffer=outputs[0]).event)
         expect(failed, "PJRT_LoadedExecutable_Execute to refuse a donated array", "no error")
     expect_deleted(client, y, False, "the argument beside it")
@@ -125,7 +125,7 @@ def kept(subject: PluginSubject) -> None:
 
 @CHAPTER.check("arguments", why="a host that launches twice on one array finds it gone, or changed")
 def arguments_stay(subject: PluginSubject) -> None:
-    """A launch of a program without aliases leaves its arguments alive and as they were."""
+    """A launch of a program without aliases leaves its arguments alive and unchanged."""
     client = TableClient.of(subject)
     x, y = client.put(ONE), client.put(10 * ONE)
     results = [launch(client, _ADD, x, y) for _ in range(2)]
@@ -142,7 +142,7 @@ _CONSTANT = b"""func.func public @main() -> tensor<3xf32> {
 
 @CHAPTER.check("again", why="a host that frees the result of one step frees that of the next")
 def launches_give_arrays_of_their_own(subject: PluginSubject) -> None:
-    """Two launches of a program without arguments give two arrays; one outlives the other."""
+    """Two launches of a program without arguments return two arrays; one outlives the other."""
     client = TableClient.of(subject)
     loaded, _ = client.compile(_CONSTANT)
     found = []
@@ -163,7 +163,7 @@ def launches_give_arrays_of_their_own(subject: PluginSubject) -> None:
     why="all launches of a program for any device land on one",
 )  # fmt: skip
 def execute_device(subject: PluginSubject) -> None:
-    """A program that is compiled for any device runs on the one that its launch names."""
+    """A program that is compiled for any device runs on the one of its launch."""
     client = TableClient.of(subject)
     fields = client.compile_fields(client.program(_ADD))
     portable = client.keep(Guarded(compile_options(CompileOptions()) + _PORTABLE))

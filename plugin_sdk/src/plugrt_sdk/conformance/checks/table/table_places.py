@@ -1,4 +1,4 @@
-"""Level 2 of PJRT libraries: where programs run, and the client's topology."""
+"""Level 2 of PJRT libraries: the devices of programs, and the client's topology."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ADD = programs.ADD.encode()
 
 
 def _ids(client: TableClient) -> list[int]:
-    """Returns the ids of the first two devices, or of the one that there is, the last one first."""
+    """Returns the ids of the first two devices in reverse, or of the only one."""
     ids = []
     for device in client.devices()[:2]:
         found = client.call("Device_GetDescription", device=device).device_description
@@ -115,9 +115,6 @@ def logical_ids(subject: PluginSubject) -> None:
     expect_stable(client, name, field, f"num_{field}", executable=loaded)
 
 
-# --- the topology --------------------------------------------------------------------------------
-
-
 def _topology(client: TableClient) -> Any:
     return client.call("Client_TopologyDescription", client=client.handle).topology
 
@@ -127,7 +124,7 @@ def _topology(client: TableClient) -> Any:
     why="programs that are compiled for its topology are of another platform than the client's",
 )  # fmt: skip
 def topology_platform(subject: PluginSubject) -> None:
-    """A client's topology has the client's platform and a version, at one address each."""
+    """A client's topology has its platform and a version, at constant addresses."""
     client = TableClient.of(subject)
     topology = _topology(client)
     for name, field in (
@@ -147,7 +144,7 @@ def topology_platform(subject: PluginSubject) -> None:
     why="a host that reads what the topology says of its devices reads other memory",
 )  # fmt: skip
 def topology_attributes(subject: PluginSubject) -> None:
-    """A topology's attributes have names of their own and values of the sizes that they state."""
+    """A topology's attributes have unique names, and values of the stated sizes."""
     client = TableClient.of(subject)
     topology = _topology(client)
     name = "TopologyDescription_Attributes"
@@ -164,7 +161,7 @@ def topology_attributes(subject: PluginSubject) -> None:
     "topology.serialized", refusable=True, why="bytes are freed twice, or never",
 )  # fmt: skip
 def topology_is_owned(subject: PluginSubject) -> None:
-    """A serialised topology is the caller's, who frees it with the function beside it."""
+    """The caller frees a serialised topology with the returned function."""
     client = TableClient.of(subject)
     expect_owned(
         client, "TopologyDescription_Serialize", "serialized_topology",

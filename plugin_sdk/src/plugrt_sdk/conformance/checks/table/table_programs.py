@@ -1,4 +1,4 @@
-"""Level 2 of PJRT libraries: programs by calls of the function table that no host corrects."""
+"""Level 2 of PJRT libraries: programs by calls of the function table, without corrections."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _launch(client: TableClient, args: Any, outputs: Any) -> Any:
 
 @CHAPTER.check("bounded", why="a host whose strings do not end with NUL crashes it")
 def program_is_bounded(subject: PluginSubject) -> None:
-    """Program, format and options are read for their sizes, and no further."""
+    """Program, format and options are read for their stated sizes."""
     client = TableClient.of(subject)
     loaded, _ = client.compile(_ADD)
     args, outputs = client.execute_args(loaded, client.put(ONE), client.put(ONE))
@@ -41,7 +41,7 @@ def program_is_bounded(subject: PluginSubject) -> None:
 
 @CHAPTER.check("forgotten", why="a host that frees a program after compiling it crashes")
 def program_is_forgotten(subject: PluginSubject) -> None:
-    """Program and options need live no longer than the call that compiles them."""
+    """Program and options may be freed after the call that compiles them."""
     client = TableClient.of(subject)
     text = ffi.new("char[]", _ADD)
     program = client.program(_ADD)
@@ -67,20 +67,20 @@ def unknown_format(subject: PluginSubject) -> None:
 
 @CHAPTER.check("format.prefix", why="a program is taken for one of another language")
 def format_prefix(subject: PluginSubject) -> None:
-    """A format is compared as a whole: neither its beginning nor a longer word is it."""
+    """A format is compared as a whole: a prefix of it, and a longer word, are other formats."""
     for form in (b"", b"ml", b"mlir2"):
         _refuses(subject, lambda client, form=form: client.program(_ADD, form), f"{form!r}")
 
 
 @CHAPTER.check("bounded.cut", why="a host that read half a file crashes")
 def cut_program_is_bounded(subject: PluginSubject) -> None:
-    """A program that ends in the middle of a word is refused, and not read behind its end."""
+    """A program that ends in the middle of a word is refused, and not read beyond its end."""
     _refuses(subject, lambda client: client.program(b"func.func"), "half a program")
 
 
 @CHAPTER.check("empty", why="a host crashes on a file that was not written")
 def empty_program(subject: PluginSubject) -> None:
-    """A program of no bytes is refused or is an empty module's error, at an address or at NULL."""
+    """A program of no bytes, at an address or at NULL, is refused, or fails as an empty module."""
     for null in (False, True):
 
         def make(client: TableClient, null: bool = null) -> Any:
@@ -93,7 +93,7 @@ def empty_program(subject: PluginSubject) -> None:
 
 @CHAPTER.check("name", why="a host that kept the pointer reads freed memory")
 def names_are_stable(subject: PluginSubject) -> None:
-    """An executable's name is at one address as long as it lives."""
+    """An executable's name keeps its address while the executable lives."""
     client = TableClient.of(subject)
     _, executable = client.compile(_ADD)
     expect_text(client, "Executable_Name", "executable_name", executable=executable)
@@ -101,7 +101,7 @@ def names_are_stable(subject: PluginSubject) -> None:
 
 @CHAPTER.check("outputs", why="a host that kept the pointer reads freed memory")
 def outputs_are_stable(subject: PluginSubject) -> None:
-    """Dtypes and dimensions of the results are at one address as long as the executable lives."""
+    """Dtypes and dimensions of the results keep their addresses while the executable lives."""
     client = TableClient.of(subject)
     _, executable = client.compile(_ADD)
     expect_stable(
@@ -121,7 +121,7 @@ def outputs_are_stable(subject: PluginSubject) -> None:
     why="hosts make room for too few bytes",
 )
 def optimized_in_two_calls(subject: PluginSubject) -> None:
-    """The optimised program is asked for twice: its size without room, then its bytes."""
+    """The optimised program is requested twice: without room for its size, then for its bytes."""
     client = TableClient.of(subject)
     _, executable = client.compile(_ADD)
     program = client.keep(ffi.new("PJRT_Program*"))
@@ -141,7 +141,7 @@ def optimized_in_two_calls(subject: PluginSubject) -> None:
 def _owned(
     client: TableClient, name: str, given: dict[str, Any], owner: str, deleter: str
 ) -> tuple[Callable[[], bytes], Callable[[], None]]:
-    """Returns functions that read a library's bytes and free them, the latter to be called once."""
+    """Returns functions that read the library's bytes, and that free them (to be called once)."""
     args = client.call(name, **given)
     free, held = getattr(args, deleter), getattr(args, owner)
     expect(free != ffi.NULL, f"of PJRT_{name}, a function that frees the bytes", "NULL")
@@ -152,7 +152,7 @@ def _owned(
 
 
 def expect_owned(client: TableClient, name: str, owner: str, deleter: str, **given: Any) -> None:
-    """Two results are two: freeing one leaves the other, and the executable, as they were."""
+    """Two serialised executables are independent: freeing one leaves the other intact."""
     first, free_first = _owned(client, name, given, owner, deleter)
     second, free_second = _owned(client, name, given, owner, deleter)
     expect(first() and second(), f"bytes from PJRT_{name}", first())
@@ -167,7 +167,7 @@ def expect_owned(client: TableClient, name: str, owner: str, deleter: str, **giv
 
 @CHAPTER.check("serialized", refusable=True, why="bytes are freed twice, or never")
 def serialized_is_owned(subject: PluginSubject) -> None:
-    """A serialised executable is the caller's, who frees it with the function beside it."""
+    """The caller frees a serialised executable with the returned function."""
     client = TableClient.of(subject)
     _, executable = client.compile(_ADD)
     expect_owned(
@@ -178,7 +178,7 @@ def serialized_is_owned(subject: PluginSubject) -> None:
 
 @CHAPTER.check("assignment", refusable=True, why="bytes are freed twice, or never")
 def assignment_is_owned(subject: PluginSubject) -> None:
-    """A program's device assignment is the caller's, who frees it with the function beside it."""
+    """The caller frees a program's device assignment with the returned function."""
     client = TableClient.of(subject)
     loaded, _ = client.compile(_ADD)
     expect_owned(
@@ -189,7 +189,7 @@ def assignment_is_owned(subject: PluginSubject) -> None:
 
 @CHAPTER.check("fingerprint", refusable=True, why="a host that kept the pointer reads freed memory")
 def fingerprint_is_stable(subject: PluginSubject) -> None:
-    """An executable's fingerprint is at one address as long as it lives."""
+    """An executable's fingerprint keeps its address while the executable lives."""
     client = TableClient.of(subject)
     _, executable = client.compile(_ADD)
     found = client.call("Executable_Fingerprint", executable=executable)
@@ -202,7 +202,7 @@ def fingerprint_is_stable(subject: PluginSubject) -> None:
 
 @CHAPTER.check("launch.events", why="a host waits for an event that is not there")
 def launch_gives_events(subject: PluginSubject) -> None:
-    """A launch that is asked for an event gives one, which becomes ready without an error."""
+    """A launch that is asked for an event returns one, which becomes ready without an error."""
     client = TableClient.of(subject)
     loaded, _ = client.compile(_ADD)
     args, outputs = client.execute_args(loaded, client.put(ONE), client.put(ONE))
@@ -216,7 +216,7 @@ def launch_gives_events(subject: PluginSubject) -> None:
 
 @CHAPTER.check("launch.lists", why="a host that reuses its lists launches on the wrong arrays")
 def launch_forgets_lists(subject: PluginSubject) -> None:
-    """Lists of arguments and options need live no longer than the call."""
+    """Lists of arguments and options may be freed after the call."""
     client = TableClient.of(subject)
     loaded, _ = client.compile(_ADD)
     args, outputs = client.execute_args(loaded, client.put(ONE), client.put(2 * ONE))
@@ -227,12 +227,9 @@ def launch_forgets_lists(subject: PluginSubject) -> None:
     expect_same_bits(client.get(outputs[0], ONE.size), ONE + 2 * ONE, "the sum")
 
 
-# --- of no results, and of no arguments -----------------------------------------------------------
-
-
 @CHAPTER.check("no_results", why="a program that is run for its effects crashes its host")
 def no_results(subject: PluginSubject) -> None:
-    """A program without results counts none, is launched without lists for them, and ends."""
+    """A program without results states 0, is launched without lists for them, and ends."""
     client = TableClient.of(subject)
     loaded, executable = client.compile(programs.NO_RESULTS.encode())
     counts = {
@@ -244,7 +241,7 @@ def no_results(subject: PluginSubject) -> None:
         found = client.call(name, executable=executable)
         expect_equal(int(getattr(found, count)), 0, f"{count} of PJRT_{name}:")
     args, _ = client.execute_args(loaded, client.put(ONE))
-    args.output_lists[0] = ffi.NULL  # as a C++ host's empty list is
+    args.output_lists[0] = ffi.NULL  # like a C++ host's empty list
     args.device_complete_events = client.keep(ffi.new("PJRT_Event*[1]"))
     failed = client.try_args("LoadedExecutable_Execute", args)
     expect(failed is None, "PJRT_LoadedExecutable_Execute to succeed", failed)
@@ -274,7 +271,7 @@ def no_arguments(subject: PluginSubject) -> None:
     client = TableClient.of(subject)
     loaded, _ = client.compile(programs.CONSTANT.encode())
     args, outputs = client.execute_args(loaded)
-    args.argument_lists[0] = ffi.NULL  # as a C++ host's empty list is
+    args.argument_lists[0] = ffi.NULL  # like a C++ host's empty list
     failed = client.try_args("LoadedExecutable_Execute", args)
     expect(failed is None, "PJRT_LoadedExecutable_Execute to succeed", failed)
     found = np.frombuffer(client.read(outputs[0], 8), np.int32)
@@ -287,7 +284,7 @@ def no_arguments(subject: PluginSubject) -> None:
     why="an older host crashes where it launches a program",
 )
 def launch_takes_older_options(subject: PluginSubject) -> None:
-    """Launch options shorter than known are taken or refused, and not read behind their end."""
+    """Launch options shorter than known are accepted or refused, and not read beyond their end."""
     client = TableClient.of(subject)
     loaded, _ = client.compile(_ADD)
     args, outputs = client.execute_args(loaded, client.put(ONE), client.put(ONE))

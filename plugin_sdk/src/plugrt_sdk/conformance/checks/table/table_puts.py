@@ -1,4 +1,4 @@
-"""Level 1 of PJRT libraries: when the host may change what it has put."""
+"""Level 1 of PJRT libraries: when the host may change the source of a put."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COUNT, _ALIGNED = 4096, 4096
 
 
 def _aligned() -> Array:
-    """Returns numbers where a library need not copy them to use them: at the begin of a page."""
+    """Returns numbers at the begin of a page, which a library need not copy to use."""
     memory = np.zeros(_COUNT * 4 + _ALIGNED, np.uint8)
     begin = -memory.ctypes.data % _ALIGNED
     found = memory[begin : begin + _COUNT * 4].view(np.float32)
@@ -32,7 +32,7 @@ def _aligned() -> Array:
 
 
 def _put(client: TableClient, source: Array, semantics: HostBufferSemantics) -> Any:
-    """Puts an array that is not copied before the call; returns the call's arguments."""
+    """Puts an array that is not copied before the call returns; returns the call's arguments."""
     args = client.put_args(source)
     args.data = client.keep(ffi.from_buffer(source))
     args.host_buffer_semantics = int(semantics)

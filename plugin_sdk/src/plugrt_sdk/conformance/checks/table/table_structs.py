@@ -1,8 +1,8 @@
-"""Level 1 of PJRT libraries: argument structs of hosts that are newer or older than the library.
+"""Level 1 of PJRT libraries: argument structs of hosts newer or older than the library.
 
-Each function that is asked about an object is called with a struct that is longer than known, and
-with one that lacks its last field. `plugrt_sdk.conformance.function_table.call` looks at what is
-behind the struct, as it does for each call of each check.
+Each function of an object is called with a struct that is longer than known, and with one that
+lacks its last field. `plugrt_sdk.conformance.function_table.call` checks the memory after the
+struct, as in each call of each check.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ GROUPS: Mapping[str, Group] = {
 
 
 def _takes_larger(subject: PluginSubject, group: Group) -> None:
-    """Calls each function twice: it answers with the larger struct as it does with its own."""
+    """Calls each function twice, and expects the same answer with the larger struct."""
     client = TableClient.of(subject)
     require_no_longer_structs(client.api)
     handle = {group.field: group.make(client)}
@@ -115,7 +115,7 @@ def _takes_larger(subject: PluginSubject, group: Group) -> None:
 
 
 def last_output(name: str, field: str) -> str:
-    """Returns the last field of a function's struct; empty where that is the object itself."""
+    """Returns the last field of a function's struct; empty if that is the object itself."""
     last = str(ffi.typeof(f"struct PJRT_{name}_Args").fields[-1][0])
     return "" if last == field else last
 

@@ -1,4 +1,4 @@
-"""Level 1 of PJRT libraries: arrays whose contents come later, in parts or from another buffer."""
+"""Level 1 of PJRT libraries: arrays whose contents arrive later, in parts or from a buffer."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Transfer:
         return self.client.call(f"{_MANAGER}_{name}", transfer_manager=self._manager, **fields)
 
     def buffers(self) -> list[Any]:
-        """Returns the arrays, whose contents need not be there."""
+        """Returns the arrays, whose contents may not have arrived."""
         return [self.call("RetrieveBuffer", buffer_index=i).buffer_out for i in range(len(_ARRAYS))]
 
     def send(self, index: int, begin: int, end: int, *, last: bool) -> None:
@@ -83,7 +83,7 @@ def _expect_content(client: TableClient, buffer: Any, wanted: Array, what: str) 
 
 @CHAPTER.check("facts", refusable=True, why="hosts send arrays to another device, or cut them off")
 def facts(subject: PluginSubject) -> None:
-    """A transfer says the device, the number of arrays, and the bytes of each."""
+    """A transfer states the device, the number of arrays, and the bytes of each."""
     transfer = _Transfer(TableClient.of(subject))
     device = transfer.call("Device").device_out
     expect(device == transfer.device, "the device that was named", "another address")
@@ -98,7 +98,7 @@ def facts(subject: PluginSubject) -> None:
     why="large arrays, which hosts send in parts, arrive with some in the wrong place",
 )  # fmt: skip
 def parts(subject: PluginSubject) -> None:
-    """An array that is sent in parts, the last one first, is ready when the last call is done."""
+    """An array that is sent in parts, the last one first, is ready after the last call."""
     client = TableClient.of(subject)
     transfer = _Transfer(client)
     first, second = transfer.buffers()
@@ -118,7 +118,7 @@ def parts(subject: PluginSubject) -> None:
     why="a host waits for ever for data that it could not read, or computes without them",
 )  # fmt: skip
 def failed(subject: PluginSubject) -> None:
-    """An array whose transfer failed has that error, and the array beside it has none."""
+    """An array whose transfer failed has that error, and the other array has none."""
     client = TableClient.of(subject)
     transfer = _Transfer(client)
     first, second = transfer.buffers()
@@ -136,7 +136,7 @@ def failed(subject: PluginSubject) -> None:
 
 
 def _promised(client: TableClient, **fields: Any) -> Any:
-    """Returns what `PJRT_Client_CreateAliasBuffer` fills in, for an array like ``ONE``."""
+    """Returns the results of `PJRT_Client_CreateAliasBuffer` for an array like ``ONE``."""
     memory = client.call("Device_DefaultMemory", device=client.devices()[0]).memory
     args = client.args(
         "Client_CreateAliasBuffer", client=client.handle, memory=memory,
@@ -152,7 +152,7 @@ def _promised(client: TableClient, **fields: Any) -> Any:
     why="a host that was promised an array reads another, or waits for ever",
 )  # fmt: skip
 def alias(subject: PluginSubject) -> None:
-    """A promised array is not ready before it is given another's contents, and has them then."""
+    """A promised array is not ready before it gets another's contents, and has them then."""
     client = TableClient.of(subject)
     layout, order = row_major(1)
     client.keep(order)
@@ -173,7 +173,7 @@ def alias(subject: PluginSubject) -> None:
     why="a host that names no layout for a promised array ends in the library",
 )  # fmt: skip
 def alias_without_layout(subject: PluginSubject) -> None:
-    """A promise of an array without a layout (the header is silent on it) is kept or refused."""
+    """A promise of an array without a layout, which the header leaves open, is kept or refused."""
     client = TableClient.of(subject)
     made, failed = _promised(client)
     if failed:
@@ -186,7 +186,7 @@ def alias_without_layout(subject: PluginSubject) -> None:
     why="hosts that look at an array's bits see other ones",
 )  # fmt: skip
 def bitcast(subject: PluginSubject) -> None:
-    """An array that is taken for one of another dtype and shape has both, and the same bytes."""
+    """An array that is viewed as another dtype and shape has both, and the same bytes."""
     client = TableClient.of(subject)
     made = client.call(
         "Buffer_Bitcast", buffer=client.put(ONE), element_type=_UINT32,
