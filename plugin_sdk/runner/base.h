@@ -18,7 +18,7 @@ static inline void* allocate(size_t size) {
   return found;
 }
 
-/* The bytes of a file, behind which is a NUL; the program ends with 2 where it cannot be read. */
+/* Reads a file, and appends a NUL; the program ends with 2 if it cannot be read. */
 static inline char* read_file(const char* folder, const char* name, size_t* size) {
   char path[4096];
   snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -36,7 +36,7 @@ static inline char* read_file(const char* folder, const char* name, size_t* size
   return found;
 }
 
-/* The next word of a line, which ends with NUL then; NULL at the end of the line. */
+/* Ends the next word of a line with NUL, and returns it; NULL at the end of the line. */
 static inline char* next_word(char** rest) {
   char* begin = *rest;
   while (*begin == ' ') begin++;
@@ -54,7 +54,7 @@ static inline long long next_number(char** rest) {
   return word ? strtoll(word, NULL, 10) : 0;
 }
 
-/* Numbers with `by` between them; "-" is none. Returns how many there are, at most `most`. */
+/* Parses numbers separated by `by`; "-" is none. Returns their number, at most `most`. */
 static inline size_t split_numbers(const char* word, char by, int64_t* into, size_t most) {
   size_t count = 0;
   if (!word || *word == '-' || !*word) {

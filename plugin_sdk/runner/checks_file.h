@@ -10,8 +10,8 @@ typedef enum { DATA, PAIR, TABLE, CODE } Kind;
 /* The steps of a check for so many devices. */
 typedef struct {
   int devices;
-  bool exact; /* for no client of more */
-  const char *unimplemented, *other; /* verdicts where a library refuses a step */
+  bool exact; /* only for clients with as many devices */
+  const char *unimplemented, *other; /* verdicts if a library refuses a step */
   char** steps;
   size_t count;
 } Variant;
@@ -20,7 +20,7 @@ typedef struct {
   const char *id, *title, *needs, *rests_on, *why, *capability, *by;
   int level;
   Kind kind;
-  const char* reason; /* why it is code */
+  const char* reason; /* why it is not data */
   Variant variants[2];
   int variant_count;
 } Check;
@@ -43,7 +43,7 @@ static struct {
   Blob option, twin, twin_options;
 } kit;
 
-/* The bytes that "@offset+length" names. */
+/* Returns the bytes at "@offset+length". */
 static inline Blob read_blob(const char* word) {
   char* end = NULL;
   size_t offset = word && *word == '@' ? strtoull(word + 1, &end, 10) : SIZE_MAX;
@@ -57,7 +57,7 @@ static inline Blob read_blob(const char* word) {
 
 static inline void read_head(const char* key, char* rest) {
   if (!strcmp(key, "plugrt-checks") && next_number(&rest) != FORMAT) {
-    fprintf(stderr, "this runner plays checks of format %d\n", FORMAT);
+    fprintf(stderr, "this runner runs checks of format %d\n", FORMAT);
     exit(2);
   } else if (!strcmp(key, "kit")) {
     kit.distribution = next_word(&rest);
@@ -88,7 +88,7 @@ static inline void read_kind(Check* check, char* rest) {
   check->reason = rest;
 }
 
-/* Reads a line of a check; false for a step. */
+/* Parses a line of a check; returns false for a step. */
 static inline bool read_statement(Check* check, const char* key, char* rest) {
   const struct {
     const char* key;

@@ -1,5 +1,5 @@
-/* Compares arrays of a library with the arrays that a check expects: as bits, or within units in the last
-   place, which `expect_close` of the kit defines. */
+/* Compares arrays of a library with expected ones: as bits, or within units in the last place, as the
+   kit's `expect_close`. */
 #ifndef PLUGRT_RUNNER_COMPARE_H
 #define PLUGRT_RUNNER_COMPARE_H
 #include <math.h>
@@ -11,12 +11,12 @@ enum { IEEE, NO_INFINITY, ONE_ZERO, POWERS, FINITE };
 typedef struct {
   const char* name;
   size_t size;     /* bytes of an element on the host */
-  int bits;        /* of an element on a device, where elements may be packed */
-  int exponent, mantissa, bias, form; /* of floats; `exponent` 0: no float */
+  int bits;        /* of an element on a device, which may pack elements */
+  int exponent, mantissa, bias, form; /* of floats; `exponent` is 0 for other types */
   bool complex;
 } ElementType;
 
-/* By PJRT_Buffer_Type. */
+/* Indexed by PJRT_Buffer_Type. */
 static const ElementType ELEMENT_TYPES[] = {
     {"invalid", 0, 0, 0, 0, 0, 0, false},
     {"bool", 1, 8, 0, 0, 0, 0, false},
@@ -60,7 +60,7 @@ static inline const ElementType* element_type(int number) {
   return &ELEMENT_TYPES[known ? number : 0];
 }
 
-/* A float of up to 16 bits as a double. */
+/* Converts a float of up to 16 bits to a double. */
 static inline double decode_small(const ElementType* type, unsigned bits) {
   int width = type->exponent + type->mantissa;
   if (type->form == POWERS) return bits == 255 ? (double)NAN : ldexp(1, (int)bits - type->bias);
@@ -80,7 +80,7 @@ static inline double decode_small(const ElementType* type, unsigned bits) {
   return sign * value;
 }
 
-/* A float, or the real (part 0) or imaginary part of a complex number, as a double. */
+/* Converts a float, or the real (part 0) or imaginary part of a complex number, to a double. */
 static inline double decode(const ElementType* type, const unsigned char* element, int part) {
   size_t size = type->complex ? type->size / 2 : type->size;
   element += (size_t)part * size;
@@ -95,11 +95,11 @@ static inline double decode(const ElementType* type, const unsigned char* elemen
     return (double)found;
   }
   unsigned bits = element[0];
-  if (size == 2) bits |= (unsigned)element[1] << 8; /* little-endian, as the data file is */
+  if (size == 2) bits |= (unsigned)element[1] << 8; /* little-endian, like the data file */
   return decode_small(type, bits);
 }
 
-/* The magnitude of an element. The square root is Newton's, since libm is not linked. */
+/* Returns the magnitude of an element. Newton's method computes the square root: libm is not linked. */
 static inline double magnitude(const ElementType* type, const unsigned char* element) {
   double a = fabs(decode(type, element, 0));
   double b = type->complex ? fabs(decode(type, element, 1)) : 0;
@@ -110,7 +110,7 @@ static inline double magnitude(const ElementType* type, const unsigned char* ele
   return most * root;
 }
 
-/* The distance from a magnitude to the next greater number of the type. */
+/* Returns the distance from a magnitude to the next greater number of the type. */
 static inline double unit_at(const ElementType* type, double at) {
   int exponent = 0;
   if (isfinite(at)) (void)frexp(at, &exponent);
@@ -124,8 +124,8 @@ static inline bool is_close(double got, double expected, double ulps, double uni
   return ulps > 0 && isfinite(got) && fabs(got - expected) <= ulps * unit;
 }
 
-/* The index of the first element that differs, -1 if none does. With `of_largest` the unit
-   is taken at the largest expected element. */
+/* Returns the index of the first different element, or -1. With `of_largest` the unit is the last place
+   of the largest expected element. */
 static inline int64_t find_different(const ElementType* type, const unsigned char* got,
                                      const unsigned char* expected, size_t count, double ulps,
                                      bool of_largest) {
@@ -150,7 +150,7 @@ static inline int64_t find_different(const ElementType* type, const unsigned cha
   return -1;
 }
 
-/* The same for bits. */
+/* Returns the index of the first element with different bits, or -1. */
 static inline int64_t find_other_bits(const ElementType* type, const unsigned char* got,
                                       const unsigned char* expected, size_t count) {
   for (size_t i = 0; i < count; i++)
@@ -158,7 +158,7 @@ static inline int64_t find_other_bits(const ElementType* type, const unsigned ch
   return -1;
 }
 
-/* An element as text: its value, and its bytes. */
+/* Formats an element: its value, and its bytes. */
 static inline void show_element(const ElementType* type, const unsigned char* at, char* into,
                                 size_t size) {
   char hex[40] = "";

@@ -13,7 +13,7 @@ static const PJRT_Api* api;
 /* The last error: its code, 0 for none, and its message. */
 static int error_code;
 static char error_text[512];
-/* The first function that wrote behind its arguments. */
+/* The first function that wrote beyond its arguments. */
 static char overrun[128];
 
 static inline int set_error(int code, const char* format, ...) {
@@ -37,7 +37,7 @@ static inline void note_guard(const char* name, const unsigned char* guard) {
     if (guard[i] != POISON && !*overrun) snprintf(overrun, sizeof overrun, "PJRT_%s", name);
 }
 
-/* An argument struct, behind which is poison; it states the size SIZE. */
+/* An argument struct that states the size SIZE, followed by poison. */
 #define ARGS(name, variable)                                             \
   struct {                                                               \
     struct PJRT_##name##_Args a;                                         \
@@ -47,7 +47,7 @@ static inline void note_guard(const char* name, const unsigned char* guard) {
   memset(variable.guard, POISON, GUARD);                                 \
   variable.a.struct_size = PJRT_##name##_Args_SIZE
 
-/* Calls a function; the value is its error's code, and 0 where it succeeded. */
+/* Calls a function; the value is its error's code, or 0 for success. */
 #define CALL(name, variable)                                                                \
   (!has_slot(offsetof(PJRT_Api, name)) || !api->name                                        \
        ? set_error(UNIMPLEMENTED, "the table has no PJRT_" #name)                           \
@@ -69,7 +69,7 @@ static inline int read_code(const PJRT_Error* error) {
   return failed ? -1 : code.a.code;
 }
 
-/* Frees an error and keeps its code and its message. */
+/* Frees an error after storing its code and its message. */
 static inline int take_error(const char* name, PJRT_Error* error) {
   if (!error) return error_code = 0;
   int code = read_code(error);
@@ -107,7 +107,7 @@ static inline int finish(PJRT_Event* event) {
   return error_code = code;
 }
 
-/* Loads a library and its table; returns why it cannot be, NULL where it could. */
+/* Loads a library and its table; returns the reason of a failure, or NULL. */
 static inline const char* load(const char* path) {
   void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!handle) return dlerror();

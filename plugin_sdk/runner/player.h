@@ -1,4 +1,4 @@
-/* Plays the steps of a check on a client. */
+/* Runs the steps of a check on a client. */
 #ifndef PLUGRT_RUNNER_PLAYER_H
 #define PLUGRT_RUNNER_PLAYER_H
 #include "checks_file.h"
@@ -23,7 +23,7 @@ typedef struct {
   PJRT_LoadedExecutable* program;
   PJRT_Event* done; /* with the source */
   void* source;
-  unsigned char* read; /* the elements that a read gave */
+  unsigned char* read; /* the elements from a read */
   int type;
   int64_t dims[MOST_RANK];
   size_t rank, count, source_size;
@@ -38,8 +38,6 @@ static inline Slot* slot_of(const char* name) {
   long number = name && *name ? strtol(name + 1, NULL, 10) : 0;
   return &slots[number > 0 && number < MOST_NAMES ? number : 0];
 }
-
-/* --- the client -------------------------------------------------------------------------------- */
 
 static inline int ask_device(int i) {
   ARGS(Device_GetDescription, found);
@@ -97,8 +95,6 @@ static inline int start_client(const PJRT_NamedValue* options, size_t count) {
   sort_devices();
   return error_code = client.count ? 0 : set_error(5, "the client has no devices");
 }
-
-/* --- buffers ----------------------------------------------------------------------------------- */
 
 static inline void destroy_buffer(PJRT_Buffer* buffer) {
   if (!buffer) return;
@@ -161,7 +157,7 @@ static inline int put(char* rest) {
   return CALL(Event_Destroy, destroy);
 }
 
-/* The order of a buffer's dimensions on its device, minor first; false where it has none. */
+/* Reads the order of a buffer's dimensions on its device, minor first; returns false if it has none. */
 static inline bool read_order(PJRT_Buffer* buffer, size_t rank, int64_t* order,
                               PJRT_Buffer_MemoryLayout* layout) {
   ARGS(Buffer_GetMemoryLayout, found);
@@ -186,7 +182,7 @@ static inline bool read_order(PJRT_Buffer* buffer, size_t rank, int64_t* order,
   return true;
 }
 
-/* Writes elements that are in a device's order in row-major order. */
+/* Converts elements from a device's order to row-major order. */
 static inline void turn(const Slot* slot, const int64_t* order, const unsigned char* from,
                         unsigned char* to, size_t size) {
   size_t strides[MOST_RANK] = {0}, at = 1;
@@ -204,7 +200,7 @@ static inline void turn(const Slot* slot, const int64_t* order, const unsigned c
   }
 }
 
-/* Asks a buffer for its type and its shape. */
+/* Reads the type and the shape of a buffer. */
 static inline int ask_type(PJRT_Buffer* buffer, Slot* into) {
   ARGS(Buffer_ElementType, type);
   type.a.buffer = buffer;
@@ -265,8 +261,6 @@ static inline int read_buffer(PJRT_Buffer* buffer, Slot* into) {
   return error_code = code;
 }
 
-/* --- programs ---------------------------------------------------------------------------------- */
-
 static inline int compile_blob(Blob code, const char* format, Blob options, bool with_option,
                                PJRT_LoadedExecutable** into) {
   PJRT_Program program = {.struct_size = PJRT_Program_SIZE};
@@ -291,7 +285,7 @@ static inline int compile_blob(Blob code, const char* format, Blob options, bool
   free(copy);
   free(encoded);
   if (error_code == 3 && more && strstr(error_text, kit.option_names)) {
-    client.no_option = true; /* a library that has no such option */
+    client.no_option = true; /* the library has no such option */
     return compile_blob(code, format, options, false, into);
   }
   if (error_code) return error_code;
@@ -390,8 +384,6 @@ static inline int read_all(void) {
   return error_code = code;
 }
 
-/* --- comparisons ------------------------------------------------------------------------------- */
-
 static inline void show_type(int type, const int64_t* dims, size_t rank, char* into, size_t size) {
   size_t used = (size_t)snprintf(into, size, "%s[", element_type(type)->name);
   for (size_t i = 0; i < rank && used < size; i++)
@@ -428,8 +420,6 @@ static inline Result compare(char* rest, bool bits) {
   return fail(text, "%s", found);
 }
 
-/* --- a check ----------------------------------------------------------------------------------- */
-
 static inline void free_slot(Slot* slot) {
   destroy_buffer(slot->buffer);
   destroy_program(slot->program);
@@ -449,7 +439,7 @@ static inline void free_all(void) {
   memset(slots, 0, MOST_NAMES * sizeof *slots);
 }
 
-/* Does one step; returns the code of the library's error. A comparison's result is `result`. */
+/* Runs one step; returns the code of the library's error. Stores a comparison's result in `result`. */
 static inline int do_step(const char* key, char* rest, Result* result) {
   error_code = 0;
   if (!strcmp(key, "put")) return put(rest);
@@ -499,7 +489,7 @@ static inline bool has_code(const char* codes, int code) {
 
 static inline Result play_steps(const Variant* variant) {
   Result result = pass();
-  const char* codes = NULL; /* within what must be refused */
+  const char* codes = NULL; /* set between steps that must be refused */
   bool skipped = false;
   for (size_t i = 0; i < variant->count && result.verdict == PASS; i++) {
     char* line = allocate(strlen(variant->steps[i]) + 1);
@@ -535,7 +525,7 @@ static inline Result play_steps(const Variant* variant) {
   return result;
 }
 
-/* Puts and reads an array: a refusal must leave the client as it was. */
+/* Puts and reads an array: a refusal must leave the client unchanged. */
 static inline bool is_alive(void) {
   float sent[6] = {0, 1, 2, 3, 4, 5};
   int64_t dims[] = {6};

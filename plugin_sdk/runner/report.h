@@ -1,4 +1,4 @@
-/* Writes the report: the JSON that `plugrt conform --report` writes. */
+/* Writes the report, in the JSON format of `plugrt conform --report`. */
 #ifndef PLUGRT_RUNNER_REPORT_H
 #define PLUGRT_RUNNER_REPORT_H
 #include "checks_file.h"
@@ -29,7 +29,7 @@ static inline void write_counts(FILE* file, const Result* results, int level) {
   fputc('}', file);
 }
 
-/* The level that the results grant, -1 for none: as `grant` of the kit. */
+/* Returns the level that the results grant, or -1, as the kit's `grant`. */
 static inline int find_level(const Result* results) {
   int reached = -1;
   for (int level = 0; level <= 4; level++) {

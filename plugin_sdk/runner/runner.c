@@ -1,4 +1,4 @@
-/* Plays the checks that `plugrt conform --export` wrote against a PJRT library.
+/* Runs the checks that `plugrt conform --export` wrote against a PJRT library.
 
    cc -std=c11 -O2 -o runner runner.c -ldl -lpthread
    ./runner libmine.so --report report.json
@@ -38,9 +38,7 @@ static double now(void) {
   return (double)found.tv_sec + (double)found.tv_nsec / 1e9;
 }
 
-/* --- the child --------------------------------------------------------------------------------- */
-
-/* Process-wide: where this child writes what it found. */
+/* Process-wide: the pipe for this child's messages. */
 static int channel;
 
 /* Writes a message: a letter, a number, and texts that end with NUL. */
@@ -71,7 +69,7 @@ static void say_client(void) {
   say('P', client.count, client.platform, devices);
 }
 
-/* Runs the checks that wait, in order. Ends this process. */
+/* Runs the remaining checks, in order. Ends this process. */
 static void run_child(const Result* results, bool with_client) {
   const char* fault = load(given.library);
   if (fault) {
@@ -94,16 +92,14 @@ static void run_child(const Result* results, bool with_client) {
     Result found = with_client ? play(check) : check_table(check->id);
     say('E', (long)i * 16 + found.verdict * 2 + found.applies, found.expected, found.got);
   }
-  _exit(0); /* nothing of the library's runs at the end: a fault there is no check's */
+  _exit(0); /* without the library's exit code, whose faults belong to no check */
 }
-
-/* --- the parent -------------------------------------------------------------------------------- */
 
 /* Process-wide: the state of the run. */
 static struct {
   Result* results;
   double slowest;
-  long hung; /* the first check that did not end in time, -1 for none */
+  long hung; /* the first check that exceeded its limit, or -1 */
   int chapters_given_up, crashes;
   char given_up[64][64], crashed[64];
   char platform[128], version[256], devices[1100], tail[TAIL_SIZE + 1];
@@ -126,7 +122,7 @@ static void give_up(const char* id) {
   snprintf(state.given_up[state.chapters_given_up++], 64, "%.*s", (int)chapter_size(id), id);
 }
 
-/* The seconds that a check has now: as in the kit, fewer once one has hung. */
+/* Returns a check's present limit in seconds: as in the kit, it is lower after a check has hung. */
 static double find_limit(void) {
   if (state.hung < 0) return given.limit;
   double most = given.limit / 3 > 10 ? given.limit / 3 : 10;
@@ -178,7 +174,7 @@ static void keep_tail(const char* text, size_t size) {
   }
 }
 
-/* The result of a check that was open when its process crashed or was late. */
+/* Returns the result of a check that was open when its process crashed or exceeded its limit. */
 static Result end_result(int verdict, const char* said) {
   const char* tail = state.tail;
   for (int lines = 0; tail < state.tail + strlen(state.tail); tail++) {
@@ -245,13 +241,13 @@ static void hear(char* line, Watch* watch) {
   }
 }
 
-/* Ends a child that is late, with its children. */
+/* Ends a child that exceeded its limit, with its children. */
 static void end_child(pid_t child) {
   kill(-child, SIGKILL);
   kill(child, SIGKILL);
 }
 
-/* Runs one child until it ends; returns whether there may be more to do. */
+/* Runs one child until it ends; returns whether checks may remain. */
 static bool run_one(bool with_client) {
   int said[2], errors[2];
   if (pipe(said) || pipe(errors)) {
@@ -271,7 +267,7 @@ static bool run_one(bool with_client) {
     close(said[0]);
     close(errors[0]);
     dup2(errors[1], 2);
-    dup2(errors[1], 1); /* a library may print: that is no part of the report */
+    dup2(errors[1], 1); /* a library's output is not part of the report */
     run_child(state.results, with_client);
   }
   close(said[1]);
@@ -314,7 +310,7 @@ static bool run_one(bool with_client) {
   }
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-  end_child(child); /* the processes that it left behind in its group */
+  end_child(child); /* processes that it left in its group */
   struct pollfd rest = {.fd = errors[0], .events = POLLIN};
   char text[1024];
   ssize_t size;
@@ -356,8 +352,6 @@ static bool is_waiting(bool with_client) {
   return false;
 }
 
-/* --- the command ------------------------------------------------------------------------------- */
-
 static bool is_selected(const Check* check) {
   if (check->level > given.level) return false;
   for (int i = 0; i < given.word_count; i++)
@@ -397,10 +391,10 @@ static void add_option(char* text) {
 static const char USAGE[] =
     "usage: runner LIBRARY [--checks DIR] [--option KEY=VALUE]... [--check ID]... [-k WORD]...\n"
     "              [--level N] [--time-limit S] [--report FILE]\n"
-    "Plays the checks of DIR (by default the folder of the runner) against a PJRT library.\n"
+    "Runs the checks of DIR (by default the folder of the runner) against a PJRT library.\n"
     "Exit codes: 0, nothing is wrong; 1, a check failed, crashed or hung; 2, nothing could be run.\n";
 
-/* The value of an option, in "--name=value" or in the next argument; NULL: another option. */
+/* Returns the value of an option, from "--name=value" or from the next argument; NULL for another option. */
 static char* option_value(const char* name, char** arguments, int* i) {
   size_t size = strlen(name);
   if (strncmp(arguments[*i], name, size)) return NULL;
