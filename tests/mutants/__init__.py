@@ -1,7 +1,8 @@
-"""Plugins with one defect each, on which the checks are tested: each check must find its own.
+"""Plugins with one defect each: each check of the kit must find its mutant.
 
-The mutants of a module of checks are `MUTANTS` in the module of that name here. `KILLERS` are
-plugins that end or hang the process, and `LIARS` declare what they lack or deny what they do.
+`MUTANTS` of a module here has the mutants for the kit's module of that name. The mutants in
+`KILLERS` end or hang the process. Those in `LIARS` declare a feature that they lack, or do not
+declare one that they have.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from plugrt_sdk.conformance import checks
 
 
 class Mutant(Protocol):
-    """Something that makes a plugin with a defect."""
+    """Makes a plugin with a defect."""
 
     def plugin_of(self) -> Plugin:
         """Returns the plugin."""
@@ -25,7 +26,7 @@ class Mutant(Protocol):
 
 @cache
 def mutants() -> Mapping[str, Mutant]:
-    """Returns the mutant of each check by the check's id, and those that no check is for."""
+    """Returns the mutants by the id of their check, and those that no single check is for."""
     from mutants.killers import KILLERS
     from mutants.liars import LIARS
     from mutants.tables import SICK
@@ -50,5 +51,5 @@ def mutants_of(module: str) -> Mapping[str, Mutant]:
 
 
 def mutant(name: str) -> Plugin:
-    """Returns the mutant of a check as a plugin, or one of `KILLERS`; for `Target`s."""
+    """Returns the mutant of a check, or one of `KILLERS`, as a plugin for a `Target`."""
     return mutants()[name].plugin_of()

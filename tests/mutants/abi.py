@@ -11,7 +11,7 @@ from plugrt_sdk.conformance.function_table import new_args
 
 
 def _set(name: str, value: Callable[[Any], Any]) -> TableFaults:
-    """Returns a mutant with another pointer in the place of a function or of the extensions."""
+    """Returns a mutant with another pointer for a function or for the extensions."""
 
     def change(table: Any) -> None:
         kind = ffi.typeof(getattr(table, name))
@@ -48,7 +48,7 @@ def _refuse_again(sound: Any) -> Callable[[Any], Any]:
 
 
 def an_error() -> Any:
-    """Returns an error that the sound table made, for a call that it refuses."""
+    """Returns an error of the correct table, for a call that it refuses."""
     args, memory = new_args("TopologyDescription_Create")
     keep(memory)
     return sound_table().TopologyDescription_Create(args)

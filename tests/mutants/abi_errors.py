@@ -48,7 +48,7 @@ def _move_message(sound: Any) -> Callable[[Any], Any]:
 
 
 def _repeat_payloads(sound: Any) -> Callable[[Any], Any]:
-    """Visits a payload once more each time that it is asked."""
+    """Visits one more payload in each call."""
     visits: list[None] = []
 
     def for_each(args: Any) -> Any:

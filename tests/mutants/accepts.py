@@ -13,7 +13,7 @@ from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient
 
 
 def _one_id(self: MutantClient, name: str, type_id: int, type_info: int | None = None) -> None:
-    """Gives all types one id, and asks for none."""
+    """Gives all types one id, and ignores requested ones."""
     ctypes.c_int64.from_address(type_id).value = 5
 
 
@@ -27,7 +27,7 @@ def _misread_hlo(self: MutantClient, program: Program, options: CompileOptions) 
 
 
 def _handlers(applies: Callable[[str], bool], change: Callable[[Handler], Handler]) -> Faults:
-    """Returns a mutant that calls other functions than were registered for some targets."""
+    """Returns a mutant that calls other functions than those registered for some targets."""
 
     def register_handler(self: NumpyBackend, target: str, handler: Handler) -> None:
         kept = change(handler) if applies(target) else handler

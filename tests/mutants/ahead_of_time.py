@@ -1,4 +1,4 @@
-"""Mutants of plugins that compile for devices which are not here: NumPy backends, for two."""
+"""Mutants of compilation for absent devices: NumPy backends with a topology of two devices."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _any_name(self: NumpyBackend, name: str, options: Any) -> Sequence[DeviceDes
 
 
 COMPILES: Members = {"topologies": _topologies}
-"""What the NumPy backend lacks, for a sound one."""
+"""The methods that the NumPy backend lacks, without a fault."""
 
 
 def _topology(**members: Any) -> Faults:

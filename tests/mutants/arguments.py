@@ -20,7 +20,7 @@ def _size_of(name: str) -> int:
 
 
 def write_behind(sound: Sound, name: str) -> Sound:
-    """Writes a field of its own behind a struct that has room for it."""
+    """Writes its own field beyond a struct that has room for it."""
 
     def call(args: Any) -> Any:
         if args.struct_size > _size_of(name):
@@ -31,7 +31,7 @@ def write_behind(sound: Sound, name: str) -> Sound:
 
 
 def take_for_whole(sound: Sound, name: str, last: str) -> Sound:
-    """Fills in a struct without a look at its size; with nothing where there is an error."""
+    """Fills in a struct of any size; sets the fields to zero after an error."""
 
     def call(args: Any) -> Any:
         stated, args.struct_size = args.struct_size, _size_of(name)
@@ -76,7 +76,7 @@ def _keep_outputs(sound: Sound) -> Sound:
 
 
 def _read_name(sound: Sound) -> Sound:
-    """Reads a name up to a NUL; none is an address like any other."""
+    """Reads a name up to a NUL, also at NULL."""
 
     def create(args: Any) -> Any:
         ctypes.string_at(int(ffi.cast("uintptr_t", args.topology_name)))
@@ -103,7 +103,7 @@ def _read_options(sound: Sound) -> Sound:
 
 
 def _count_nul(sound: Sound) -> Sound:
-    """Counts the NUL that ends a text to its size."""
+    """Includes the final NUL in a text's size."""
 
     def attributes(args: Any) -> Any:
         error = sound(args)

@@ -14,7 +14,7 @@ from plugrt_sdk.loaded_executable import BackendLoadedExecutable
 
 
 def _one_slot() -> Faults:
-    """Returns a mutant whose launches on other threads than the main one share their arguments."""
+    """Returns a mutant whose launches on threads other than the main one share their arguments."""
     place: list[Any] = []
 
     def compile(self: NumpyBackend, program: Program, options: CompileOptions) -> Any:
@@ -32,7 +32,7 @@ def _one_slot() -> Faults:
 
 
 class _CallsTwice(ReadyEvent):
-    """An event that tells its callback twice."""
+    """An event that calls its callback twice."""
 
     def on_ready(self, callback: Any) -> None:
         ReadyEvent.on_ready(self, callback)
@@ -40,7 +40,7 @@ class _CallsTwice(ReadyEvent):
 
 
 class _NotYet(ReadyEvent):
-    """An event that is ready when somebody waited for it, and not before."""
+    """An event that becomes ready only when a thread waits for it."""
 
     def __init__(self, waited: set[int], key: int) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ _waited: set[int] = set()
 
 
 def _fail_after_refusals() -> Faults:
-    """Returns a mutant that computes wrong numbers once it has refused three programs."""
+    """Returns a mutant that computes wrong numbers after it has refused three programs."""
     refused: list[None] = []
 
     def compile(self: MutantClient, program: Program, options: CompileOptions) -> Any:
@@ -77,7 +77,7 @@ def _fail_after_refusals() -> Faults:
 
 
 def _stale_chain() -> Faults:
-    """Returns a mutant each twentieth of whose launches takes the last one's argument."""
+    """Returns a mutant that uses the previous launch's argument in each twentieth launch."""
     seen: list[Any] = []
 
     def launch(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:

@@ -16,7 +16,7 @@ from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient
 
 
 class _NeverReady:
-    """An event that forgets that it was ready."""
+    """An event that is never ready."""
 
     def is_ready(self) -> bool:
         return False
@@ -26,7 +26,7 @@ class _NeverReady:
 
 
 def _read_then_shift() -> Any:
-    """Returns a ``to_host`` that gives other contents each time."""
+    """Returns a ``to_host`` whose contents change in each call."""
     reads: list[None] = []
 
     def to_host(self: BackendBuffer) -> Array:
@@ -49,7 +49,7 @@ def _delete_once(self: BackendBuffer) -> None:
 
 
 def _wipe(self: BackendBuffer) -> None:
-    """Clears the memory that is freed, which what was read of it still shows."""
+    """Clears freed memory, which earlier reads still show."""
     handle: Any = self._handle
     BackendBuffer.delete(self)
     if handle is not None and handle.flags.writeable:
@@ -73,7 +73,7 @@ def _writeable(self: BackendBuffer) -> Array:
 
 
 class _ReadyUntilDeleted:
-    """An event that reads the state of its array, which is deleted."""
+    """An event that reads the state of its deleted array."""
 
     def __init__(self, buffer: BackendBuffer) -> None:
         self._buffer = buffer
@@ -86,7 +86,7 @@ class _ReadyUntilDeleted:
 
 
 def _same_handle(self: BackendBuffer, device: Any) -> BackendBuffer:
-    """Returns the array itself for its copy."""
+    """Returns the array itself instead of a copy."""
     return self
 
 
@@ -95,7 +95,7 @@ def _copy_shifted(self: NumpyBackend, handle: Array, device: int) -> Array:
 
 
 def _copy_small_floats(self: NumpyBackend, handle: Array, device: int) -> Array:
-    """Copies what is not float32, or large, with another last element."""
+    """Changes the last element of copies that are large, or not float32."""
     copy = NumpyBackend.copy(self, handle, device)
     return copy if copy.dtype == np.float32 and copy.size < 1000 else flip(copy)
 
@@ -103,7 +103,7 @@ def _copy_small_floats(self: NumpyBackend, handle: Array, device: int) -> Array:
 def _send_ones(
     self: MutantClient, type: Any, copies: Sequence[Any], *rest: Any
 ) -> Sequence[BackendBuffer]:
-    """Has ones arrive in another process, whatever was sent."""
+    """Delivers ones to another process, whatever was sent."""
     ones = np.ones(type.shape, type.dtype)
     return [MutantClient.buffer_from_host(self, ones, device) for _, device in copies]
 

@@ -1,4 +1,4 @@
-"""Changes of a library's functions, of which mutants of tables are made."""
+"""Changes of a library's functions, for mutants of tables."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from plugrt.capi.abi._abi import ffi
 from plugrt_sdk.conformance.function_table import is_error, new_args
 
 Sound = Callable[[Any], Any]
-"""A function of the sound table."""
+"""A function of the correct table."""
 OK = ffi.NULL
 
 
 def address(pointer: Any) -> int:
-    """Returns a pointer as a number."""
+    """Converts a pointer to a number."""
     return int(ffi.cast("uintptr_t", pointer))
 
 
 def then(change: Callable[[Any], None]) -> Callable[[Sound], Sound]:
-    """Returns a maker of functions that change what the sound one has filled in."""
+    """Returns a maker of functions that change the results of the correct function."""
 
     def make(sound: Sound) -> Sound:
         def call(args: Any) -> Any:
@@ -35,7 +35,7 @@ def then(change: Callable[[Any], None]) -> Callable[[Sound], Sound]:
 
 
 def moves(name: str, pointer: str, size: str) -> TableFaults:
-    """Returns a mutant that copies what it lends, each time that it is asked."""
+    """Returns a mutant that copies an answer in each call."""
 
     def move(args: Any) -> None:
         item = ffi.typeof(getattr(args, pointer)).item
@@ -48,7 +48,7 @@ def moves(name: str, pointer: str, size: str) -> TableFaults:
 
 
 def before(change: Callable[[Any], None]) -> Callable[[Sound], Sound]:
-    """Returns a maker of functions that change their arguments before the sound one sees them."""
+    """Returns a maker of functions that change their arguments, and call the correct function."""
 
     def make(sound: Sound) -> Sound:
         def call(args: Any) -> Any:
@@ -61,21 +61,21 @@ def before(change: Callable[[Any], None]) -> Callable[[Sound], Sound]:
 
 
 def delete_buffer(buffer: Any) -> None:
-    """Deletes a buffer by the sound library's function."""
+    """Deletes a buffer by the correct library's function."""
     args, _kept = new_args("Buffer_Delete")
     args.buffer = buffer
     sound_table().Buffer_Delete(args)
 
 
 def refusal() -> Any:
-    """Returns an error that the sound table made."""
+    """Returns an error that the correct table made."""
     args, _kept = new_args("Plugin_Attributes")
     args.struct_size = 1
     return sound_table().Plugin_Attributes(args)
 
 
 def keep_deleted(sound: Sound) -> Sound:
-    """Deletes nothing, and gives no error."""
+    """Deletes nothing, and returns no error."""
 
     def delete(args: Any) -> Any:
         return OK

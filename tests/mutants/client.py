@@ -13,7 +13,7 @@ from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient
 
 
 def _iterate(values: Any) -> Any:
-    """Returns a property whose value is another one each time."""
+    """Returns a property whose value differs in each call."""
     left = iter(values)
     return property(lambda self: next(left))
 
@@ -27,7 +27,7 @@ def _lookup_first(self: BackendClient, device_id: int) -> Any:
 
 
 def _assign_turned(self: BackendClient, replicas: int, partitions: int) -> DeviceAssignment:
-    """Takes replicas for partitions."""
+    """Exchanges replicas and partitions."""
     return BackendClient.default_device_assignment(self, partitions, replicas)
 
 
@@ -51,7 +51,7 @@ _clients: list[Any] = []
 
 
 def _only_once() -> None:
-    """Refuses a second client: the first one never gave the device back."""
+    """Refuses a second client, as if the first one still had the device."""
     _clients.append(None)
     if len(_clients) % 2 == 0:
         raise Internal("the device is in use")

@@ -1,4 +1,4 @@
-"""Mutants of collectives and shardings: the second device has something else in the end."""
+"""Mutants of collectives and shardings, with a wrong last element on the second device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from plugrt_sdk.reading import read_module
 
 
 def spoil_second(*words: str, devices: int = 2) -> Faults:
-    """Returns a mutant that spoils the second device's result, in programs with these words."""
+    """Returns a mutant with a wrong result on the second device, in programs with these words."""
 
     def compile(self: NumpyBackend, program: Program, options: CompileOptions) -> Any:
         launch = NumpyBackend.compile(self, program, options)
@@ -46,7 +46,7 @@ _ROWS = {"alone": "tensor<2x1xi64>", "pairs": "tensor<2x2xi64>", "four": "tensor
 
 
 def _words_of(check: Check) -> tuple[str, str]:
-    """Returns what programs have in their text for the groups and the dtype of a check."""
+    """Returns the text of programs with the groups and the dtype of a check."""
     name, _, dtype = check.id.partition(".groups.")[2].partition(".")
     return _ROWS[name], _typed(dtype or "float32")
 

@@ -16,7 +16,7 @@ _COMPOSITE_WORDS = {
     "fft_convolution": "RFFT stablehlo.multiply",
     "threefry": "stablehlo.shift_right_logical stablehlo.xor",
 }
-"""Operations that no other composite program has together."""
+"""Operations that occur together only in this composite program."""
 
 
 MUTANTS: Mapping[str, Faults] = {

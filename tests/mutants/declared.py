@@ -1,4 +1,4 @@
-"""Mutants of capabilities: each declares what it lacks, or has what it does not declare."""
+"""Mutants of capabilities: declared ones are missing, or present ones are not declared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plugrt_sdk.executable import BackendExecutable
 
 
 def liar(capability: str, **members: Any) -> Faults:
-    """Returns a mutant that declares what it lacks."""
+    """Returns a mutant that declares a capability that it lacks."""
     return Faults(capabilities={capability: True}, **members)
 
 
@@ -29,7 +29,7 @@ _first_saved: list[bytes] = []
 
 
 def _save_first(self: BackendExecutable) -> bytes:
-    """Saves each program as the first one that was saved."""
+    """Saves each program as the first saved program."""
     _first_saved.append(BackendExecutable.serialize(self))
     return _first_saved[0]
 

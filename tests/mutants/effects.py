@@ -1,4 +1,4 @@
-"""Mutants of what belongs to the program: each changes one thing of its process when it starts."""
+"""Mutants that change one part of the process's state when they start."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _round_up() -> None:
 
 
 def _set_variable() -> None:
-    """Sets a variable as a library in C does: Python's ``os.environ`` does not see it."""
+    """Sets a variable as a C library does, so that Python's ``os.environ`` does not contain it."""
     ctypes.CDLL(None).setenv(VARIABLE.encode(), b"1", 1)
 
 

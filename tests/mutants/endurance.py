@@ -23,7 +23,7 @@ _kept: list[Any] = []
 
 
 def _keep_copies(self: NumpyBackend, array: Array, device: int) -> Array:
-    """Keeps a copy of what is put."""
+    """Keeps a copy of each put array."""
     _kept.append(array.copy())
     return array.copy()
 
@@ -57,7 +57,7 @@ def _growing() -> Any:
 
 
 def _compile_latest() -> Any:
-    """Returns a ``compile`` that gives other threads than the first to come its program."""
+    """Returns a ``compile`` that returns the first thread's program to other threads."""
     first: list[tuple[int, Any]] = []
 
     def compile(self: MutantClient, program: Program, options: CompileOptions) -> Any:
@@ -71,7 +71,7 @@ def _compile_latest() -> Any:
 
 
 def _torn(self: BackendBuffer) -> Array:
-    """Reads something else on other threads than the main one."""
+    """Reads other values on threads other than the main one."""
     found = BackendBuffer.to_host(self)
     return found if threading.current_thread() is threading.main_thread() else np.zeros_like(found)
 
@@ -85,7 +85,7 @@ class _MainThreadOnly(ReadyEvent):
 
 
 class _Told:
-    """An array's event that fails whoever reads within the callback."""
+    """An array's event that makes reads within its callback fail."""
 
     def __init__(self, buffer: BackendBuffer) -> None:
         self._buffer = buffer

@@ -30,7 +30,7 @@ def _set_to_another(sound: Sound) -> Sound:
 
 
 def _share_error(sound: Sound) -> Sound:
-    """Gives one error of an event to all who ask."""
+    """Returns the same error of an event in each call."""
     shared: dict[Any, Any] = {}
 
     def get_error(args: Any) -> Any:
@@ -42,7 +42,7 @@ def _share_error(sound: Sound) -> Sound:
 
 
 def _lends_errors() -> TableFaults:
-    """Returns a mutant whose events own the texts of the errors that they gave."""
+    """Returns a mutant whose events own the texts of their errors."""
     lent: dict[Any, Any] = {}
     gone: set[Any] = set()
 
@@ -81,7 +81,7 @@ def _call_twice(sound: Sound) -> Sound:
 
 
 def _call_at_once(sound: Sound) -> Sound:
-    """Calls back without an error, whether the event is set or not."""
+    """Calls back at once, without an error, whether the event is set or not."""
 
     def on_ready(args: Any) -> Any:
         args.callback(ffi.NULL, args.user_arg)

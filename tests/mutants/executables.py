@@ -1,4 +1,4 @@
-"""Mutants of what programs state of themselves, and of the ways in which they are launched."""
+"""Mutants of programs' statements about themselves, and of ways to launch them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from plugrt_sdk.loaded_executable import BackendLoadedExecutable
 
 
 def _no_tuples(self: NumpyBackend, program: Program, options: CompileOptions) -> Any:
-    """Compiles no program of one tuple, which a bound asks for."""
+    """Refuses programs with one tuple, which a bound requests."""
     if options.parameter_is_tupled:
         raise Unimplemented("a program that takes one tuple")
     return NumpyBackend.compile(self, program, options)
 
 
 def _no_empty_tuples(self: MutantClient, program: Program, options: CompileOptions) -> Any:
-    """Looks for the first element of a tuple that has none."""
+    """Reads the first element of an empty tuple."""
     if options.parameter_is_tupled and b"@main()" in program.code:
         raise InvalidArgument("a tuple has an element")
     return MutantClient.compile(self, program, options)
@@ -54,7 +54,7 @@ def _whole_inputs(self: BackendExecutable) -> Sequence[TensorType]:
 
 
 def _holds_results(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
-    """Returns a wait that raises when the results are gone, as one that holds them would."""
+    """Returns a wait that raises if the results were deleted, as if it used them."""
     results = execute(self, arguments, options)
 
     def wait() -> None:
@@ -70,12 +70,12 @@ def _refuse(self: BackendLoadedExecutable, arguments: Any, options: Any = None) 
 
 
 def _turned(self: BackendLoadedExecutable) -> Callable[[Sequence[Any]], Any]:
-    """Returns a launcher that takes its arguments in the wrong order."""
+    """Returns a launcher that exchanges its arguments."""
     return lambda arguments: execute(self, [arguments[0], arguments[0]])
 
 
 def _lending_one_memory(self: BackendLoadedExecutable, lent: Mapping[int, Any]) -> Any:
-    """Returns a launcher with one memory for all launches, read again when a result is read."""
+    """Returns a launcher with one memory for all launches, which is read when a result is read."""
     memory: list[Any] = []
 
     def compute(result: int, device: int) -> Any:
@@ -97,7 +97,7 @@ def _lending_one_memory(self: BackendLoadedExecutable, lent: Mapping[int, Any]) 
 
 
 def _turned_steps(self: BackendLoadedExecutable) -> LaunchSteps:
-    """Returns steps of which the first takes its arguments in the wrong order."""
+    """Returns steps, the first of which exchanges its arguments."""
     return LaunchSteps(
         launch=_turned(self),
         take=list,
@@ -109,7 +109,7 @@ def _turned_steps(self: BackendLoadedExecutable) -> LaunchSteps:
 
 
 def _steps_that_take_another(self: BackendLoadedExecutable) -> LaunchSteps:
-    """Returns steps that say that a launch takes the second argument."""
+    """Returns steps that state that a launch takes the second argument."""
     return LaunchSteps(
         launch=partial(execute, self),
         take=list,
@@ -124,7 +124,7 @@ def _steps_that_take_another(self: BackendLoadedExecutable) -> LaunchSteps:
 
 
 def _steps_of_others(self: MutantClient, type: TensorType, memory: Memory) -> HeldForm:
-    """Returns steps that read the negative of what is there."""
+    """Returns steps that read the negated contents."""
     return HeldForm(
         open=lambda shards: shards,
         held_class=tuple,
@@ -137,7 +137,7 @@ def _steps_of_others(self: MutantClient, type: TensorType, memory: Memory) -> He
 
 
 def _divide_nothing(self: NumpyBackend, program: Program, options: CompileOptions) -> Any:
-    """Takes whole arrays, and says that it has chosen parts."""
+    """Compiles for whole arrays, and states that it has chosen parts."""
     options = replace(options, use_auto_spmd_partitioning=False)
     return NumpyBackend.compile(self, program, options)
 

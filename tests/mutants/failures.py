@@ -1,4 +1,4 @@
-"""Mutants of launches that fail: their errors reach others, and what they were given is lost."""
+"""Mutants of failing launches: errors reach other launches, and arguments are lost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _fail_next() -> Faults:
 
 
 def _fail_elsewhere() -> Faults:
-    """Returns a mutant whose errors come to whichever other thread launches next."""
+    """Returns a mutant that raises an error in the next other thread that launches."""
     failed: list[int] = []
 
     def launch(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
@@ -50,8 +50,10 @@ def _fail_elsewhere() -> Faults:
 
 
 def _compute_on_nothing() -> Faults:
-    """Returns a mutant that gives an array without elements for a result that failed, and zeros
-    for what is computed from that."""
+    """Returns a mutant that returns an empty array for a failed result.
+
+    It computes zeros from such an array.
+    """
     failed: list[Any] = []
 
     def launch(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
@@ -69,7 +71,7 @@ def _compute_on_nothing() -> Faults:
 
 
 def _donate_first(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
-    """Deletes the first argument before it looks at the others."""
+    """Deletes the first argument before it checks the others."""
     try:
         return execute(self, arguments, options)
     except PlugrtError:
@@ -78,7 +80,7 @@ def _donate_first(self: BackendLoadedExecutable, arguments: Any, options: Any = 
 
 
 def _spoil_first(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
-    """Writes to the first argument before it has room for all results."""
+    """Writes to the first argument before it has memory for all results."""
     try:
         return execute(self, arguments, options)
     except ResourceExhausted:

@@ -14,7 +14,7 @@ from plugrt_sdk.loaded_executable import BackendLoadedExecutable
 
 
 def _refuse_code(applies: Callable[[bytes], bool]) -> Faults:
-    """Returns a mutant that refuses programs whose bytes a function picks out."""
+    """Returns a mutant that refuses programs whose bytes a function selects."""
 
     def compile(self: MutantClient, program: Program, options: CompileOptions) -> Any:
         if applies(program.code):
@@ -40,7 +40,7 @@ def _one_result(self: BackendLoadedExecutable, arguments: Any, options: Any = No
 
 
 def _used_up(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
-    """Writes the result over an argument that is given twice."""
+    """Overwrites an argument that is passed twice with the result."""
     results: Any = execute(self, arguments, options)
     if len(arguments) == 2 and arguments[0][0] is arguments[1][0]:
         buffer: BackendBuffer = arguments[0][0]

@@ -11,7 +11,7 @@ from plugrt_sdk.conformance.mutants.faults import Faults
 
 
 def _operation(check: Check) -> str:
-    """Returns the operation that a check of replicas by partitions is about."""
+    """Returns the operation of a check of replicas and partitions."""
     return check.id.removeprefix("collectives.grid.").partition(".")[0]
 
 

@@ -18,7 +18,7 @@ def _shared_error(error: Any) -> None:
 
 
 def _borrow_dims() -> TableFaults:
-    """Returns a mutant whose buffers say the dimensions that are in the host's memory."""
+    """Returns a mutant whose buffers use the host's memory for their dimensions."""
     borrowed: dict[Any, Any] = {}
 
     def put(args: Any) -> None:
@@ -44,7 +44,7 @@ def _say_dynamic(args: Any) -> None:
 
 
 def _read_ahead(args: Any) -> None:
-    """Reads a cache line behind the array that is put."""
+    """Reads a cache line beyond a put array."""
     size = 4
     for i in range(args.num_dims):
         size *= args.dims[i]
@@ -57,7 +57,7 @@ def _forget_size(args: Any) -> None:
 
 
 def _read_in_short_room(sound: Sound) -> Sound:
-    """Writes a whole array whatever the room."""
+    """Writes a whole array, whatever the room is."""
 
     def read(args: Any) -> Any:
         if args.dst != ffi.NULL:
@@ -82,7 +82,7 @@ def _count_below_none(sound: Sound) -> Sound:
 
 
 def _tell_twice(sound: Sound) -> Sound:
-    """Gives the memory of a view back twice."""
+    """Frees the memory of a view twice."""
 
     def make_view(args: Any) -> Any:
         inner, argument = args.on_delete_callback, args.on_delete_callback_arg
@@ -98,7 +98,7 @@ def _tell_twice(sound: Sound) -> Sound:
 
 
 def _share_event(sound: Sound) -> Sound:
-    """Gives one ready event of a buffer to all who ask."""
+    """Returns the same ready event of a buffer in each call."""
     shared: dict[Any, Any] = {}
 
     def ready_event(args: Any) -> Any:
@@ -113,7 +113,7 @@ def _share_event(sound: Sound) -> Sound:
 
 
 def _destroy_another() -> TableFaults:
-    """Returns a mutant that deletes the newest buffer when it has destroyed five hundred."""
+    """Returns a mutant that deletes the newest buffer after it has destroyed five hundred."""
     made: list[Any] = []
     gone: list[Any] = []
 

@@ -1,4 +1,4 @@
-"""Mutants of what a library lends and owns: tables some of whose functions are Python's."""
+"""Mutants of a library's objects: tables with some functions in Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plugrt.capi.abi._abi import ffi
 
 
 def _fill_without_room(sound: Sound) -> Sound:
-    """Writes a whole assignment whatever the room."""
+    """Writes a whole assignment, whatever the room is."""
 
     def assign(args: Any) -> Any:
         for i in range(min(args.num_replicas * args.num_partitions, 4)):
@@ -43,7 +43,7 @@ def _say_of_no_type(args: Any) -> None:
 
 
 def _refuse_to_end(sound: Sound) -> Sound:
-    """Ends nothing, and gives the error of a device that is not there."""
+    """Destroys nothing, and returns the error of a missing device."""
 
     def destroy(args: Any) -> Any:
         lookup = ffi.new("struct PJRT_Client_LookupDevice_Args*", {"client": args.client, "id": -1})

@@ -41,7 +41,7 @@ def _sleep(self: Any) -> Availability:
 
 @dataclass(frozen=True, slots=True)
 class NoLibrary:
-    """A plugin whose library is not there."""
+    """A plugin whose library does not exist."""
 
     def plugin_of(self) -> LibraryPlugin:
         """Returns the mutant."""

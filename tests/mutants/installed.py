@@ -1,4 +1,4 @@
-"""Mutants of installations: distributions that are made up, each with one fault."""
+"""Mutants of installations: invented distributions, each with one fault."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SOUND = {
 
 
 class _MadeUp(Distribution):
-    """A distribution beside this file, whose metadata are texts."""
+    """A distribution in this folder, whose metadata are texts."""
 
     texts: Mapping[str, str]
 
@@ -41,7 +41,7 @@ def _installed(
 SOUND: Mapping[str, Installation] = _installed().plugin
 """Members of a plugin whose installation has no fault."""
 _elsewhere = Faults(plugin=SOUND, client={"platform": property(lambda self: "mutant")})
-"""A mutant whose client says another platform than hosts find under its name."""
+"""A mutant whose client states another platform than its name."""
 MUTANTS: Mapping[str, Faults] = {
     "installed.entry_points": _installed(
         entry_points__txt="[plugrt.plugins]\nmutant = no_such_package.module:plugin\n"

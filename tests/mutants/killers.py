@@ -18,12 +18,12 @@ def _read_null() -> None:
 
 
 def _hang_with_lock() -> None:
-    """Sleeps in C without giving the interpreter's lock away: no Python signal handler runs."""
+    """Sleeps in C with the interpreter's lock, so that no Python signal handler runs."""
     ctypes.PyDLL(None).usleep(600_000_000)
 
 
 def _at_put(act: Callable[[], Any]) -> Faults:
-    """Returns a mutant that does something when an array of shape (1, 1) is put."""
+    """Returns a mutant that calls a function when an array of shape (1, 1) is put."""
 
     def put(self: NumpyBackend, array: Any, device: int) -> Any:
         if array.shape == (1, 1):
@@ -34,7 +34,7 @@ def _at_put(act: Callable[[], Any]) -> Faults:
 
 
 def _after_a_scalar() -> Faults:
-    """Returns a mutant that an array without dimensions damages, which a later array meets."""
+    """Returns a mutant that a 0-d array damages, so that a later array fails."""
     seen: list[None] = []
 
     def put(self: NumpyBackend, array: Any, device: int) -> Any:

@@ -1,4 +1,4 @@
-"""Mutants of launches in steps that wait for each other."""
+"""Mutants of launches in steps that wait for each other for ever."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from plugrt_sdk.loaded_executable import BackendLoadedExecutable
 _turn = threading.Condition()
 _uses: Counter[int] = Counter()
 _taken: set[int] = set()
-"""Arguments of launches, by id: those in use, how often, and those that a launch waits to take."""
+"""Arguments of launches, by id: the number of uses, and those that a launch waits to take."""
 _USE_SECONDS = 0.001
 
 
 def _launch_waiting(self: BackendLoadedExecutable, arguments: Any) -> Any:
-    """Launches once it has its arguments, one after the other, and nobody uses what it takes.
+    """Starts a launch once it has its arguments, in turn, and nothing uses those that it takes.
 
-    So does jaxlib: with f(x, x) on one thread and one that takes x on another, the one has x for
-    the first use and is not let begin the second, and the other waits for the end of the first.
+    jaxlib does so as well: if one thread runs f(x, x) and another takes x, the first gets x for one
+    use, must wait for the second use, and the other waits for the end of the first.
     """
     donated = self.executable.compiled.donated
     used = [id(shards) for i, shards in enumerate(arguments) if i not in donated]

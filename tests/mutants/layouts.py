@@ -1,4 +1,4 @@
-"""Mutants that are wrong about the order in which dimensions lie in memory."""
+"""Mutants of the order of dimensions in memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plugrt_sdk.loaded_executable import BackendLoadedExecutable
 
 
 def _reversed(self: Any, tensor_type: TensorType) -> Layout:
-    """Says column-major of what lies row-major."""
+    """States column-major for a row-major array."""
     return Layout(tuple(reversed(range(len(tensor_type.shape)))), ())
 
 
@@ -23,7 +23,7 @@ def _row_major(self: BackendExecutable) -> list[Layout]:
 
 
 def _chosen_otherwise(self: BackendExecutable) -> list[Layout]:
-    """Says another order than it chose, where the choice was left to it."""
+    """States another order than the one that it chose, if it was free to choose."""
     said = BackendExecutable.output_layouts(self)
     if b"auto" not in self.compiled.program.code:
         return [*said]
@@ -39,7 +39,7 @@ def _take_any(self: BackendLoadedExecutable, arguments: Any) -> Any:
 
 
 def _scrambled(self: Any, array: Any, device: int, layout: Layout) -> Any:
-    """Copies the bytes as they lay, as xla-cpu-pjrt 0.0.1 does."""
+    """Copies bytes in the source's order, as xla-cpu-pjrt 0.0.1 does."""
     flat = np.ascontiguousarray(array).reshape(-1)
     order = layout.major_to_minor
     turned = flat.reshape([array.shape[i] for i in order])

@@ -1,4 +1,4 @@
-"""Mutants that declare what they lack, and that deny what they do."""
+"""Mutants that declare a missing feature, or deny a present one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plugrt_sdk.conformance.mutants.faults import Faults
 
 
 def _turned(capability: str) -> Any:
-    """Returns the property ``capabilities`` with one of them declared the other way round."""
+    """Returns the property ``capabilities`` with one capability inverted."""
 
     def capabilities(self: Any) -> Any:
         declared = self._capabilities
@@ -25,11 +25,11 @@ CAUGHT_BY: Mapping[str, str] = {
     for check in reversed(list(registry.checks().values()))
     if check.capability
 }
-"""Each liar, to the first of the checks of what it lies about."""
+"""Each liar, to the first check that uses the capability."""
 LIARS: Mapping[str, Faults] = {
     name: Faults(
         client={"capabilities": _turned(name.removeprefix("liar."))},
-        # Without this the device would refuse what the client does not declare.
+        # Without this the device would refuse an undeclared feature.
         device={"memory_stats": lambda self: {"bytes_in_use": 7}},
         devices=2,
     )

@@ -1,4 +1,4 @@
-"""Mutants of the memory that is lent to launches in steps."""
+"""Mutants of memory for the arguments of launches in steps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Makers = Sequence[MakeScratch] | None
 
 @dataclass(frozen=True, slots=True)
 class _Refusals:
-    """Has one while a program is deleted."""
+    """A sequence with one entry while a program is deleted."""
 
     program: BackendLoadedExecutable
 
@@ -31,7 +31,7 @@ class _Refusals:
 
 
 def lending_steps(self: BackendLoadedExecutable) -> LaunchSteps:
-    """Returns steps without a fault: they lend memory of the host, which launches read at once."""
+    """Returns correct steps: they lend memory of the host, which launches read at once."""
     return LaunchSteps(
         launch=partial(execute, self),
         take=list,
@@ -48,7 +48,7 @@ def lending_steps(self: BackendLoadedExecutable) -> LaunchSteps:
 
 
 LENDS: Mapping[str, Any] = {"launch_steps": property(lending_steps)}
-"""Of loaded programs: steps that lend, which the NumPy backend has none of."""
+"""Members of loaded programs: steps that lend memory, which the NumPy backend lacks."""
 
 
 def _lend(self: BackendLoadedExecutable, numbers: Sequence[int]) -> _Makers:
@@ -79,7 +79,7 @@ def _argument_over(self: BackendLoadedExecutable, memory: Array) -> BackendBuffe
 
 
 def with_steps(**members: Callable[[BackendLoadedExecutable], Any]) -> Faults:
-    """Returns a mutant of `lending_steps` of which these fields are made otherwise."""
+    """Returns a mutant of `lending_steps` with other values of these fields."""
 
     def steps(self: BackendLoadedExecutable) -> LaunchSteps:
         changed = {name: make(self) for name, make in members.items()}
@@ -100,19 +100,19 @@ def _lending(change: Callable[[BackendLoadedExecutable, TensorType], Loan | None
 
 
 def _copied(self: BackendLoadedExecutable, kind: TensorType) -> Loan:
-    """Lends memory of which the argument has a copy."""
+    """Lends memory, and copies it for the argument."""
     memory = np.zeros(kind.shape, kind.dtype)
     return (_argument_over(self, memory.copy()),), memory
 
 
 def _one_short(self: BackendLoadedExecutable, kind: TensorType) -> Loan:
-    """Lends memory that lacks the last element."""
+    """Lends memory without room for the last element."""
     argument, memory = _make_loan(self, kind)
     return argument, memory.reshape(-1)[:-1]
 
 
 def _lend_too_few(self: BackendLoadedExecutable, numbers: Sequence[int]) -> _Makers:
-    """Lends to the last of several arguments nothing."""
+    """Lends no memory for the last of several arguments."""
     found = _lend(self, numbers)
     return found if found is None or len(found) < 2 else found[:-1]
 
@@ -144,7 +144,7 @@ def _launch_late(self: BackendLoadedExecutable, arguments: Any) -> Any:
 
 
 def _launch_in_place(self: BackendLoadedExecutable, arguments: Any) -> Any:
-    """Launches; a result that is an argument is in its memory."""
+    """Launches; a result that is an argument shares its memory."""
     results = execute(self, arguments)
     if self.executable.compiled.donated:
         return results

@@ -1,4 +1,4 @@
-"""Mutants of operations: each spoils the results of the programs that have them."""
+"""Mutants of operations: each changes the results of programs with an operation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _operation(case: Case, dtype: str) -> Faults:
 
 
 def _sampled(sample: Sample, dtype: str) -> Faults:
-    """Returns a mutant that spoils programs with an operation and a dtype."""
+    """Returns a mutant that changes the results of programs with an operation and a dtype."""
     element = re.escape(element_name(np.dtype(dtype)))
     written = re.compile(rf"stablehlo\.{sample.name}\b")
     typed = re.compile(rf"[<x]{element}>")
@@ -51,25 +51,25 @@ def _sampled(sample: Sample, dtype: str) -> Faults:
 
 
 def _without_specials(array: Array) -> Array:
-    """Returns an array with zeros in the place of NaN and infinities; booleans: one changed."""
+    """Replaces NaN and infinities by zeros; changes one boolean."""
     if array.dtype == bool:
         return spoil(0)(array)
     return np.where(np.isfinite(array), array, array.dtype.type(0))
 
 
 def _saturated(array: Array) -> Array:
-    """Returns an array with the greatest integer in the place of the least one and of zero."""
+    """Replaces the least integer and zero by the greatest one."""
     info = np.iinfo(array.dtype)
     return np.where((array == info.min) | (array == 0), array.dtype.type(info.max), array)
 
 
 def _turned(array: Array) -> Array:
-    """Returns what one divided by zeros of the other sign is."""
+    """Returns one divided by the result, as if zeros had the other sign."""
     return np.where(np.isinf(array), -array, array)
 
 
 def _flushed(array: Array) -> Array:
-    """Returns an array with zeros in the place of subnormal numbers; booleans: one changed."""
+    """Replaces subnormal numbers by zeros; changes one boolean."""
     return spoil(0)(array) if array.dtype == bool else np.zeros_like(array)
 
 
@@ -79,11 +79,11 @@ _CHANGES: Mapping[str, Callable[[Array], Array]] = {
     SIGNED_ZERO: _turned,
     SUBNORMAL: _flushed,
 }
-"""What mutants do to results of numbers at the edges of a dtype."""
+"""The changes of mutants to special values of a dtype."""
 
 
 def _zeros_in_place(self: MutantClient, program: Program, options: CompileOptions) -> Any:
-    """Compiles a program of the same type that returns zeros, in the place of what it refuses."""
+    """Compiles a program of the same type that returns zeros, instead of a refused one."""
     try:
         return MutantClient.compile(self, program, options)
     except Unimplemented:
@@ -101,19 +101,19 @@ def _zeros_like(text: str) -> Program:
 
 
 def _take_quantised(self: MutantClient, program: Program, options: CompileOptions) -> Any:
-    """Compiles a program of quantised numbers as one that returns zeros."""
+    """Compiles a program with quantised numbers as one that returns zeros."""
     if b"uniform_quantize" in program.code:
         program = _zeros_like(program.code.decode())
     return MutantClient.compile(self, program, options)
 
 
 def _uncommon(sample: Sample, dtype: str) -> Faults:
-    """Returns a mutant that gives wrong results also where the NumPy backend refuses."""
+    """Returns a mutant that returns wrong results also where the NumPy backend refuses."""
     return replace(_sampled(sample, dtype), client={"compile": _zeros_in_place})
 
 
 def _stop_at(name: str) -> Faults:
-    """Returns a mutant whose compiler has a fault of its own where a program has an operation."""
+    """Returns a mutant whose compiler has a fault for programs with an operation."""
 
     def compile(self: MutantClient, program: Program, options: CompileOptions) -> Any:
         if f"stablehlo.{name}" in str(read_module(program)):

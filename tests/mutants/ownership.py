@@ -30,7 +30,7 @@ def _with_deleted(self: BackendLoadedExecutable, arguments: Any, options: Any = 
 
 
 def _borrowed_results(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
-    """Deletes the results of a launch with its first argument, in whose memory they are."""
+    """Deletes the results of a launch with its first argument, which shares their memory."""
     results = execute(self, arguments, options)
     if arguments:
         borrowed = _borrowers.setdefault(id(arguments[0][0]), [])
@@ -51,7 +51,7 @@ _constants: dict[int, Any] = {}
 
 
 def _give_again(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
-    """Launches a program without arguments once, and gives its results at each launch."""
+    """Launches a program without arguments once, and returns these results in each launch."""
     if arguments:
         return execute(self, arguments, options)
     return _constants.setdefault(id(self), execute(self, arguments, options))
@@ -66,7 +66,7 @@ def _launch_deleted(self: BackendLoadedExecutable, arguments: Any, options: Any 
 
 
 def _any_client(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
-    """Takes arrays of other clients as its own."""
+    """Accepts arrays of other clients."""
     mine = [
         [self.client.buffer_from_host(buffer.to_host(), device)
          for buffer, device in zip(shards, self.addressable_devices, strict=False)]
@@ -76,12 +76,12 @@ def _any_client(self: BackendLoadedExecutable, arguments: Any, options: Any = No
 
 
 def _donate_one(self: NumpyBackend, program: Program, options: CompileOptions) -> Any:
-    """Donates the first of the arguments that a program donates."""
+    """Donates only the first of the donated arguments."""
     return list(NumpyBackend.donated(self, program, options))[:1]
 
 
 def _donate_all(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
-    """Overwrites the first argument of a donating program, also where the host keeps it."""
+    """Overwrites the first argument of a donating program, also if the host keeps it."""
     results = execute(self, arguments, options)
     if _ALIASED in _text_of(self) and not arguments[0][0].is_deleted():
         arguments[0][0]._handle = arguments[0][0]._handle + 1
@@ -89,12 +89,12 @@ def _donate_all(self: BackendLoadedExecutable, arguments: Any, options: Any = No
 
 
 def _revive(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
-    """Launches with zeros for an argument that was donated, and donates the others."""
+    """Launches with zeros for a donated argument, and donates the others."""
     return _with_deleted(self, arguments, options)
 
 
 def _add_three(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
-    """Gives a wrong sum, and donates, where one array is both arguments."""
+    """Computes a wrong sum, and donates, if one array is both arguments."""
     if len(arguments) < 2 or arguments[0][0] is not arguments[1][0]:
         return execute(self, arguments, options)
     buffer = arguments[0][0]

@@ -1,4 +1,4 @@
-"""Mutants of programs: each computes one thing wrong."""
+"""Mutants of programs: each computes one result wrong."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _refuse_text(self: MutantClient, program: Program, options: CompileOptions) 
 
 
 def _argument_itself(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
-    """Returns the argument itself where the program returns its argument."""
+    """Returns the argument itself if the program returns its argument."""
     results = execute(self, arguments, options)
     return list(arguments) if _text_of(self) == _IDENTITY_TEXT else results
 
@@ -57,7 +57,7 @@ def _host_tokens_only(loaded: BackendLoadedExecutable, arguments: list[Any]) -> 
 
 
 def _refuse_no_arguments(loaded: BackendLoadedExecutable, arguments: list[Any]) -> list[Any]:
-    """Finds the devices of a launch by its first argument, which there need not be."""
+    """Determines the devices of a launch by its first argument, which may not exist."""
     if not arguments and not loaded.executable.output_types:
         raise InvalidArgument("a launch has arguments")
     return arguments

@@ -1,4 +1,4 @@
-"""Mutants of puts: each puts something else for some arrays."""
+"""Mutants of puts: each puts other contents for some arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LARGE = 1 << 20
 
 
 def put_changed(applies: Callable[[Array], Any], change: Callable[[Array], Array]) -> Faults:
-    """Returns a mutant that puts something else for the arrays that a function picks out."""
+    """Returns a mutant that puts other contents for arrays that a function selects."""
 
     def buffer_from_host(self: MutantClient, array: Array, *rest: Any) -> BackendBuffer:
         return MutantClient.buffer_from_host(
@@ -31,7 +31,7 @@ def put_changed(applies: Callable[[Array], Any], change: Callable[[Array], Array
 
 
 def flip(array: Array) -> Array:
-    """Returns a copy whose last element has its lowest byte changed."""
+    """Returns a copy with a changed lowest byte of the last element."""
     copy = np.ascontiguousarray(array).reshape(array.shape).copy()
     copy.reshape(-1).view(np.uint8)[-copy.itemsize] ^= 1
     return copy
@@ -45,7 +45,7 @@ def _in_memory_order(array: Array) -> Array:
 
 
 def _without_negative(array: Array) -> Array:
-    """Returns the array that begins where the reversed one does, read forwards."""
+    """Returns the array from the first address of a reversed one, read forwards."""
     return np.ascontiguousarray(
         array[tuple(slice(None, None, -1 if s < 0 else 1) for s in array.strides)]
     )
@@ -93,7 +93,7 @@ _SHAPES: Mapping[str, Faults] = {
 
 
 def _alias(semantics: HostBufferSemantics | None) -> Faults:
-    """Returns a mutant that keeps the caller's memory under one promise, against its meaning."""
+    """Returns a mutant that uses the caller's memory for one semantics that forbids it."""
 
     def buffer_from_host(
         self: MutantClient, array: Array, device: Any, memory: Any = None,
@@ -110,7 +110,7 @@ def _alias(semantics: HostBufferSemantics | None) -> Faults:
 
 
 def _forget_source() -> Faults:
-    """Returns a mutant that keeps the address of memory put without a copy, and not the memory."""
+    """Returns a mutant that keeps the address of memory put without a copy, but no reference."""
     slots: list[Array] = []
 
     def buffer_from_host(
@@ -119,7 +119,7 @@ def _forget_source() -> Faults:
     ) -> BackendBuffer:  # fmt: skip
         buffer = MutantClient.buffer_from_host(self, array, device, memory, given)
         if given is HostBufferSemantics.IMMUTABLE_ZERO_COPY:
-            slots.append(array.copy())  # the allocator gives it to the next array
+            slots.append(array.copy())  # the allocator reuses it for the next array
             buffer._handle = slots[0]
             slots[0][:] = array
         return buffer

@@ -14,7 +14,7 @@ from plugrt_sdk.conformance.random_bits import stored_key, variants
 
 
 def _unmoving(array: Array) -> Array:
-    """Returns an array of its first element."""
+    """Returns an array filled with its first element."""
     return np.full_like(array, array.reshape(-1)[0])
 
 

@@ -23,7 +23,7 @@ def _other_error(self: MutantClient, array: Array, *rest: Any) -> BackendBuffer:
 
 
 def _stays_full() -> Faults:
-    """Returns a mutant that has no memory for anything once it had none."""
+    """Returns a mutant that has no memory for anything after it once had too little."""
     full: list[None] = []
 
     def launch(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
@@ -39,7 +39,7 @@ def _stays_full() -> Faults:
 
 
 def _swallow(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
-    """Returns an array of one element where there is no memory for the result."""
+    """Returns an array of one element if there is no memory for the result."""
     try:
         return execute(self, arguments, options)
     except ResourceExhausted:

@@ -1,4 +1,4 @@
-"""Mutants that run programs and arguments which they must refuse."""
+"""Mutants that run programs and arguments that they must refuse."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from plugrt_sdk.testing.programs import ADD
 
 
 def _forgiving_compile(self: MutantClient, program: Program, options: CompileOptions) -> Any:
-    """Compiles the sum of two arrays in the place of whatever it cannot read."""
+    """Compiles the sum of two arrays instead of a program that it cannot read."""
     try:
         return MutantClient.compile(self, program, options)
     except PlugrtError:
@@ -29,7 +29,7 @@ def _forgiving_compile(self: MutantClient, program: Program, options: CompileOpt
 
 
 def _compile_unreadable(mark: bytes) -> Faults:
-    """Returns a mutant that compiles what it cannot read, if that begins with ``mark``."""
+    """Returns a mutant that compiles unreadable programs that begin with ``mark``."""
 
     def compile(self: MutantClient, program: Program, options: CompileOptions) -> Any:
         if program.code.startswith(mark):
@@ -70,7 +70,7 @@ def _first_only(loaded: BackendLoadedExecutable, arguments: list[Any]) -> list[A
 
 
 def _convert(change: Callable[[Array, TensorType], Array | None]) -> Faults:
-    """Returns a mutant that converts arguments of a wrong type in silence."""
+    """Returns a mutant that converts arguments of a wrong type without an error."""
 
     def adapt(loaded: BackendLoadedExecutable, arguments: list[Any]) -> list[Any]:
         found = []
@@ -116,7 +116,7 @@ _REFUSED: Mapping[str, Faults] = {
 
 
 def _take_for_sum(applies: Callable[[bytes], bool]) -> Faults:
-    """Returns a mutant that compiles a sum for faulty programs that a function picks out."""
+    """Returns a mutant that compiles a sum for faulty programs that a function selects."""
 
     def compile(self: MutantClient, program: Program, options: CompileOptions) -> Any:
         try:

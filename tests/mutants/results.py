@@ -1,4 +1,4 @@
-"""Mutants whose programs give wrong results, for several modules of mutants."""
+"""Makers of mutants whose programs return wrong results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plugrt_sdk.reading import read_module
 
 
 def wrong_result(applies: Callable[[str, Program], Any], change: Callable[[Any], Any]) -> Faults:
-    """Returns a mutant that changes the results of programs that a function picks out.
+    """Returns a mutant that changes the results of programs that a function selects.
 
     ``applies`` is called with the program's text; ``change`` with ``results[result][device]``.
     """
@@ -39,7 +39,7 @@ def each(change: Callable[[Array], Array]) -> Callable[[Any], Any]:
 def spoil(ulps: int, *, of_largest: bool = False) -> Callable[[Array], Array]:
     """Returns a function that changes the last element, of floats by a little more than allowed.
 
-    A unit is the last place of the element, or of the largest one.
+    The unit is the last place of the element, or of the largest one.
     """
 
     def spoil(array: Array) -> Array:
@@ -64,7 +64,7 @@ def _further(value: Any, dtype: Any, ulps: int, unit_of: Any) -> Any:
 
 
 def accept(adapt: Callable[[BackendLoadedExecutable, list[Any]], list[Any]]) -> Faults:
-    """Returns a mutant that makes arguments fit before they are checked."""
+    """Returns a mutant that converts arguments before they are checked."""
 
     def run(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
         return execute(self, adapt(self, list(arguments)), options)

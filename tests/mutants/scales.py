@@ -12,14 +12,14 @@ from plugrt_sdk.reading import read_module
 
 
 def _on_first(self: MutantClient, program: Program, options: CompileOptions) -> Any:
-    """Compiles programs of one replica for the first device, whatever was asked for."""
+    """Compiles programs of one replica for the first device, whatever was requested."""
     if options.num_replicas == options.num_partitions == 1:
         options = CompileOptions()
     return MutantClient.compile(self, program, options)
 
 
 def _rotate_results(applies: str) -> Faults:
-    """Returns a mutant that gives each device its neighbour's results, in programs with a word."""
+    """Returns a mutant that exchanges the devices' results, in programs with a word."""
 
     def compile(self: NumpyBackend, program: Program, options: CompileOptions) -> Any:
         launch = NumpyBackend.compile(self, program, options)

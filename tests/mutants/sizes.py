@@ -1,4 +1,4 @@
-"""Mutants of programs of certain sizes: the last element of their results is wrong."""
+"""Mutants of programs of certain sizes, whose results have a wrong last element."""
 
 from __future__ import annotations
 

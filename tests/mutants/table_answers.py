@@ -1,4 +1,4 @@
-"""Mutants of libraries that answer from one place in their memory, whichever object is asked."""
+"""Mutants of libraries that return all objects' answers at one address."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROOM = 4096
 
 
 def _into(place: Any, pointer: str, count: str) -> Callable[[Any], None]:
-    """Returns what moves an answer to a place."""
+    """Returns a function that moves an answer to an address."""
 
     def move(args: Any) -> None:
         kind = ffi.typeof(getattr(args, pointer))
@@ -26,7 +26,7 @@ def _into(place: Any, pointer: str, count: str) -> Callable[[Any], None]:
 
 
 def _from_one_place(name: str, pointer: str, count: str) -> TableFaults:
-    """Returns a mutant that copies each answer of a function to where the last one was."""
+    """Returns a mutant that copies each answer of a function over the previous one."""
     return replace_function(name, then(_into(_place(), pointer, count)))
 
 
@@ -42,7 +42,7 @@ def _texts_from_one_place() -> TableFaults:
 
 
 def _attributes_from_one_place() -> TableFaults:
-    """Returns a mutant whose devices have an attribute that counts how often it was asked for."""
+    """Returns a mutant whose devices have an attribute that counts its requests."""
     place = keep(ffi.new("PJRT_NamedValue*"))
     place.struct_size, place.type, place.value_size = ffi.sizeof("PJRT_NamedValue"), 1, 1
     place.name, place.name_size = keep(ffi.new("char[]", b"asked")), len(b"asked")

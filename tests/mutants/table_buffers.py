@@ -1,4 +1,4 @@
-"""Mutants of where buffers are, and of the functions that few hosts call."""
+"""Mutants of the places of buffers, and of functions that few hosts call."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from plugrt.capi.abi._abi import ffi
 
 _UNKNOWN = 2
 _ROWS_SIZE = 48
-"""Bytes of the array that the check reads."""
+"""The bytes of the array that the check reads."""
 
 
 def _say_first_device(sound: Sound) -> Sound:
-    """Gives for all buffers the device of the first one that was asked."""
+    """States the first buffer's device for all buffers."""
     first: list[Any] = []
 
     def say(args: Any) -> None:
@@ -26,7 +26,7 @@ def _say_first_device(sound: Sound) -> Sound:
 
 
 def _results_on_first_device() -> TableFaults:
-    """Returns a mutant whose results all say the device of the first result."""
+    """Returns a mutant whose results all state the device of the first result."""
     results: list[Any] = []
     first: list[Any] = []
 
@@ -44,7 +44,7 @@ def _results_on_first_device() -> TableFaults:
 
 
 def _copies_die_with_source(name: str) -> TableFaults:
-    """Returns a mutant whose copies are deleted with what they were copied from."""
+    """Returns a mutant whose copies are deleted with their source."""
     copies: dict[Any, Any] = {}
 
     def copy(args: Any) -> None:
@@ -62,7 +62,7 @@ def _read_from_begin(args: Any) -> None:
 
 
 def _read_what_is_there(sound: Sound) -> Sound:
-    """Reads nothing, without an error, where there is less than was asked for."""
+    """Reads nothing, without an error, if the array has fewer bytes than requested."""
 
     def read(args: Any) -> Any:
         error = sound(args)
@@ -88,7 +88,7 @@ def _say_next_address(args: Any) -> None:
 
 
 def _turn(args: Any) -> None:
-    """Takes the dimensions in the other order."""
+    """Reads the dimensions in reverse order."""
     count = int(args.shape_num_dims)
     args.shape_dims = keep(ffi.new("int64_t[]", ffi.unpack(args.shape_dims, count)[::-1]))
 

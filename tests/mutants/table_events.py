@@ -11,7 +11,7 @@ from plugrt.capi.abi._abi import ffi
 
 
 def _call_twice(sound: Sound) -> Sound:
-    """Calls back now, and once more when the event is ready."""
+    """Calls back now, and again when the event is ready."""
 
     def on_ready(args: Any) -> Any:
         args.callback(ffi.NULL, args.user_arg)
@@ -25,7 +25,7 @@ def _never_ready(args: Any) -> None:
 
 
 def _call_before_the_data() -> TableFaults:
-    """Returns a mutant that writes what is read behind the first callbacks."""
+    """Returns a mutant that writes a read's bytes after the first callbacks."""
     late: list[tuple[Any, bytes]] = []
 
     def read(args: Any) -> None:

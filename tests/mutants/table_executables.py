@@ -1,4 +1,4 @@
-"""Mutants of launches that take what is wrong, and of programs that are loaded or described."""
+"""Mutants of wrong launches, and of programs that are loaded or described."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DEFAULTS_SIZE = len(compile_options(CompileOptions()))
 
 
 def _repeat_last_argument(args: Any) -> None:
-    """Takes the last argument for those that are missing, and leaves out what is too much."""
+    """Repeats the last argument for missing ones, and drops superfluous ones."""
     if args.num_args:
         given = ffi.unpack(args.argument_lists[0], args.num_args)
         two = keep(ffi.new("PJRT_Buffer*[]", [*given, given[-1]][:2]))
@@ -29,7 +29,7 @@ def _launch_on_first(args: Any) -> None:
 
 
 def _compile_by_default(args: Any) -> None:
-    """Takes the default options for those that begin with a field that there is not."""
+    """Uses the default options instead of those that begin with an unknown field."""
     if args.compile_options_size and args.compile_options[0] == b"\xff":
         args.compile_options, args.compile_options_size = _DEFAULTS, _DEFAULTS_SIZE
 

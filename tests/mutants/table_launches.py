@@ -1,4 +1,4 @@
-"""Mutants of libraries that do something else to the arguments of a launch than they should."""
+"""Mutants of the effects of launches on their arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plugrt_sdk.conformance.function_table import new_args
 
 
 def _ignore_donation(args: Any) -> None:
-    """Names all arguments as not donatable, so that none is donated."""
+    """Passes all arguments as not donatable, so that none is donated."""
     count = int(args.num_args)
     args.options.non_donatable_input_indices = keep(ffi.new("int64_t[]", list(range(count))))
     args.options.num_non_donatable_input_indices = count
@@ -23,7 +23,7 @@ def _ignore_kept(args: Any) -> None:
 
 
 def _read_zeros(sound: Sound) -> Sound:
-    """Gives what is in the host's memory for an array that is gone."""
+    """Returns the contents of the host's memory for a deleted array."""
 
     def read(args: Any) -> Any:
         if is_deleted(args.src):
@@ -35,7 +35,7 @@ def _read_zeros(sound: Sound) -> Sound:
 
 
 def _launch_with_another(sound: Sound) -> Sound:
-    """Takes the first argument in the place of one that is gone."""
+    """Uses the first argument in place of a deleted one."""
 
     def launch(args: Any) -> Any:
         given = args.argument_lists[0]
@@ -48,7 +48,7 @@ def _launch_with_another(sound: Sound) -> Sound:
 
 
 def is_deleted(buffer: Any) -> bool:
-    """Whether the sound library says that a buffer is deleted."""
+    """Whether the correct library states that a buffer is deleted."""
     args, _kept = new_args("Buffer_IsDeleted")
     args.buffer = buffer
     sound_table().Buffer_IsDeleted(args)
@@ -65,7 +65,7 @@ def _delete_first(args: Any) -> None:
 
 
 def _give_again(sound: Sound) -> Sound:
-    """Gives the result of the first launch of a program without arguments at each launch."""
+    """Returns the first launch's result in each launch of a program without arguments."""
     first: dict[Any, Any] = {}
 
     def launch(args: Any) -> Any:

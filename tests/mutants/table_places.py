@@ -1,4 +1,4 @@
-"""Mutants of what libraries say of places: assignments, logical ids and topologies."""
+"""Mutants of libraries' statements about assignments, logical ids and topologies."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _repeat_attributes() -> TableFaults:
 
 
 def _find_first(sound: Any) -> Any:
-    """Finds the first device, whose id is 0, whatever is asked for."""
+    """Finds the first device, whose id is 0, for each id."""
 
     def lookup(args: Any) -> Any:
         args.id = 0

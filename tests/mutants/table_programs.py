@@ -32,7 +32,7 @@ def _read_to_nul(args: Any) -> None:
 
 
 def _read_behind_words(args: Any) -> None:
-    """Reads a character more where a program ends with a letter."""
+    """Reads a character beyond a program that ends with a letter."""
     end = address(args.program.code) + int(args.program.code_size)
     if args.program.code_size and ctypes.string_at(end - 1, 1).isalpha():
         ctypes.string_at(end, 1)
@@ -62,7 +62,7 @@ _MLIR = keep(ffi.new("char[]", b"mlir"))
 
 
 def _take_format(matches: Callable[[bytes], bool]) -> TableFaults:
-    """Returns a mutant that takes some formats for MLIR."""
+    """Returns a mutant that reads some formats as MLIR."""
 
     def compile(args: Any) -> None:
         program = args.program
@@ -73,7 +73,7 @@ def _take_format(matches: Callable[[bytes], bool]) -> TableFaults:
 
 
 def _compile_nothing(args: Any) -> None:
-    """Takes a program of no bytes for the module that it is not."""
+    """Compiles a module for a program of no bytes."""
     if args.program.code_size == 0:
         args.program.code, args.program.code_size = _NOTHING, len(_NOTHING) - 1
 
@@ -82,7 +82,7 @@ _NOTHING = keep(ffi.new("char[]", b"func.func public @main() { return }"))
 
 
 def _take_no_room(sound: Sound) -> Sound:
-    """Says one byte more in the first call than it writes into in the second."""
+    """States one byte more in the first call than it writes in the second."""
 
     def optimized(args: Any) -> Any:
         program = args.program
@@ -96,7 +96,7 @@ def _take_no_room(sound: Sound) -> Sound:
 
 
 def shares(name: str, owner: str) -> TableFaults:
-    """Returns a mutant that gives out one result, which the first caller frees."""
+    """Returns a mutant that returns one result to all callers, which the first one frees."""
     fields = ("serialized_bytes", "serialized_bytes_size", owner, f"{owner}_deleter")
     shared: list[Any] = []
     state = {"freed": False}
@@ -135,7 +135,7 @@ def _no_events(sound: Sound) -> Sound:
 
 
 def _launch_late() -> TableFaults:
-    """Returns a mutant that looks at the arguments of a launch again when a result is read."""
+    """Returns a mutant that reads the arguments of a launch again when a result is read."""
     lists: list[tuple[Any, Any]] = []
 
     def launch(args: Any) -> None:
@@ -181,7 +181,7 @@ _NO_SHARDINGS = keep(ffi.new("char*[1]"))
 
 
 def _state_no_sharding(args: Any) -> None:
-    """States an empty list where there is no result, which is not NULL."""
+    """States an empty list, instead of NULL, if there is no result."""
     args.shardings, args.num_outputs = _NO_SHARDINGS, 0
 
 

@@ -1,4 +1,4 @@
-"""Mutants of when a host may change what it has put."""
+"""Mutants of the time of a host's changes to the source of a put."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plugrt_sdk.conformance.function_table import new_args
 
 
 def _done_too_early(semantics: HostBufferSemantics) -> TableFaults:
-    """Returns a mutant that uses the host's memory for good, and says that it is done with it."""
+    """Returns a mutant that uses the host's memory for ever, and states that it has ended."""
 
     def put(sound: Sound) -> Sound:
         def call(args: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Mutants of libraries that write behind the argument structs of their callers."""
+"""Mutants of libraries that write beyond the argument structs of their callers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SMALLER = {
 
 
 def _write_eight(args: Any) -> None:
-    """Writes 8 bytes behind the size that the caller states."""
+    """Writes 8 bytes beyond the size that the caller states."""
     ffi.memmove(ffi.cast("char*", args) + args.struct_size, bytes(8), 8)
 
 

@@ -1,4 +1,4 @@
-"""Mutants of arrays whose contents come later."""
+"""Mutants of arrays whose contents arrive later."""
 
 from __future__ import annotations
 

@@ -21,13 +21,13 @@ _kept: list[Any] = []
 
 @dataclass(frozen=True, slots=True)
 class TableFaults:
-    """A library with one defect: ``change`` is called with a copy of a sound ``PJRT_Api``."""
+    """A library with one defect: ``change`` is called with a copy of a correct ``PJRT_Api``."""
 
     change: Callable[[Any], Any]
     devices: int = 1
 
     def plugin_of(self) -> LibraryPlugin:
-        """Returns the mutant, as a plugin whose table is in this process."""
+        """Returns the mutant as a plugin, with its table in this process."""
         table = ffi.new("PJRT_Api*")
         sound = sound_table()
         ffi.memmove(table, sound, min(int(sound.struct_size), ffi.sizeof("PJRT_Api")))
@@ -54,7 +54,10 @@ def sound_table() -> Any:
 def replace_function(
     name: str, make: Callable[[Any], Callable[[Any], Any]], devices: int = 1
 ) -> TableFaults:
-    """Returns a mutant one of whose functions is Python's: ``make`` is given the sound one."""
+    """Returns a mutant with one function in Python.
+
+    ``make`` is called with the correct function.
+    """
 
     def change(table: Any) -> None:
         kind = ffi.typeof(getattr(table, name))
@@ -68,7 +71,7 @@ def replace_function(
 def replace_functions(
     made: Mapping[str, Callable[[Any], Callable[[Any], Any]]], devices: int = 1
 ) -> TableFaults:
-    """Returns a mutant several of whose functions are Python's, as `replace_function` has one."""
+    """Returns a mutant with several functions in Python, like `replace_function`."""
     faults = [replace_function(name, make) for name, make in made.items()]
 
     def change(table: Any) -> None:
@@ -81,7 +84,7 @@ def replace_functions(
 def replace_extension_function(
     extension: str, name: str, make: Callable[[Any], Callable[[Any], Any]]
 ) -> TableFaults:
-    """Returns the same of a function of an extension: hosts use the first of each type."""
+    """Returns a mutant with an extension's function in Python: hosts use the first of each type."""
 
     def change(table: Any) -> None:
         kind = f"PJRT_{extension}_Extension*"
@@ -98,7 +101,7 @@ def replace_extension_function(
 
 
 def keep(made: T) -> T:
-    """Returns an object that now lives as long as the process."""
+    """Keeps an object alive as long as the process, and returns it."""
     _kept.append(made)
     return made
 
@@ -109,4 +112,4 @@ def _empty(table: Any) -> None:
 
 
 SICK: Mapping[str, TableFaults] = {"killer.all_null": TableFaults(_empty)}
-"""A table without a single function."""
+"""A table without functions."""

@@ -1,4 +1,4 @@
-"""Mutants of topologies: the NumPy backend with one that it names, and a fault in it."""
+"""Mutants of topologies: the NumPy backend with a named topology, and a fault in it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _with_topology(ids: tuple[int, ...] = (0, 1), **members: Any) -> Faults:
 
 
 def _compile_sum(self: BackendTopology, program: Program, options: CompileOptions) -> Any:
-    """Compiles the sum of two arrays, whatever the program is."""
+    """Compiles the sum of two arrays for each program."""
     return BackendTopology.compile(self, Program(ADD.encode()), options)
 
 

@@ -1,4 +1,4 @@
-"""Mutants of puts of views: a dtype, and a form that is not the one in memory."""
+"""Mutants of puts of views: of a dtype and of a form that is not contiguous."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _PREFIX = f"{CHAPTER.prefix}."
 
 
 def _wrong_view(dtype: str) -> Faults:
-    """Returns a mutant that changes views of a dtype whose elements are apart."""
+    """Returns a mutant that changes views of a dtype that are not contiguous."""
     return put_changed(
         lambda a: a.dtype.name == dtype and a.size and not a.flags.c_contiguous, flip
     )
 
 
 def _wrong_order(dtype: str) -> Faults:
-    """Returns a mutant that takes the bytes of the other order for those of its own."""
+    """Returns a mutant that reads the other byte order as its own."""
     return put_changed(
         lambda a: not a.dtype.isnative and a.dtype.name == dtype,
         lambda a: a.view(a.dtype.newbyteorder()),
@@ -32,7 +32,7 @@ def _wrong_order(dtype: str) -> Faults:
 
 
 def _alias(semantics: str, form: str) -> Faults:
-    """Returns a mutant that keeps the caller's memory under one promise, of one form."""
+    """Returns a mutant that keeps the caller's memory for one semantics, of one form."""
 
     def buffer_from_host(
         self: MutantClient, array: Any, device: Any, memory: Any = None,
