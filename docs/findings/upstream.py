@@ -7,6 +7,7 @@ process. After its output there is a line with its name and exit status, below 0
 
 import gc
 import os
+import re
 import resource
 import signal
 import socket
@@ -204,6 +205,11 @@ def jaxlib_mpi():
         print("an error, as it should be:", error)
 
 
+def jaxlib_mpi_import():
+    os.environ["MPITRAMPOLINE_LIB"] = os.devnull
+    os.execv(sys.executable, [sys.executable, "-c", "import jaxlib._jax; print('imported')"])
+
+
 def jaxlib_fork():
     x = call(add_one, np.float32(1)).block_until_ready()
     if child := os.fork():
@@ -334,10 +340,30 @@ def jaxlib_interrupted_compile(adds=100_000):
         time.sleep(5)  # its thread still reads the module, which is freed
 
 
+def stablehlo_total_order():
+    text = """func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+      %0 = "stablehlo.sort"(%x) ({
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %1 = stablehlo.compare LT, %a, %b, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %1 : tensor<i1>
+      }) {dimension = 0 : i64} : (tensor<3xf32>) -> tensor<3xf32>
+      return %0 : tensor<3xf32>
+    }"""
+    with mlir.make_ir_context():
+        values = ir.DenseElementsAttr.get(np.float32([np.nan, 1, -np.inf]))
+        [found] = stablehlo.eval_module(ir.Module.parse(text), [values])
+        print([float(x) for x in np.array(found)])  # nan is the last in total order
+
+
+def jax_complex_maximum():
+    nan, one = np.complex64(np.nan), np.complex64(1)
+    print(jnp.maximum(nan, one), jnp.maximum(one, nan))
+
+
 FAULTS = {
     name: value
     for name, value in list(globals().items())
-    if name.startswith(("xla_", "jaxlib_", "chlo_", "numpy_", "mlir_", "optree_", "cpython_"))
+    if re.match("(xla|jax|jaxlib|chlo|stablehlo|numpy|mlir|optree|cpython)_", name)
 }
 
 

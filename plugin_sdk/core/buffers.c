@@ -138,7 +138,7 @@ static PJRT_Error *buffer_destroy(struct PJRT_Buffer_Destroy_Args *args) {
   return NULL;
 }
 
-/* Calls the backend's delete; XLA's client ends the process if PJRT_Buffer_Delete fails. */
+/* Calls the backend's delete. It logs an error: hosts treat one of PJRT_Buffer_Delete as fatal. */
 static void delete_object(PyObject *object) {
   PyObject *answer = PyObject_CallMethod(object, "delete", NULL);
   if (answer == NULL)

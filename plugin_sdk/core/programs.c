@@ -47,7 +47,7 @@ static PJRT_Error *loaded_delete(struct PJRT_LoadedExecutable_Delete_Args *args)
     return NULL;
   PyObject *answer = PyObject_CallMethod(args->executable->object, "delete", NULL);
   if (answer == NULL)
-    log_exception("LoadedExecutable_Delete"); /* XLA's client ends the process when this fails */
+    log_exception("LoadedExecutable_Delete"); /* hosts treat an error as fatal */
   Py_XDECREF(answer);
   leave_python(&entry);
   return NULL;

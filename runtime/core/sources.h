@@ -58,7 +58,7 @@ static const char core_sources[] =
     "library/freer.c e94630ae175e\n"
     "library/guard.c fb8a513991a8\n"
     "library/guard.h 71c81ebdeab8\n"
-    "library/hold.c 48881ebd999d\n"
+    "library/hold.c cbc0276f8172\n"
     "library/internal.h 93ddf41ed618\n"
     "library/library.h 48d058ab784c\n"
     "library/memory.c b093112730f7\n"

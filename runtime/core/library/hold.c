@@ -1,3 +1,4 @@
+/* Workaround for xla-launch-holds */
 /* Hold: protects the buffers of a launch from deletion and donation while the launch is being made.
 
    The devices of a launch may wait for each other. If one device refuses its argument because

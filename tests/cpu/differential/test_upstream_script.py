@@ -40,6 +40,7 @@ FAULTS: dict[str, tuple[int | tuple[int, ...], str]] = {
     "xla_token_dimensions": (ABRT, ""),
     "jaxlib_connect_timeout": (ABRT, ""),
     "jaxlib_mpi": (1, ""),
+    "jaxlib_mpi_import": (1, ""),
     "jaxlib_fork": (0, f"the child: {SEGV}"),
     "chlo_scan": (0, "the same in both directions: True\nreal_dynamic_slice: True"),
     "numpy_second_import": (1, "ImportError: cannot load module more than once per process"),
@@ -51,6 +52,8 @@ FAULTS: dict[str, tuple[int | tuple[int, ...], str]] = {
     "mlir_deep_text": (SEGV, ""),
     "jaxlib_heartbeat_callback": (ABRT, ""),
     "jaxlib_interrupted_compile": ((SEGV, ABRT), ""),
+    "stablehlo_total_order": (0, "[nan, -inf, 1.0]"),
+    "jax_complex_maximum": (0, "(1+0j) (nan+0j)"),
 }
 
 

@@ -9,7 +9,7 @@ analyses.c 13eecca37ade
 buffer_copies.c 6f702de8674f
 buffer_facts.c 16a576ae6898
 buffer_reads.c c244a6e95ce2
-buffers.c 7b739a2bf29e
+buffers.c 8a4a36df926e
 client.c 8eb2a2edfdad
 compiling.c 35bbe17dfc88
 contexts.c 34b5c90f6941
@@ -32,7 +32,7 @@ module.c 7c7d03377666
 objects.c eaa088451440
 old_glibc.h c38ea06a6310
 pjrt.h 99fe24f2b8cf
-programs.c 1c157a6ad820
+programs.c d2af87302977
 promises.c be6db6c6aeae
 puts.c 76d68f1298c2
 python.c 25fa9d6c7c7f

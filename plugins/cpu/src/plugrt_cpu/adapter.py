@@ -465,7 +465,7 @@ def delete(array: Any) -> None:
     if doomed is not None:
         with memory_lock, _already_deleted:
             doomed.delete()
-        collect_garbage()  # jaxlib keeps the host memory that it aliased until then
+        collect_garbage()  # Workaround for jaxlib-host-memory
 
 
 def delete_between_launches(array: Any, launch_lock: threading.RLock) -> None:

@@ -123,9 +123,10 @@ def _ask(library: ctypes.CDLL, name: str, *arguments: object) -> None:
 
 def _known_faults(versions: Mapping[str, int], gpus: int) -> list[str]:
     cudnn, cublas = versions.get("cuDNN"), versions.get("cuBLAS", 0)
-    if cudnn == 91000:
+    if cudnn == 91000:  # Workaround for cudnn-enumeration
         return ["cuDNN 9.10.0 reorders values of an enumeration, so that programs built with "
                 "others break; use cuDNN 9.10.1 or later"]  # fmt: skip
+    # Workaround for cudnn-several-gpus
     if cudnn is not None and cudnn < 91001 and cublas >= 120900 and gpus > 1:
         return [f"cuDNN {cudnn} computes wrong matrix products on several GPUs when cuBLAS is 12.9 "
                 f"or later (here {cublas}); use cuDNN 9.10.1 or later"]  # fmt: skip
@@ -134,6 +135,7 @@ def _known_faults(versions: Mapping[str, int], gpus: int) -> list[str]:
 
 def _known_dangers(versions: Mapping[str, int], capabilities: Sequence[int]) -> list[str]:
     cublas = versions.get("cuBLAS", 0)
+    # Workaround for cublas-tensor-memory
     if 120800 <= cublas < 130200 and any(100 <= c < 120 for c in capabilities):
         return [f"cuBLAS {cublas} frees Tensor Memory more than once on this GPU, which can "
                 "corrupt results of kernels beside it; cuBLAS 13.2 or later does not"]  # fmt: skip

@@ -44,6 +44,7 @@ def larger(x: Tracer, y: Tracer) -> Tracer:
     For complex numbers JAX (0.10) returns NaN only if the second is NaN, so that reductions depend
     on the order of elements; this function is commutative.
     """
+    # Workaround for jax-complex-maximum
     return _choose(x, y, "GT") if dtype_kind(x.dtype) == "c" else emit(hlo.maximum, x, y)
 
 

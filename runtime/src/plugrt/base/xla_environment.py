@@ -27,6 +27,7 @@ def require_mpi_wrapper() -> None:
     jaxlib calls MPI through MPItrampoline, which loads that library when jaxlib is imported, even
     if MPI is not used, and ends the process if that fails.
     """
+    # Workaround for jaxlib-mpi-import
     path = os.environ.get(MPI_VARIABLE)
     if path is None:
         return
@@ -40,8 +41,7 @@ def require_mpi_wrapper() -> None:
     if not found:
         raise FailedPrecondition(
             f"{MPI_VARIABLE}={path!r} is not an MPIwrapper (it has no {_MPI_SYMBOL}), and jaxlib "
-            "would "
-            f"end the process for it: correct it, or unset it. {MPI_CURE}"
+            f"would end the process for it: correct it, or unset it. {MPI_CURE}"
         )
 
 
@@ -52,6 +52,7 @@ def quiet_logging() -> Iterator[None]:
         yield
 
 
+# Workaround for xla-rendezvous
 @scope
 def reserve_threads(devices: int, cores: int | None = None) -> Iterator[None]:
     """Starts XLA's CPU client with threads for two launches on each of its devices.

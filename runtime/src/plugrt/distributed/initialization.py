@@ -223,6 +223,7 @@ def _connect(coordination: Coordination, membership: Membership) -> Connection:
     jaxlib ends the process if it cannot connect. So it is called only after a connection to the
     address has succeeded, in a thread that can be abandoned.
     """
+    # Workaround for jaxlib-connect-timeout
     until = time.monotonic() + membership.initialization_timeout
     _await_listener(membership, until)
     logger.info("connecting to %s", membership.address)

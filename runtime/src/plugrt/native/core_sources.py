@@ -62,7 +62,7 @@ library/executable.c 3d8cf395eaaa
 library/freer.c e94630ae175e
 library/guard.c fb8a513991a8
 library/guard.h 71c81ebdeab8
-library/hold.c 48881ebd999d
+library/hold.c cbc0276f8172
 library/internal.h 93ddf41ed618
 library/library.h 48d058ab784c
 library/memory.c b093112730f7

@@ -6,6 +6,8 @@ it ends. In between an integer of two bits is an int8 with one of its four value
 some operations must be reduced to these values.
 """
 
+# Workaround for xla-two-bit-join
+
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

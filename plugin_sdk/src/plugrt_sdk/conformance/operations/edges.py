@@ -100,7 +100,7 @@ def select(p: ProgramText, dtype: str, random: np.random.Generator) -> Any:
     return [np.where(which, x, y)]
 
 
-# The interpreter takes TOTALORDER for the order of numbers, in jaxlib 0.10.2; no report was found.
+# Workaround for stablehlo-total-order
 @SAMPLES.add("sort", _HALF, variant=SPECIAL, interpreted=False)
 def sort(p: ProgramText, dtype: str, random: np.random.Generator) -> Any:
     """-inf first, inf and NaN last, where TOTALORDER is asked for"""

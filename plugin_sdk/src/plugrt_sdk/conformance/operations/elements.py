@@ -127,7 +127,7 @@ def _normal(random: np.random.Generator, dtype: str) -> Any:
     return (parts[0] + 1j * parts[1]).astype(dtype)
 
 
-# The interpreter takes TOTALORDER for the order of numbers, in jaxlib 0.10.2; no report was found.
+# Workaround for stablehlo-total-order
 @SAMPLES.add("compare", FLOATS, variant="total_order", interpreted=False)
 def total_order(p: ProgramText, dtype: str, random: np.random.Generator) -> Any:
     """-NaN below -inf, -0 below 0, and inf below NaN, where TOTALORDER is asked for"""

@@ -286,8 +286,9 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
     def _is_in_c_order(self) -> bool:
         """Whether the layout is C order: libraries copy the bytes and lose any other layout.
 
-        Raises `Unimplemented` for a token, where XLA's client would end the process.
+        Raises `Unimplemented` for a token.
         """
+        # Workaround for xla-token-dimensions
         if self._spec.tensor_type.is_token:
             self._unimplemented("a copy of a token")
         if len(self.shape) < 2:  # one dimension has one order
@@ -399,9 +400,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
 
     def minor_to_major(self) -> tuple[int, ...] | None:
         """The order of the dimensions in memory, None for a tiled or strided layout."""
-        if (
-            self._spec.tensor_type.is_token
-        ):  # XLA's client ends the process when it reads a token's layout
+        if self._spec.tensor_type.is_token:  # Workaround for xla-token-dimensions
             return ()
         return minor_to_major(self._spec.handle, self._live())
 

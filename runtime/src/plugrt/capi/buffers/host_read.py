@@ -279,7 +279,7 @@ def _examine(handle: ClientHandle, pointer: CData, spec: BufferSpec) -> None:
 
     Transfers use the device's own order, because some libraries ignore any other.
     """
-    if spec.tensor_type.is_token:  # XLA's client ends the process when it reads a token's layout
+    if spec.tensor_type.is_token:  # Workaround for xla-token-dimensions
         raise InvalidArgument(f"a token, on {spec.device!r}, orders effects and holds nothing")
     layout = spec.tensor_type.layout
     order = None if layout and layout.tiling else minor_to_major(handle, pointer)

@@ -16,6 +16,7 @@ from plugrt.capi.loading.library import Library
 from plugrt.errors import PjrtError, PlugrtError, Unimplemented
 from plugrt.interface import Capabilities, HostBufferSemantics, OptionValue
 
+# Workaround for xla-rendezvous
 _BLOCKING_LAUNCHES = {"cpu": 8}
 """By platform name: XLA's CPU client has 32 places for launches in each device's queue, and hangs
 when they are full and its threads too few (see `plugrt.base.xla_environment.reserve_threads`)."""
