@@ -45,7 +45,7 @@ class Executable(interface.Executable):
     """A ``PJRT_Executable`` that this object owns.
 
     ``keep`` must outlive it: a topology, or the handle of a client and the loaded executable that
-    it came from, to which the library may refer. ``exiting`` is non-empty
+    it came from; the library may refer to them. ``exiting`` is non-empty
     once nothing may be freed. ``client`` is passed if the program may have other layouts than the
     client's default ones.
     """
