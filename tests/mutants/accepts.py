@@ -52,6 +52,10 @@ def _repeat(handler: Handler) -> Handler:
     return call
 
 
+def _keep_handler(self: NumpyBackend, target: str) -> None:
+    """Keeps the handler."""
+
+
 MUTANTS: Mapping[str, Faults] = {
     "accepts.dtypes": Faults(capabilities={"dtypes": frozenset({"float32", "float7"})}),
     "accepts.program_formats": Faults(
@@ -60,6 +64,7 @@ MUTANTS: Mapping[str, Faults] = {
     "accepts.zero_copy_put": Faults(backend={"alias": lambda self, array, device: array.copy()}),
     "accepts.strided_put": liar("strided_put"),
     "accepts.custom_calls": _handlers(lambda target: target != HOST_CALLBACK, _forget),
+    "accepts.custom_calls.unregister": Faults(backend={"unregister_handler": _keep_handler}),
     "accepts.custom_calls.types": Faults(client={"register_handler_type": _one_id}),
     "accepts.host_callbacks": _handlers(lambda target: target == HOST_CALLBACK, _reverse),
     "accepts.host_callbacks.order": _handlers(lambda target: target == HOST_CALLBACK, _repeat),

@@ -159,6 +159,7 @@ MUTANTS: Mapping[str, Faults] = {
     ),
     "executables.shardings.chosen": Faults(backend={"compile": _divide_nothing}, devices=2),
     "executables.wait": Faults(loaded={"execute_with_wait": _holds_results}),
+    "executables.cancel": Faults(loaded={"cancel": lambda self: 1}),
     "executables.wait.collectives": Faults(
         capabilities={"max_blocking_launches": 8},
         loaded={"execute_with_wait": _refuse},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from plugrt.callbacks.host_callbacks import NumberedCallback
 from plugrt.capi.abi.declarations import API_MINOR
 from plugrt.capi.abi.element_types import supported_dtypes
-from plugrt.errors import PjrtError, PlugrtError, describe
+from plugrt.errors import NotFound, PjrtError, PlugrtError, describe
 from plugrt.interface import HOST_CALLBACK, CompileOptions, HostBufferSemantics, Program
 from plugrt_sdk.conformance.check import Chapter, Demand, Level
 from plugrt_sdk.conformance.expect import (
@@ -135,6 +136,29 @@ def custom_calls(subject: PluginSubject) -> None:
     if subject.declared.host_callbacks:  # a Python function can see the arrays of such a backend
         [found] = subject.run(_CALLS_HANDLER, ONE)
         expect_same_bits(found, 2 * ONE, "what the handler wrote")
+
+
+@CHAPTER.check(
+    "custom_calls.unregister", capability="custom_calls", refusable=True,
+    rests_on="plugrt.interface.Client.unregister_handler",
+    why="a program calls a function whose owner is gone",
+    covers=("Client.unregister_handler",),
+)  # fmt: skip
+def unregister(subject: PluginSubject) -> None:
+    """An unregistered handler is not called, and cannot be unregistered again."""
+
+    def write_nothing(arguments: Any, results: Any, attributes: Any) -> None:
+        pass
+
+    client, target = subject.client, f"plugrt_conformance_{next(_numbers)}"
+    calls = _CALLS_HANDLER.replace(_TARGET, target)
+    client.register_handler(target, write_nothing)
+    client.unregister_handler(target)
+    again = partial(client.unregister_handler, target)
+    expect_refusal(again, NotFound, what="a second unregistration")
+    expect_refusal(lambda: subject.run(calls, ONE), PjrtError, what="a call of the handler")
+    client.register_handler(target, write_nothing)
+    client.unregister_handler(target)
 
 
 @CHAPTER.check(

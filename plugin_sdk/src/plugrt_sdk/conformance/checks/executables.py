@@ -232,6 +232,22 @@ def wait(subject: PluginSubject) -> None:
 
 
 @CHAPTER.check(
+    "cancel", refusable=True, rests_on="plugrt.interface.LoadedExecutable.cancel",
+    why="launches that have begun lose their results, or the program is lost",
+    demand=Demand.PLUGRT, covers=("LoadedExecutable.cancel",),
+)  # fmt: skip
+def cancel(subject: PluginSubject) -> None:
+    """A cancellation when no launch waits cancels none, and later launches run."""
+    program, x = subject.compile(programs.ADD), subject.put(ONE)
+    [[before]] = program.execute([(x,), (x,)])
+    before.block_until_ready()
+    expect_equal(program.cancel(), 0, "the number of cancelled launches")
+    [[after]] = program.execute([(x,), (x,)])
+    for result in (before, after):
+        expect_same_bits(result.to_host(), 2 * ONE, "the sum")
+
+
+@CHAPTER.check(
     "wait.collectives", refusable=True, needs=Needs.TWO_DEVICES, level=Level.SCALES,
     why="queues of launches that exchange data fill up, and hang",
     rests_on="Capabilities.max_blocking_launches: it demands execute_with_wait",

@@ -6,6 +6,7 @@ and greatest, whose sums, differences and products wrap.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -151,6 +152,23 @@ for _name in (
     "divide",
 ):  # fmt: skip
     SAMPLES.add(_name, _HALF, variant=SIGNED_ZERO, ulps=1)(_inverted(_BY_NAME[_name]))
+
+
+def _chosen_zeros(name: str, negative: Callable[[Array, Array], Array]) -> Write:
+    def write(p: ProgramText, dtype: str, random: np.random.Generator) -> Any:
+        zeros = random.permutation(np.array([0.0, -0.0])).astype(named_dtype(dtype))
+        x, y = _pairs(zeros)
+        kind = typed(x.shape, dtype)
+        made = p.apply(name, [p.argument(x), p.argument(y)], [kind], returned=False)
+        p.apply("divide", [p.argument(np.ones_like(x)), *made], [kind])
+        return [np.where(negative(np.signbit(x), np.signbit(y)), -np.inf, np.inf)]
+
+    write.__doc__ = "Of zeros of both signs, of which -0 is the smaller one"
+    return write
+
+
+SAMPLES.add("maximum", _HALF, variant=SIGNED_ZERO)(_chosen_zeros("maximum", np.logical_and))
+SAMPLES.add("minimum", _HALF, variant=SIGNED_ZERO)(_chosen_zeros("minimum", np.logical_or))
 
 
 # Arithmetic may flush them to zero, as accelerators do; these operations only use bits.
