@@ -39,6 +39,7 @@ from plugrt_remote.ray import ServingActor
 from plugrt_remote.serving.server import Server
 from support.device_server import becomes_true, serving
 from support.distributions import run_cli, run_warm
+from support.requirements import needs_jax
 
 ADD = """func.func @main(%x: tensor<4xf32>{donated}, %y: tensor<4xf32>) -> tensor<4xf32> {{
   %0 = stablehlo.add %x, %y : tensor<4xf32>
@@ -383,3 +384,26 @@ def test_a_server_that_does_not_answer_is_one_warning_or_the_error(tmp_path: Pat
     assert "UNAVAILABLE: no device server answers" in shown.stderr
     shown = run_warm(code, PLUGRT_REMOTE="", JAX_PLATFORMS="")
     assert ("[cpu:0]" in shown.stdout, shown.stderr) == (True, "")
+
+
+@needs_jax
+def test_stock_jax_uses_another_device_if_no_server_answers(tmp_path: Path) -> None:
+    code = "import jax\nprint(jax.devices()[0].platform)"
+    address = f"unix:{tmp_path}/none"
+    shown = run_warm(code, PLUGRT_REMOTE=address, JAX_PLATFORMS="")
+    assert shown.stdout == "cpu\n", shown.stderr
+    assert shown.stderr.count(f"no device server answers at {address}") == 1
+    assert "Traceback" not in shown.stderr
+    shown = run_warm(code, PLUGRT_REMOTE=address, JAX_PLATFORMS="remote,cpu")
+    assert "UNAVAILABLE: no device server answers" in shown.stderr
+
+
+@needs_jax
+def test_stock_jax_decomposes_matrices_on_a_server(address: str) -> None:
+    code = """
+import jax, jax.numpy as jnp, numpy as np
+q, r = jnp.linalg.qr(jnp.asarray(np.float32([[1, 2], [3, 4], [5, 6]])))
+print(q.devices().pop().platform, np.round(np.asarray(q @ r)).tolist())
+"""
+    shown = run_warm(code, PLUGRT_REMOTE=address, JAX_PLATFORMS="remote")
+    assert shown.stdout == "remote [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]\n", shown.stderr

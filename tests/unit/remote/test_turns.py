@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from plugrt.errors import Internal
 from plugrt_remote.serving.turns import Turns
 
@@ -63,3 +65,17 @@ def test_each_session_has_launches_of_the_same_time_in_flight() -> None:
     assert launch(long, 40, 0.03)[:3] == [1, 1, 1]
     assert launch(short, 60, 0.002)[-1] in (14, 15), "30 ms"
     assert launch(long, 4, 0.03) == [1, 1, 1, 1]
+
+
+def test_a_wait_for_a_long_launch_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    every: list[Turns] = []
+    mine, other = make_turns(every), make_turns(every)
+    every += [mine, other]
+    other.is_full()
+    launch(mine, 2, 9)
+    assert caplog.messages == []
+    other.is_full()
+    launch(mine, 2, 11)
+    other.is_full()
+    mine.wait()
+    assert "waited 11 s" in caplog.text

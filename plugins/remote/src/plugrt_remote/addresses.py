@@ -48,6 +48,9 @@ def parse(address: str) -> Address:
     )
 
 
+_FILES = " --certificate FILE --key FILE --token-file FILE"
+
+
 def connect(address: str) -> Link:
     """Connects to a server; on this machine it must run as this user or as root.
 
@@ -66,7 +69,7 @@ def connect(address: str) -> Link:
     except OSError as error:
         raise Unavailable(
             f"no device server answers at {address} ({error.strerror or error}); "
-            f"`plugrt serve --bind {address}` starts one"
+            f"`plugrt serve --bind {address}{_FILES if not parsed.path else ''}` starts one"
         ) from None
 
 

@@ -32,6 +32,17 @@ class RemotePlugin(Plugin):
             f"set {VARIABLE}=unix:PATH or tls://HOST:PORT to use a device server",
         )
 
+    def answers(self) -> bool:
+        """Whether a server accepts connections at PLUGRT_REMOTE; logs a warning if none does."""
+        from plugrt_remote.addresses import connect
+
+        try:
+            connect(os.environ[VARIABLE]).sock.close()
+        except Unavailable as error:
+            _warn(error)
+            return False
+        return True
+
     def client_options(self, config: Config) -> dict[str, OptionValue]:
         named = {name.strip() for name in (config.platforms or "").split(",")}
         return {"warn": self.name not in named}
@@ -54,8 +65,12 @@ class RemotePlugin(Plugin):
             return RemoteClient(str(options.get("address") or os.environ.get(VARIABLE, "")))
         except Unavailable as error:
             if options.get("warn"):
-                logger.warning("%s is set, and is not used: %s", VARIABLE, error.message)
+                _warn(error)
             raise
+
+
+def _warn(error: Unavailable) -> None:
+    logger.warning("%s is set, and is not used: %s", VARIABLE, error.message)
 
 
 plugin = RemotePlugin()

@@ -13,7 +13,7 @@ from plugrt.wire.protobuf import messages
 
 _ALLOWED = frozenset({
     "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement",
-    "LayoutConstraint", "TopK",
+    "LayoutConstraint", "TopK", "Qr", "ProductOfElementaryHouseholderReflectors",
 })  # fmt: skip
 """Targets that XLA's compiler replaces: no function of that name is called."""
 _PREFIXES = ("mhlo.", "chlo.", "xla.sdy.")

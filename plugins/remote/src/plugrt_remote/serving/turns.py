@@ -9,10 +9,13 @@ from contextlib import suppress
 
 from plugrt.errors import PjrtError, PlugrtError
 from plugrt.interface import Event
+from plugrt_remote.log import logger
 
 _RECENT = 1.0
 _SHORT = 0.001
 _MOST = 64
+_BLOCKED = 10
+"""The seconds of a wait after which a warning is logged."""
 
 
 class Turns:
@@ -43,8 +46,14 @@ class Turns:
     def wait(self) -> None:
         """Waits until the session may launch."""
         while len(self._pending) >= self._limit():
+            begin = self._now()
             with suppress(PlugrtError):  # reading the result raises it
                 self._pending.popleft().wait()
+            if (seconds := self._now() - begin) > _BLOCKED:
+                logger.warning(
+                    "a session waited %.0f s for launches of several sessions: one of them blocks "
+                    "the others until it ends (plugrt serve --status shows them)", seconds,
+                )  # fmt: skip
         self._last = self._now()
 
     def _limit(self) -> int:
@@ -60,7 +69,7 @@ class Turns:
 
         def end(_: PjrtError | None) -> None:
             now = self._now()
-            before = max(begin, *[o._end for o in tuple(self._all)])
+            before = max(begin, self._end, *[o._end for o in tuple(self._all)])
             self._end = now
             self._seconds += (max(now - before, 1e-6) - self._seconds) / 8
 
