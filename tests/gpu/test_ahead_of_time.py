@@ -20,7 +20,7 @@ def function(x: Any) -> Any:
     return xp.sum(xp.tanh(x) * 2, axis=0)
 
 
-def test_what_is_saved_is_loaded_and_run(on_gpu: Device) -> None:
+def test_a_saved_program_is_loaded_and_run(on_gpu: Device) -> None:
     compiled = plugrt.jit(function).lower(plugrt.ShapeDtypeStruct(A.shape, A.dtype)).compile()
     memory = compiled.memory_analysis()
     assert memory.argument_size_in_bytes == A.nbytes
@@ -30,7 +30,7 @@ def test_what_is_saved_is_loaded_and_run(on_gpu: Device) -> None:
     np.testing.assert_allclose(np.asarray(loaded(A)), np.tanh(A).sum(0) * 2, 1e-4, 1e-4)
 
 
-def test_what_was_compiled_without_the_gpu_runs_on_it(on_gpu: Device) -> None:
+def test_a_program_compiled_without_the_gpu_runs_on_it(on_gpu: Device) -> None:
     name = next((n for n in sorted(TARGETS, key=len, reverse=True) if n in on_gpu.kind.lower()), "")
     if not name:
         pytest.skip(f"no description of {on_gpu.kind}")

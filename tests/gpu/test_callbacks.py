@@ -104,7 +104,7 @@ class TestPureCallback:
 
     @pytest.mark.parametrize("shape", [(), (1,), (5, 3), (128, 16, 3), (0, 3)])
     @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.int32])
-    def test_of_one_array(self, shape: tuple[int, ...], dtype: Any) -> None:
+    def test_a_callback_with_one_array(self, shape: tuple[int, ...], dtype: Any) -> None:
         x = (np.arange(int(np.prod(shape))) % 7).astype(dtype).reshape(shape)
         add = lambda v: (v + np.ones((), v.dtype)).astype(v.dtype)  # noqa: E731
         f = plugrt.jit(lambda x: plugrt.pure_callback(add, of(shape, dtype), x) + x)

@@ -46,7 +46,7 @@ def long(x: Any) -> Any:
     return x
 
 
-def test_where_it_is(on_gpu: Device) -> None:
+def test_dlpack_states_the_device(on_gpu: Device) -> None:
     x = xp.ones(3)
     assert x.__dlpack_device__() == (2, on_gpu.local_hardware_id)
     assert on_gpu.client.capabilities.dlpack
@@ -96,7 +96,7 @@ def test_a_handle_of_a_stream_does_not_block(on_gpu: Device, torch: Any) -> None
     x.block_until_ready()
 
 
-def test_what_torch_holds_is_not_overwritten(on_gpu: Device, torch: Any) -> None:
+def test_arrays_that_torch_holds_are_not_overwritten(on_gpu: Device, torch: Any) -> None:
     x = plugrt.device_put(sample("float32"))
     t = torch.from_dlpack(x)
     try:
@@ -202,7 +202,7 @@ def test_torchs_memory_is_released(on_gpu: Device, torch: Any) -> None:
     assert torch.cuda.memory_allocated() == before
 
 
-def test_what_torch_has_to_copy(on_gpu: Device, torch: Any) -> None:
+def test_torch_tensors_that_need_a_copy_are_refused(on_gpu: Device, torch: Any) -> None:
     t = torch.arange(12.0, device="cuda").reshape(3, 4)
     with pytest.raises(InvalidArgument, match="C order"):
         xp.from_dlpack(t.T)

@@ -38,7 +38,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 
 
-def test_what_is_jitted_is_what_is_done_one_by_one(on_gpu: Device) -> None:
+def test_jitted_and_eager_functions_agree(on_gpu: Device) -> None:
     for name, (of, arguments) in PROGRAMS.items():
         function = partial(of, xp)
         given = [plugrt.device_put(a) for a in arguments]

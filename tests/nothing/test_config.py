@@ -206,7 +206,7 @@ def test_a_setting_can_be_read_by_jaxs_name() -> None:
         assert config.jax_enable_x64 is False  # type: ignore[attr-defined]
 
 
-def test_what_is_no_setting_is_an_attribute_error_also() -> None:
+def test_unknown_settings_are_attribute_errors() -> None:
     """As in JAX, and so that `hasattr` works."""
     config = Config({})
     assert not hasattr(config, "debug_nan")

@@ -86,7 +86,7 @@ def test_a_program_error_has_a_place() -> None:
 
 
 @pytest.mark.parametrize("character", [*"\u061c\u200e\u200f\u202a\u202e\u2066\u2069\x1b\x9b\x7f\r"])
-def test_what_has_no_picture_is_escaped_everywhere(
+def test_unprintable_characters_are_escaped_everywhere(
     character: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Messages, terminal and pages use one rule: such characters can reverse the shown text."""

@@ -92,7 +92,7 @@ def test_every_capability_has_its_sentence() -> None:
         lambda c: c.buffer_from_dlpack(None, c.devices()[0]),
     ],
 )
-def test_what_a_backend_leaves_out_is_unimplemented_by_name(ask: Callable[[Any], Any]) -> None:
+def test_optional_methods_are_unimplemented_by_name(ask: Callable[[Any], Any]) -> None:
     client = FakeClient()
     with pytest.raises(Unimplemented, match="not implemented by the backend") as raised:
         ask(client)

@@ -30,7 +30,7 @@ def test_transforms_are_taken_with_jax(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", missing_names.INSTEAD)
-def test_what_is_named_instead_is_there(name: str) -> None:
+def test_replacements_of_missing_names_exist(name: str) -> None:
     assert name not in plugrt.__all__, "plugrt has the name now: remove the row"
     _, words = said(name).split("': ", 1)
     for path in re.findall(r"plugrt((?:\.\w+)+)", words):
@@ -39,7 +39,7 @@ def test_what_is_named_instead_is_there(name: str) -> None:
             value = getattr(value, part)
 
 
-def test_what_the_errors_say_runs() -> None:
+def test_suggestions_of_missing_names_run() -> None:
     assert "plugrt.from_jax(jax.grad(f))" in said("grad")
     assert "plugrt.from_jax(jax.grad(f))" in said("custom_vjp")
     done = run_python(

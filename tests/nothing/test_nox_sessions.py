@@ -69,7 +69,7 @@ def test_each_session_is_described_and_runs_scripts_of_the_tree() -> None:
 
 
 @pytest.mark.parametrize(("file", "name"), APART)
-def test_what_make_test_skips_is_run_by_its_session_and_that_by_ci(file: str, name: str) -> None:
+def test_apart_tests_are_run_by_a_session_of_ci(file: str, name: str) -> None:
     session = recorded(name)
     [(command, environment)] = [
         (command, environment)

@@ -134,7 +134,7 @@ def test_no_native_library_is_mapped() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
-def test_what_compiles_stablehlo_is_imported_without_jaxlib() -> None:
+def test_stablehlo_is_compiled_without_importing_jaxlib() -> None:
     modules = imported("import plugrt; plugrt.compile, plugrt.load_program, plugrt.topology")
     assert "plugrt.programs.executables" in modules
     assert {m for m in modules if m.split(".")[0] in ("jax", "jaxlib")} == set()

@@ -71,7 +71,7 @@ def test_nothing_is_heard_before_and_after(tmp_path: Path) -> None:
         pass
 
 
-def test_what_began_before_the_block_begins_with_it(tmp_path: Path) -> None:
+def test_an_event_that_began_before_the_block_starts_with_it(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     with monitoring.timeline(path):
         monitoring.record_event_duration_secs("long", 100.0)

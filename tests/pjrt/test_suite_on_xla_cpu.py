@@ -100,7 +100,7 @@ def test_every_area_is_in_one_part() -> None:
     assert sorted(area for part in PARTS for area in part) == sorted(FEWEST)
 
 
-def test_what_is_left_out_is_there() -> None:
+def test_excluded_files_exist() -> None:
     """Otherwise a moved file would be run again unnoticed."""
     assert [file for file in OF_NO_BACKEND if not (TESTS / "cpu" / file).is_file()] == []
 

@@ -231,6 +231,6 @@ class TestDlpack:
         with pytest.raises(NotAnArray, match="two integers"):
             xp.from_dlpack(There())
 
-    def test_what_has_no_dlpack(self) -> None:
+    def test_objects_without_dlpack_are_refused(self) -> None:
         with pytest.raises(NotAnArray, match=r"builtins\.list.*__dlpack__"):
             xp.from_dlpack([1, 2])

@@ -215,7 +215,7 @@ def test_get() -> None:
 
 
 def test_an_integer_out_of_bounds_is_as_the_mode_says_as_jax_does() -> None:
-    """Without a mode it raises; see `test_what_else_is_refused`."""
+    """Without a mode it raises; see `test_wrong_shapes_indices_and_modes_are_refused`."""
 
     def calls(x: Any) -> list[Any]:
         return [
@@ -256,7 +256,7 @@ def test_values_of_a_higher_kind_are_refused() -> None:
     identical(X.at[0, 0, 0].set(np.float64(0.5))[0, 0, :2], np.float32([0.5, 1]))
 
 
-def test_what_else_is_refused() -> None:
+def test_wrong_shapes_indices_and_modes_are_refused() -> None:
     with pytest.raises(ShapeError, match=r"shape \(3,\) does not broadcast to the shape \(4, 5\)"):
         X.at[0].set(np.zeros(3, np.float32))
     with pytest.raises(ShapeError, match=r"shape \(2,\).*\(5,\).*boolean index of shape \(3, 4\)"):

@@ -108,7 +108,7 @@ def test_a_sharding_is_a_device_too() -> None:
     identical(y, np.zeros((2, 4), np.float32))
 
 
-def test_what_no_device_is() -> None:
+def test_a_platform_name_is_refused_as_a_device() -> None:
     with pytest.raises(InvalidArgument, match="'cpu'"):
         xp.zeros(2, device="cpu")
 

@@ -127,7 +127,7 @@ def test_eight_bit_floats(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("thing", [None, "text", [1.0], object()])
-def test_what_is_no_array_is_refused(thing: Any) -> None:
+def test_values_that_are_no_arrays_are_refused(thing: Any) -> None:
     for function in (xp.sin, lambda x: xp.add(1.0, x), lambda x: traced(xp.add)(x, x)):
         with pytest.raises(NotAnArray, match=type(thing).__name__):
             function(thing)

@@ -49,7 +49,7 @@ def test_over_several_axes(name: str) -> None:
     )
 
 
-def test_of_64_bits_and_of_16() -> None:
+def test_dtypes_of_64_and_16_bits() -> None:
     x = numbers("rfft", (8,), "float64")
     same(xp.fft.rfft(x), np.fft.rfft(x), tolerance=1e-12)
     half = xp.fft.fft(xp.asarray(x, dtype=xp.float16))

@@ -280,7 +280,7 @@ def test_each_function_and_parameter_of_numpy_is_tried_here() -> None:
     }  # fmt: skip
 
 
-def test_what_is_refused_says_what_to_write() -> None:
+def test_refused_numpy_functions_name_a_replacement() -> None:
     x = xp.asarray([1.0, 2.0])
     for name in REFUSED_FUNCTIONS - {"linalg.eig", "linalg.eigvals", "datetime_as_string"}:
         arguments = (x, x) if len(inspect.signature(find(name)).parameters) > 1 else (x,)

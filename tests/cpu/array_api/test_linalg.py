@@ -159,7 +159,7 @@ def test_matrices_of_less_than_full_rank() -> None:
     assert not np.isfinite(np.asarray(linalg.solve(zero, np.ones(3, "f")))).any()
 
 
-def test_what_is_not_finite_gives_nan_and_ends() -> None:
+def test_matrices_with_nan_or_infinity_give_nan() -> None:
     for number in (np.nan, np.inf):
         a = np.full((3, 3), number, "f")
         assert np.isnan(np.asarray(linalg.svdvals(a))).all()

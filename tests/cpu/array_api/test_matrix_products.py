@@ -60,7 +60,7 @@ def test_matmul_refuses_sizes_that_do_not_fit(first: Any, second: Any) -> None:
     assert str(second) in str(caught.value)
 
 
-def test_what_else_is_refused() -> None:
+def test_shapes_and_axes_that_do_not_match_are_refused() -> None:
     _, _, x, y = pair((2, 2, 3), (4, 3, 2))
     with pytest.raises(ShapeError, match="do not broadcast"):
         xp.matmul(x, y)

@@ -36,7 +36,7 @@ def said(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", missing_names.WRITTEN)
-def test_what_it_says_to_write_computes_what_numpy_does(name: str) -> None:
+def test_suggested_replacements_compute_as_numpy(name: str) -> None:
     _, found, expression = said(name).partition("write, for example, ")
     assert found
     scope = {"x": X, "y": Y, "v": V, "w": W}
@@ -66,7 +66,7 @@ def test_every_other_function_of_numpy_is_pointed_to_the_host() -> None:
 
 
 @pytest.mark.parametrize("name", ["heaviside", "isin", "nanmean", "busday_count"])
-def test_what_numpy_computes_on_the_device_is_not_pointed_to_the_host(name: str) -> None:
+def test_suggestions_name_the_host_only_if_needed(name: str) -> None:
     assert ("host" in said(name)) == (name == "busday_count")
 
 

@@ -156,7 +156,7 @@ def test_results_and_errors_match_jax(both: Any) -> None:
     assert not differ, "\n".join(f"{k}: {v}" for k, v in differ.items())
 
 
-def test_what_becomes_an_infinity_is_warned_of_at_the_users_line(both: Any) -> None:
+def test_a_number_that_becomes_infinity_warns_at_the_users_line(both: Any) -> None:
     assert both["places"] == ["<string>"]
     _, warned = both["plugrt"]
     _, theirs = both["jax"]

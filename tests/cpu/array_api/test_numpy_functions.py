@@ -28,7 +28,7 @@ def test_no_out_is_passed_as_numpy_does_through_other_arrays(function: Any) -> N
         function(xp.asarray(A), out=xp.zeros((), bool))
 
 
-def test_what_a_function_does_not_take_is_said() -> None:
+def test_unknown_parameters_are_named() -> None:
     x = xp.asarray(A)
     with pytest.raises(TypeError, match=r"mean has no parameter 'dtype'.*astype"):
         xp.mean(x, dtype=xp.float32)

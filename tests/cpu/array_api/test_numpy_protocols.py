@@ -131,7 +131,7 @@ def test_traced() -> None:
         np.testing.assert_allclose(np.asarray(found), call(A), rtol=2e-6, atol=1e-6)
 
 
-def test_what_is_pythons_or_a_file_reads_the_array(tmp_path: Path) -> None:
+def test_python_and_file_functions_read_the_array(tmp_path: Path) -> None:
     x = xp.asarray(A)
     assert np.allclose(x, A)
     assert np.array_equal(x, x)
@@ -171,7 +171,7 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 @behaviour(18, "A NumPy function without a counterpart says so", jax="it computes on the host")
 @pytest.mark.parametrize("case", WRONG)
-def test_what_has_no_meaning_is_refused(case: str) -> None:
+def test_numpy_calls_without_a_meaning_are_refused(case: str) -> None:
     call, words = WRONG[case]
     with pytest.raises(ArgumentTypeError, match=words):
         call(xp.asarray(A))

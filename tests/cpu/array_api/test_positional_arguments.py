@@ -29,7 +29,7 @@ def _counterparts(namespace: str) -> list[tuple[str, inspect.Signature, inspect.
 
 
 @pytest.mark.parametrize("namespace", NAMESPACES)
-def test_what_jax_numpy_takes_by_position_is_taken_so(namespace: str) -> None:
+def test_positional_arguments_as_in_jax_numpy(namespace: str) -> None:
     by_keyword_alone = {}
     for name, ours, theirs in _counterparts(namespace):
         kinds = {name: p.kind for name, p in ours.parameters.items()}

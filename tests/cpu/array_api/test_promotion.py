@@ -72,6 +72,6 @@ def test_formats_without_a_common_one() -> None:
      ("float8_e4m3fn", "int64", "float8_e4m3fn"), ("float16", "complex64", "complex64"),
      ("float64", "complex64", "complex128"), ("bool", "int4", "int4")],
 )  # fmt: skip
-def test_what_the_standard_leaves_open_matches_jax(a: str, b: str, result: str) -> None:
+def test_promotions_that_the_standard_leaves_open_match_jax(a: str, b: str, result: str) -> None:
     assert xp.result_type(dtype_of(a), dtype_of(b)) == dtype_of(result)
     assert xp.result_type(dtype_of(b), dtype_of(a)) == dtype_of(result)

@@ -51,7 +51,7 @@ def test_nan_comes_last_and_zeros_are_equal(values: list[float]) -> None:
     )
 
 
-def test_what_is_refused() -> None:
+def test_wrong_axes_are_refused() -> None:
     with pytest.raises(AxisError, match="axis of argsort is -4"):
         xp.argsort(X, axis=-4)
     with pytest.raises(AxisError, match="0 dimensions"):

@@ -112,14 +112,14 @@ def test_empty_arrays() -> None:
 
 @pytest.mark.parametrize("name", ["sum", "max", "mean", "var", "cumulative_sum", "argmax", "sort"])
 @pytest.mark.parametrize("value", [[1, 2], None, "abc", (X, X), {}], ids=repr)
-def test_what_is_no_array_is_refused_by_name(name: str, value: Any) -> None:
+def test_values_that_are_no_arrays_are_refused_by_name(name: str, value: Any) -> None:
     with pytest.raises(NotAnArray, match=f"argument 'x' of {name}"):
         getattr(xp, name)(value)
     with pytest.raises(NotAnArray, match=f"argument 'x' of {name}"):
         traced(lambda x: getattr(xp, name)(value))(X)
 
 
-def test_what_is_refused() -> None:
+def test_wrong_dtypes_and_axes_are_refused() -> None:
     with pytest.raises(UnsupportedDtype, match="'nonsense' is not a dtype"):
         xp.sum(X, dtype="nonsense")
     with pytest.raises(UnhashableStaticArgument, match="axis"):

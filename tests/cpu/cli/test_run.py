@@ -88,7 +88,7 @@ def test_a_dash_is_standard_input(files: Path, program: str, data: str) -> None:
 
 
 @pytest.mark.parametrize("of", ["program", "data"])
-def test_what_a_command_writes_is_read_through_a_pipe(files: Path, of: str) -> None:
+def test_programs_and_data_are_read_from_pipes(files: Path, of: str) -> None:
     """As a bash user writes it: ``<(command)`` is the path of an open pipe."""
     program = "<(cat text.mlir)" if of == "program" else "text.mlir"
     data = "<(cat x.npy)" if of == "data" else "x.npy"
@@ -164,7 +164,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("words", "code", "says"), WRONG, ids=[" ".join(words) for words, *_ in WRONG]
 )
-def test_what_is_wrong_is_one_readable_line(
+def test_wrong_input_prints_one_readable_line(
     folder: Path, words: list[str], code: int, says: str
 ) -> None:
     names = {path.name for path in folder.iterdir()}

@@ -176,7 +176,7 @@ def test_a_program_whose_name_is_no_text_gets_an_index(address: str) -> None:
         assert find_holder(member(address, 0)) == "caf?.py"
 
 
-def test_who_says_nothing_is_dropped_and_who_has_an_index_is_not() -> None:
+def test_silent_connections_are_dropped_and_members_kept() -> None:
     with coordinator(patience=0.3) as address, claim(member(address, 0))[0] as first:
         with call(address) as silent, call(address) as slow:
             slow.sendall(b'{"non')
@@ -272,7 +272,7 @@ def test_a_name_is_cut_to_what_a_message_holds(address: str) -> None:
             assert find_holder(member(address, index)) == 300 * letter
 
 
-def test_what_is_no_coordinator_is_named() -> None:
+def test_a_server_that_is_no_coordinator_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = f"127.0.0.1:{listener.getsockname()[1]}"
 

@@ -169,7 +169,7 @@ print(seen.pop("Late") > 10, seen)
         ],
     ],
 )  # fmt: skip
-def test_what_a_signal_handler_raises_arrives(call: str, kind: str) -> None:
+def test_exceptions_of_signal_handlers_reach_the_caller(call: str, kind: str) -> None:
     """Of any class, also one that plugrt translates where Python or jaxlib raises it.
 
     Earlier, a fifth of the time-outs of compilations became a KeyError in `Thread.start`.
@@ -187,7 +187,7 @@ def test_a_program_without_an_excepthook_compiles() -> None:
 
 
 @pytest.mark.parametrize("core", ["c", "python"])
-def test_what_is_entered_at_exit_does_not_abort_the_process(core: str) -> None:
+def test_contexts_left_open_at_exit_do_not_abort_the_process(core: str) -> None:
     code = """
     import threading
     import plugrt
@@ -328,7 +328,9 @@ print(wrong or "right", [x for x in launches.calling if x.is_under_way()])
         ('Late("x")', "c"),
     ],
 )
-def test_what_a_signal_handler_raises_in_a_callback_arrives(raised: str, core: str) -> None:
+def test_exceptions_of_signal_handlers_in_callbacks_reach_the_caller(
+    raised: str, core: str
+) -> None:
     """Earlier, plugrt's functions around the user's raised `Internal`, or results were wrong.
 
     Later launches waited for ever for a launch that was interrupted as it began.

@@ -53,7 +53,7 @@ def test_one_call_of_the_backend_for_an_array(
         (_parts(2), 2, "no such memory"),
     ],
 )
-def test_what_does_not_fit_is_refused(arguments: tuple[Any, ...]) -> None:
+def test_wrong_parts_and_devices_are_refused(arguments: tuple[Any, ...]) -> None:
     client = devices()[0].client
     hosts, count, *kind = arguments
     with pytest.raises(InvalidArgument):

@@ -101,7 +101,7 @@ print(answers)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.parametrize("core", ["c", "python"])
-def test_what_was_ready_is_read_and_what_was_not_is_refused(core: str) -> None:
+def test_ready_arrays_are_read_after_a_fork_and_others_refused(core: str) -> None:
     """On cpu a ready array is memory of the process; earlier, a late one hung the child.
 
     A library is called for each read, so that such a read is refused.

@@ -64,7 +64,7 @@ def test_a_public_function_states_its_errors() -> None:
     assert [name for name, function in PUBLIC.items() if not states_errors(function)] == []
 
 
-def test_what_a_docstring_refers_to_states_errors_itself() -> None:
+def test_docstrings_refer_to_functions_that_state_their_errors() -> None:
     for title, function in PUBLIC.items():
         text = " ".join((function.__doc__ or "").split())
         owner = inspect.getmodule(inspect.unwrap(function))

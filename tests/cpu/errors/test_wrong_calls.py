@@ -304,7 +304,7 @@ def jax_raises() -> dict[str, list[str] | None]:
 
 
 @pytest.mark.parametrize("expression", AS_JAX)
-def test_what_jax_raises_can_be_caught(
+def test_errors_can_be_caught_by_the_class_that_jax_raises(
     expression: str, jax_raises: dict[str, list[str] | None]
 ) -> None:
     names = {"np": np, "api": plugrt, "xp": xp, "lax": lax, "random": random, **GIVEN}

@@ -43,7 +43,7 @@ HOST = np.ones(4, np.float32)
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("kind", ["cpu", "sdk"])
-def test_what_methods_raise_is_plugrts(kind: str, seed: int) -> None:
+def test_backend_methods_raise_plugrt_errors(kind: str, seed: int) -> None:
     called, strange = run(kind, seed)
     assert strange == []
     assert {name.partition(".")[2] for name in called} >= {
@@ -52,7 +52,7 @@ def test_what_methods_raise_is_plugrts(kind: str, seed: int) -> None:
     }  # fmt: skip
 
 
-def test_what_is_not_plugrts_is_noticed() -> None:
+def test_the_judge_notices_foreign_errors() -> None:
     assert judge({}.__getitem__, [1]) == "KeyError: 1"
     assert judge(CLIENT.lookup_device, ["a"]) is None
 
@@ -79,7 +79,7 @@ def test_value_types_check_their_fields(wrong: Any) -> None:
             make()
 
 
-def test_what_no_32_bits_hold_is_refused() -> None:
+def test_launch_ids_beyond_32_bits_are_refused() -> None:
     with pytest.raises(InvalidArgument, match="does not fit 32 bits"):
         ExecuteOptions(2**31)
     assert ExecuteOptions(-(2**31), (0, np.int64(1))).launch_id == -(2**31)  # type: ignore[arg-type]
@@ -200,7 +200,7 @@ def test_a_program_is_shown_without_its_code() -> None:
 
 
 @pytest.mark.parametrize("checked", [True, False])
-def test_whose_error_it_is_follows_from_the_decorated_package(
+def test_errors_belong_to_the_decorated_function_that_calls(
     checked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An error in a helper belongs to the decorated function that calls it, else to the user."""

@@ -105,7 +105,7 @@ def leaks(name: str, function: Callable[..., Any]) -> tuple[int, list[str]]:
 
 @pytest.mark.usefixtures("uncompiled")
 @pytest.mark.parametrize("title", some_of([*OBJECTS], 8))
-def test_what_comes_from_inside_is_plugrts(
+def test_methods_raise_plugrt_errors(
     title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # some of them write files, and "text" is a path
@@ -183,7 +183,7 @@ def callables_of(owner: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 @pytest.mark.parametrize("title", ["array", "lowered", "compiled", "pmap lowered", "program"])
-def test_what_takes_no_argument_says_so_in_plugrts_error(title: str) -> None:
+def test_methods_without_arguments_refuse_one_by_their_class(title: str) -> None:
     """The error names the class of the object, not the base class that defines the method."""
     owner = OBJECTS[title]
     methods = public_methods(owner)
@@ -199,7 +199,7 @@ def test_what_takes_no_argument_says_so_in_plugrts_error(title: str) -> None:
             assert text.startswith(f"{named} cannot be called with argument 0=3: {named}()"), text
 
 
-def test_what_was_taken_silently_is_refused() -> None:
+def test_wrong_values_of_options_are_refused() -> None:
     for call in (
         lambda: monitoring.register_event_listener(3),
         lambda: monitoring.register_event_duration_secs_listener(None),

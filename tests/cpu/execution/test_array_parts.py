@@ -29,7 +29,7 @@ def over(*entries: Any) -> NamedSharding:
                  SingleDeviceSharding(devices()[3])], ids=["tiles", "rows", "whole", "all", "pmap",
                                                            "one"]
 )  # fmt: skip
-def test_of_a_callback(sharding: Any) -> None:
+def test_an_array_from_a_callback(sharding: Any) -> None:
     asked: list[Any] = []
 
     def part(index: Any) -> np.ndarray:
@@ -59,7 +59,7 @@ def test_shards() -> None:
         assert shard.data.devices() == {shard.device}
 
 
-def test_of_the_data_of_one_of_two_processes() -> None:
+def test_an_array_from_the_data_of_one_of_two_processes() -> None:
     """Each process has every other device of four: this one 0 and 2."""
     client = FakeClient(count=4, processes=2)
     mesh = Mesh(np.array(client.devices()).reshape(2, 2), ("here", "process"))

@@ -134,7 +134,7 @@ def read_alias(alias: Any) -> Any:
 
 
 @pytest.mark.parametrize("seed", seeds(4))
-def test_what_was_made_between_assignments_keeps_its_values(seed: int) -> None:
+def test_aliases_made_between_assignments_keep_their_values(seed: int) -> None:
     rng = random.Random(seed)
     dtype = rng.choice((np.float32, np.int32, np.uint8))
     start = random_array((6, 24000) if seed % 2 else (600, 240), dtype, seed)
@@ -213,7 +213,7 @@ ITSELF: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("same", ITSELF)
-def test_what_returns_the_array_itself(same: str) -> None:
+def test_functions_that_return_the_array_itself(same: str) -> None:
     x = xp.arange(4.0)
     assert ITSELF[same](x) is x
 
@@ -234,7 +234,7 @@ def test_only_an_array_that_is_committed_to_a_place_is_the_result_of_a_put_there
         assert plugrt.device_put(y, place, may_alias=False) is not y
 
 
-def test_of_an_integer_the_low_bits_are_assigned() -> None:
+def test_assigning_a_large_integer_keeps_the_low_bits() -> None:
     x = xp.zeros(2, dtype=xp.uint8)
     x[0] = 300
     assert x.tolist() == [44, 0]
@@ -279,7 +279,7 @@ ON_TRACERS = [name for name in MADE if name not in ("numpy", "memory", "put", "p
 @pytest.mark.parametrize(
     ("made", "traced"), [*((name, False) for name in MADE), *((name, True) for name in ON_TRACERS)]
 )
-def test_what_was_made_of_it_keeps_the_old_values(made: str, traced: bool) -> None:
+def test_arrays_made_before_an_assignment_keep_the_old_values(made: str, traced: bool) -> None:
     def f(x: Any) -> tuple[Any, Any]:
         y = MADE[made](x)
         x[0] = 9
@@ -389,7 +389,7 @@ if IN_C:
 
 
 @pytest.mark.parametrize("read", READS)
-def test_what_a_trace_read_is_read_again(read: str) -> None:
+def test_an_assignment_to_a_captured_array_traces_again(read: str) -> None:
     (first, second), get = READS[read]
     x, traces = xp.asarray(first), []
 
@@ -534,7 +534,7 @@ def test_an_assignment_by_another_thread_during_the_trace(nested: bool) -> None:
     assert run(1.0).tolist() == f(1.0).tolist() == f_before(1.0).tolist() == [11, 2, 3]
 
 
-def test_what_was_assigned_whole_outlives_its_source() -> None:
+def test_a_whole_assignment_is_independent_of_its_source() -> None:
     x, y = xp.zeros(3), xp.arange(3.0)
     x[...] = y
     y[0] = 9
@@ -667,7 +667,7 @@ def test_assignments_to_an_array_from_a_trace_are_refused() -> None:
     assert x.tolist() == [0, 0, 0]
 
 
-def test_what_a_trace_makes_of_an_array_may_be_assigned_to() -> None:
+def test_a_trace_may_assign_to_arrays_made_of_an_outer_one() -> None:
     x = xp.zeros(3)
 
     @plugrt.jit

@@ -57,7 +57,7 @@ def _entries(folder: Path) -> list[Path]:
     return sorted(folder.iterdir()) if folder.exists() else []
 
 
-def test_where_the_function_stands_does_not_matter(folder: Path, events: list[str]) -> None:
+def test_the_cache_key_does_not_depend_on_the_source_line(folder: Path, events: list[str]) -> None:
     source = "def moved(x):\n    return x - 5\n"
     for lines in ("", "\n" * 40):
         scope: dict[str, Any] = {}
@@ -186,7 +186,7 @@ def test_no_alteration_of_an_entry_is_loaded(folder: Path) -> None:
 
 @pytest.mark.parametrize("what", ["folder", "entry"])
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
-def test_what_others_can_write_is_not_loaded(
+def test_cache_entries_that_others_can_write_are_not_loaded(
     folder: Path, events: list[str], what: str, mode: int
 ) -> None:
     _call()
@@ -200,7 +200,7 @@ def test_what_others_can_write_is_not_loaded(
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="users as POSIX has them")
-def test_what_belongs_to_another_user_is_not_loaded(
+def test_cache_entries_of_another_user_are_not_loaded(
     folder: Path, events: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _call()

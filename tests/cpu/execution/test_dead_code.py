@@ -195,7 +195,7 @@ DTYPES = [
 
 
 @pytest.mark.parametrize("form", LITERALS)
-def test_what_is_known_needs_no_compiler(form: str) -> None:
+def test_constant_results_need_no_compiler(form: str) -> None:
     function = LITERALS[form]
     x = device_put(X, devices()[1])
     outer = jit(function)
@@ -215,7 +215,7 @@ def test_what_is_known_needs_no_compiler(form: str) -> None:
     assert not any(a.is_deleted() for r in results[1:] for a in plugrt.tree.flatten(r)[0])
 
 
-def test_what_is_known_is_where_the_call_is() -> None:
+def test_constant_results_are_on_the_devices_of_the_call() -> None:
     function = jit(lambda x: (x, xp.ones(3), 2.0))
     for x, device in ((device_put(X, devices()[3]), devices()[3]), (X, devices()[0])):
         assert {a.device for a in function(x)} == {device}

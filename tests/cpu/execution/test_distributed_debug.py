@@ -87,7 +87,9 @@ def test_each_launch_on_several_devices_is_logged(
     "so are pmap, operators and programs compiled ahead of time; launches on one device are not",
     jax="functions of jit alone",
 )
-def test_who_launches(logged: Callable[[], list[dict[str, str]]]) -> None:
+def test_pmap_operators_and_compiled_programs_are_logged(
+    logged: Callable[[], list[dict[str, str]]],
+) -> None:
     x = plugrt.device_put(np.ones((4, 2), np.float32), rows_of(4))
     ahead = plugrt.jit(lambda v: v - 1).lower(x).compile()
     logged()

@@ -195,7 +195,7 @@ PASSED_IN: dict[str, F] = {
 
 
 @pytest.mark.parametrize("case", some_of([*PASSED_IN], 3))
-def test_what_is_passed_in_stays_so(case: str) -> None:
+def test_passed_in_nans_are_reported_as_passed_in(case: str) -> None:
     check_origin(PASSED_IN[case], BAD, "it was passed in, no operation made it.*before the", "")
 
 
@@ -245,7 +245,7 @@ STARTS = """func.func public @main(%x: tensor<2xf32>) -> tensor<f32> {
 }"""
 
 
-def test_what_a_reduction_starts_from_is_not_to_blame() -> None:
+def test_the_initial_value_of_a_reduction_is_not_reported() -> None:
     message = message_of(plugrt.compile(STARTS), X, debug_infs=True)
     assert "comes from stablehlo.divide of (float32[2], float32[2]) in line 4" in message
 
@@ -264,7 +264,7 @@ HANDED_ON: dict[str, F] = {
     ("case", "in_loop"),
     some_of([(case, in_loop) for case in HANDED_ON for in_loop in (False, True)], 3),
 )
-def test_what_another_device_made_is_found_there(case: str, in_loop: bool) -> None:
+def test_a_nan_from_another_device_is_found_there(case: str, in_loop: bool) -> None:
     def f(x: Any) -> Any:
         def step(i: Any, c: Any) -> Any:
             return HANDED_ON[case](faulty(c - 5)) + 6

@@ -87,7 +87,7 @@ def test_once_for_each_device_of_pmap(puts: Traffic) -> None:
     assert times_put(puts) == {d.id: 1 for d in devices()}
 
 
-def test_what_an_array_holds_at_each_trace_counts() -> None:
+def test_each_trace_reads_the_present_contents_of_an_array() -> None:
     values, x = np.zeros(SIZE, np.float32), device_put(np.ones(SIZE, np.float32))
     inner = jit(lambda y: mul(y, values))
     np.testing.assert_array_equal(inner(x), np.zeros(SIZE))

@@ -113,7 +113,7 @@ def test_names_are_safe(tmp_path: Path, name: str) -> None:
     "a folder that cannot be written is a warning that names it, and the call goes on",
     jax="JAX warns as well",
 )
-def test_what_cannot_be_written(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (
         config.override(dump_ir_to=str(tmp_path / "file" / "below")),

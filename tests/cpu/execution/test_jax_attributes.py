@@ -51,7 +51,7 @@ def test_each_public_attribute_is_there_or_says_what_to_use(kind: str) -> None:
     assert all("states no such fact" not in hint(ours, name) for name in lacking)
 
 
-def test_what_devices_and_clients_say_of_themselves_is_jaxs() -> None:
+def test_attributes_of_devices_and_clients_as_in_jax() -> None:
     theirs, ours = pairs()["device"]
     for name in ("device_kind", "host_id", "task_id", "process_index", "id", "platform"):
         assert getattr(ours, name) == getattr(theirs, name), name
@@ -105,7 +105,7 @@ def test_an_attribute_that_fails_does_not_ask_for_itself_without_end() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(INSTEAD))
-def test_what_is_said_of_arrays_is_there(name: str) -> None:
+def test_hints_of_missing_attributes_name_existing_ones(name: str) -> None:
     x = plugrt.device_put(np.ones((3, 3)))
     assert not hasattr(x, name)
     words = hint(x, name)

@@ -54,7 +54,7 @@ def require_devices(count: int) -> None:
 
 @pytest.mark.parametrize("how", ["donated", "deleted"])
 @pytest.mark.parametrize("kind", HERE)
-def test_what_was_put_where_it_was_outlives_the_other(kind: str, how: str) -> None:
+def test_an_array_put_where_it_is_outlives_the_other(kind: str, how: str) -> None:
     for other_ends in (False, True):
         x = add(device_put(N), 0)
         y = HERE[kind](x)
@@ -79,7 +79,7 @@ OVER: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("how", ["donated", "deleted"])
 @pytest.mark.parametrize("to", OVER)
 @pytest.mark.parametrize("source", OVER)
-def test_what_has_parts_where_they_were_outlives_the_other(source: str, to: str, how: str) -> None:
+def test_parts_put_where_they_are_outlive_the_other(source: str, to: str, how: str) -> None:
     require_devices(4)
     if source == to:
         return
@@ -103,7 +103,7 @@ def test_a_slice_of_what_pmap_divided_outlives_it(how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["donated", "deleted"])
-def test_what_pmap_has_of_an_array_without_a_program_outlives_it(how: str) -> None:
+def test_results_of_pmap_without_a_program_outlive_the_argument(how: str) -> None:
     require_devices(4)
     x = device_put(N, PmapSharding(devices()[:4]))
     with plugrt.disable_jit():
@@ -132,7 +132,7 @@ def quick_switches() -> Iterator[None]:
 @pytest.mark.usefixtures("quick_switches")
 @pytest.mark.parametrize("how", ["donated", "deleted"])
 @pytest.mark.parametrize("way", ["device", "identity", "each of 2"])
-def test_what_another_thread_ends_is_put_or_refused(way: str, how: str) -> None:
+def test_an_array_that_another_thread_ends_is_put_or_refused(way: str, how: str) -> None:
     source: Any = None
     put = HERE.get(way) or (lambda x: device_put(x, OVER[way]()))
     if way not in HERE:

@@ -152,7 +152,7 @@ def test_a_deleted_array_has_no_layout() -> None:
 
 
 @behaviour(4, "a layout that an array cannot have is refused, and the message says why")
-def test_what_device_put_refuses() -> None:
+def test_device_put_refuses_impossible_layouts() -> None:
     with pytest.raises(InvalidArgument, match="AUTO leaves it to a compiler"):
         device_put(X, AUTO)
     with pytest.raises(InvalidArgument, match=r"orders 3 dimensions.*has 2"):

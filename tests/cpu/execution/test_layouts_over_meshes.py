@@ -455,7 +455,7 @@ REFUSED_AS_JAX: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 @behaviour(4, "what JAX refuses of layouts over a mesh is refused, and the message says why")
 @pytest.mark.parametrize("case", REFUSED_AS_JAX)
-def test_what_jax_refuses_of_layouts(case: str) -> None:
+def test_layouts_over_meshes_are_refused_as_in_jax(case: str) -> None:
     """Calls both libraries.
 
     Same as JAX: which layouts are refused, such as `Layout.AUTO` of one side of a donation.

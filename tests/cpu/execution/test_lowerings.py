@@ -187,7 +187,7 @@ def test_composites_and_chlo() -> None:
     "a lowering may return None, call jitted functions, use constants, and is called once a type",
     jax="JAX has no None",
 )
-def test_what_lowerings_may_do() -> None:
+def test_lowerings_may_return_none_call_jit_and_use_constants() -> None:
     table = np.arange(3000, dtype=np.float32)
     shift = plugrt.device_put(np.float32(5))
     double = jit(lambda x: x + x)
@@ -279,7 +279,7 @@ def test_faults_of_lowerings() -> None:
      [("cpu", "a.b", print), ("cpu", "a.b", len)], {3: {"a.b": print}}],
     ids=["number", "no module", "no dict", "no function", "pair", "twice", "no name"],
 )  # fmt: skip
-def test_what_are_no_lowerings(wrong: Any) -> None:
+def test_wrong_lowerings_are_refused(wrong: Any) -> None:
     with pytest.raises(ConfigError, match="lowerings = "):
         config.update("lowerings", wrong)
 

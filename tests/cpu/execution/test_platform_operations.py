@@ -61,7 +61,7 @@ def factors(x: Any) -> list[Any]:
     "operations of `linalg` are lowered by the plugin: LAPACK's on `cpu`, StableHLO's elsewhere",
     jax="same, for `cpu` and GPUs",
 )
-def test_what_programs_have() -> None:
+def test_programs_contain_the_operations_of_their_platform() -> None:
     text = jit(factors).lower(DEFINITE).as_text()
     assert "@plugrt." not in text
     found = set(re.findall(r"@lapack_s(\w+)_ffi", text))
@@ -173,7 +173,7 @@ def test_a_choice_of_platform_without_linalg() -> None:
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_plugins_give_is_checked(case: str) -> None:
+def test_lowerings_of_plugins_are_checked(case: str) -> None:
     given, words = WRONG[case]
     made = registry(FakePlugin("mine", lowerings=lambda: given))
     with (

@@ -156,7 +156,7 @@ def test_faults_of_rewriters() -> None:
     [sines, "nowhere:f", "math", (3,), 4],
     ids=["one function", "no module", "no function", "numbers", "number"],
 )
-def test_what_are_no_rewriters(wrong: Any) -> None:
+def test_wrong_program_rewriters_are_refused(wrong: Any) -> None:
     with pytest.raises(ConfigError, match="program_rewriters"):
         config.update("program_rewriters", wrong)
 

@@ -120,7 +120,7 @@ def test_registered_types(registered: type[Lazy]) -> None:
 
 
 @behaviour(1, "what is no array is refused, and the message names the cure")
-def test_what_is_no_array(registered: type[Lazy]) -> None:
+def test_values_that_are_no_arrays_are_refused_with_a_cure(registered: type[Lazy]) -> None:
     with pytest.raises(NotAnArray, match=r"masked array.*\.filled"):
         device_put(np.ma.masked_array([1, 2], [0, 1]))
     with pytest.raises(ValueError, match=r"filled\(\)"):
@@ -338,7 +338,7 @@ def test_between_backends() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5)])
-def test_what_a_warm_put_raises_is_translated(
+def test_errors_of_a_warm_put_are_translated(
     shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not plugrt.get_backend().platform_version.startswith("jaxlib"):

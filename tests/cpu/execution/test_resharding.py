@@ -115,7 +115,7 @@ def test_parts_that_lie_right_are_kept_and_others_sent_as_they_are(traffic: Traf
 
 
 @behaviour(109, "functions that split and join arrays are compiled once")
-def test_what_moves_parts_is_compiled_once(traffic: Traffic) -> None:
+def test_functions_that_move_parts_are_compiled_once(traffic: Traffic) -> None:
     x, y = device_put(X, PmapSharding(devices()[:4])), device_put(-X, PmapSharding(devices()[:4]))
     target = PmapSharding(devices()[:3], 1)
     plugrt.clear_caches()
@@ -161,7 +161,7 @@ def test_small_arrays_are_put_together_in_main_memory_without_a_program(seed: in
 
 
 @pytest.mark.usefixtures("on_host")
-def test_what_is_put_together_in_main_memory_is_copied_once(puts: Traffic) -> None:
+def test_parts_joined_on_the_host_are_copied_once(puts: Traffic) -> None:
     x = parts()
     reads = [s.data.unsafe_buffer_pointer() for s in x.addressable_shards]
     puts.clear()

@@ -59,7 +59,7 @@ def test_numbers_in_indices_and_arithmetic_are_no_implicit_transfers(level: str)
                 refused(call, "host-to-device transfer")
 
 
-def test_what_stays_on_its_devices_is_no_transfer() -> None:
+def test_exchanges_among_the_same_devices_are_no_transfers() -> None:
     """Same as JAX: an exchange of parts among the same devices passes the transfer guard."""
     if plugrt.local_device_count() < 4:
         pytest.skip("no 4 devices here")
@@ -99,7 +99,7 @@ def test_host_data_as_arguments(warm: bool) -> None:
 
 
 @behaviour(11, "arrays that are where they are needed pass, and so do device_put and device_get")
-def test_what_passes() -> None:
+def test_arrays_in_place_and_explicit_transfers_pass() -> None:
     x, y = put(0), put(0)
     with plugrt.transfer_guard("disallow"):
         np.testing.assert_array_equal(plugrt.device_get(jit(add)(x, y)), 2 * X)

@@ -53,7 +53,9 @@ def test_calls_with_many_arguments(tupled: Callable[[], list[bool]]) -> None:
 
 
 @behaviour(5, "unused arguments do not count, and donated ones of a tuple are taken", jax="same")
-def test_what_counts_and_donation(tupled: Callable[[], list[bool]]) -> None:
+def test_unused_arguments_do_not_count_and_tuples_are_donated(
+    tupled: Callable[[], list[bool]],
+) -> None:
     jit(lambda *xs: xs[0] + xs[1])(*[X] * 200)
     assert tupled() == [False]
     xs = [plugrt.device_put(X + i) for i in range(150)]

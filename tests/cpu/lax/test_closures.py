@@ -86,7 +86,7 @@ def _reduce(of: Any, by: Any) -> Any:
         (_reduce, False),
     ],
 )
-def test_what_closures_hold(make: Any, *, anew: bool) -> None:
+def test_functions_are_traced_again_if_their_closures_changed(make: Any, *, anew: bool) -> None:
     value = np.float32(2)
     ours, theirs = make(lax, lambda: value), make(jax.lax, lambda: value)
     first = ours(X)

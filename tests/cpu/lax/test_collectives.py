@@ -100,7 +100,9 @@ def test_exchange_with_the_split_axis_after_the_other_matches_jax() -> None:
         (lambda x: lax.pmax(lax.complex(x, x), "i"), DtypeError, "complex64"),
     ],
 )
-def test_what_cannot_be_is_refused(function: Any, error: type[Exception], message: str) -> None:
+def test_wrong_axes_and_permutations_are_refused(
+    function: Any, error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         replicated(function, X)
 

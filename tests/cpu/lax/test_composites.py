@@ -81,7 +81,7 @@ def test_attributes() -> None:
     "pytrees, scalars, effects and arrays that a composite's definition closes over",
     jax="same, but that JAX drops effects, and puts arrays that are closed over first",
 )
-def test_what_decompositions_may_do() -> None:
+def test_decompositions_may_have_pytrees_effects_and_closures() -> None:
     if not plugrt.get_backend().capabilities.host_callbacks:
         pytest.skip(f"{plugrt.default_backend()} does not declare host_callbacks")
     shift = plugrt.device_put(np.float32([10, 20, 30]))

@@ -128,7 +128,7 @@ def test_shapes_that_differ_are_refused_by_name() -> None:
         lax.lt(np.ones(3), np.ones(4))
 
 
-def test_what_is_no_array_is_refused() -> None:
+def test_a_text_is_refused_as_an_array() -> None:
     with pytest.raises(NotAnArray, match="argument 'x' of exp"):
         lax.exp("one")
 

@@ -56,7 +56,7 @@ def test_precisions_are_found_by_the_names_that_jax_has(name: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["nope", "HIGH", 3, 0.5, object(), [1]])
-def test_what_names_no_precision_is_refused_with_those_that_do(name: Any) -> None:
+def test_unknown_precisions_are_refused_with_the_known_ones(name: Any) -> None:
     with pytest.raises(ArgumentError, match=r"not a lax\.Precision; it takes 'default'.*'float32'"):
         lax.Precision(name)
 

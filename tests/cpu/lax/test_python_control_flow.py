@@ -82,7 +82,7 @@ def test_functions_are_not_kept_for_another_run() -> None:
     assert gone() is None
 
 
-def test_what_has_no_python_form_is_named_by_its_own_name() -> None:
+def test_a_nan_in_a_reducer_names_the_operation() -> None:
     with debug_nans(), pytest.raises(FloatingPointFault, match="in reduce of"):
         lax.reduce(np.float32([1, -1]), np.float32(0), lambda a, b: lax.log(lax.sub(a, b)), (0,))
 

@@ -54,7 +54,9 @@ def test_pad_matches_jax(config: Any) -> None:
         (lambda: lax.full((2,), X), ShapeError, "must be a scalar"),
     ],
 )
-def test_what_does_not_fit_is_refused(call: Any, error: type[Exception], message: str) -> None:
+def test_shapes_that_do_not_match_are_refused(
+    call: Any, error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         call()
 

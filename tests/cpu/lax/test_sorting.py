@@ -50,7 +50,7 @@ def test_top_k_matches_jax(x: Any, k: int) -> None:
     same(lax.top_k(x, k), jax.lax.top_k(x, k))
 
 
-def test_what_cannot_be_sorted_is_refused() -> None:
+def test_wrong_operands_of_sort_and_top_k_are_refused() -> None:
     with pytest.raises(ShapeError, match=r"one shape; found \(3, 4\), \(4,\)"):
         lax.sort((X, X[0]))
     with pytest.raises(ArgumentError, match=r"num_keys of lax\.sort must be between 1 and 2"):

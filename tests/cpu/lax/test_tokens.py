@@ -80,7 +80,7 @@ def test_a_token_costs_no_parameter_and_no_compilation() -> None:
            "operation", jax="on GPUs alone")  # fmt: skip
 @pytest.mark.parametrize("pairs", [RING, SOME, []], ids=["ring", "some", "none"])
 @pytest.mark.parametrize("dtype", ["bool", "int8", "bfloat16", "float32", "complex64"])
-def test_what_is_sent_is_received(pairs: Any, dtype: str) -> None:
+def test_psend_and_precv_exchange_arrays(pairs: Any, dtype: str) -> None:
     x = X.astype(getattr(ml_dtypes, dtype, dtype))
     expected = np.zeros_like(x)
     for source, target in pairs:
@@ -192,7 +192,7 @@ def test_tokens_are_told_apart_in_words() -> None:
     assert repr(shown[0]) == "Token(of 1 psend)"
 
 
-def test_what_nobody_receives_is_not_sent() -> None:
+def test_a_psend_without_a_precv_is_dropped() -> None:
     mapped = plugrt.pmap(lambda v: (lax.psend(v, "i", RING), v + 1)[1], "i")
     assert "collective_permute" not in mapped.lower(X).as_text()
     assert plugrt.pmap(exchange, "i").lower(X).as_text().count("collective_permute") == 1

@@ -51,7 +51,7 @@ def test_values_stay_as_they_are() -> None:
     assert "sine" not in plugrt.jit(together).lower(V).as_text()
 
 
-def test_what_a_sink_keeps_is_in_the_program() -> None:
+def test_dce_sink_keeps_operations_in_the_program() -> None:
     def kept(v: Any) -> Any:
         lax.dce_sink(xp.sin(v), prevent_mlir_dce=True)
         return v + 1

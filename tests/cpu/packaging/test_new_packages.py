@@ -278,7 +278,7 @@ class TestLibrary:
         assert shell.run(f'python -c "{code}"', JAX_PLATFORMS="lib-chip") == "True\n"
         assert shell.run(f'python -c "{code}"', JAX_PLATFORMS="cpu") == "False\n"
 
-    def test_what_jax_imports_of_it_needs_no_plugrt(self, shell: Shell) -> None:
+    def test_the_module_for_jax_imports_no_plugrt(self, shell: Shell) -> None:
         code = "import sys, lib_chip.for_jax; print('plugrt' in sys.modules, 'jax' in sys.modules)"
         assert shell.run(f'python -c "{code}"') == "False False\n"
 

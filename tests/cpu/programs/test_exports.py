@@ -98,7 +98,7 @@ def test_an_export_is_called_as_the_function_was(tmp_path: Path) -> None:
     assert program.runtime_executable().executable.num_partitions == 1
 
 
-def test_what_jax_calls_says_what_is_called_here() -> None:
+def test_jaxs_method_call_names_the_replacement() -> None:
     found: Any = deserialize(exported(jnp.sin, X).serialize())
     with pytest.raises(AttributeError, match=r"no attribute 'call'.*plugrt.compile\(file\)"):
         found.call(X)
@@ -514,7 +514,7 @@ def test_an_export_follows_to_another_backend_that_it_is_for() -> None:
     "An export for several devices reshards arrays on these devices, and refuses those that are "
     "committed to others, with the ids of both",
 )
-def test_where_arguments_of_a_sharded_export_lie(sharded: Any) -> None:
+def test_arguments_of_a_sharded_export_are_placed_or_refused(sharded: Any) -> None:
     """Differs from JAX: devices of an export for several | those of its arguments |
     the first ones of the backend.
     """

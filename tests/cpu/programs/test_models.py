@@ -190,7 +190,7 @@ WRONG_PACKS: list[tuple[type[Exception], str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("kind", "words", "options"), WRONG_PACKS, ids=lambda x: str(x)[:30])
-def test_what_makes_no_model_is_refused(
+def test_programs_that_make_no_model_are_refused(
     tmp_path: Path, kind: type[Exception], words: str, options: dict[str, Any]
 ) -> None:
     given = {"names": ("params", "x"), "buckets": {"batch": [1]}} | options

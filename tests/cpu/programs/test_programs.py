@@ -168,7 +168,7 @@ def test_a_parsers_complaint_has_line_and_column(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_no_program_is_refused(source: Any, says: str) -> None:
+def test_sources_that_are_no_programs_are_refused(source: Any, says: str) -> None:
     with pytest.raises(ProgramError, match=says):
         plugrt.compile(source)
 

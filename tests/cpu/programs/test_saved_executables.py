@@ -88,7 +88,7 @@ def test_a_saved_executable_is_loaded(compiled: Any, tmp_path: Path) -> None:
         again(X, X)  # the executable or its backend counts the arguments
 
 
-def test_what_cannot_be_loaded_is_said(compiled: Any, tmp_path: Path) -> None:
+def test_executables_that_cannot_be_loaded_state_the_reason(compiled: Any, tmp_path: Path) -> None:
     content = compiled.serialize()
     path = tmp_path / "model.executable"
     path.write_bytes(content[:-3] + b"abc")
@@ -264,7 +264,7 @@ STAGE = (
 )  # fmt: skip
 
 
-def test_what_is_loaded_describes_its_arguments_and_results_as_what_was_saved() -> None:
+def test_a_loaded_function_describes_itself_as_the_saved_one() -> None:
     """Same as JAX: `in_avals`, `out_info`, `input_shardings` and so on of a compiled function that
     was saved.
     """
@@ -292,7 +292,7 @@ def test_what_is_loaded_describes_its_arguments_and_results_as_what_was_saved() 
     assert flat.input_shardings == (tuple(plugrt.tree.leaves(compiled.input_shardings)), {})
 
 
-def test_what_is_loaded_over_a_mesh_describes_where_arguments_lie() -> None:
+def test_a_loaded_function_over_a_mesh_has_its_shardings() -> None:
     mesh = Mesh(four_devices(), ("x",))
     rows = NamedSharding(mesh, P("x"))
     compiled = plugrt.jit(lambda a: (a, a.sum()), in_shardings=rows).lower(A).compile()
@@ -307,7 +307,7 @@ def test_what_is_loaded_over_a_mesh_describes_where_arguments_lie() -> None:
         assert getattr(loaded, name) == getattr(pmapped, name), name
 
 
-def test_where_a_function_over_a_mesh_is_loaded() -> None:
+def test_a_function_over_a_mesh_is_loaded_on_given_devices() -> None:
     mesh = Mesh(four_devices(), ("x",))
     doubled = plugrt.jit(lambda a: (2 * a, a), in_shardings=NamedSharding(mesh, P("x")))
     saved = serialize_executable.serialize(doubled.lower(np.arange(8)).compile())
@@ -366,7 +366,7 @@ def test_the_format_has_a_number_for_each_set_of_fields() -> None:
     assert (saved_function.SAVED.version, digest) == (6, "916b62718bbb5768")
 
 
-def test_what_is_no_saved_function_is_refused(compiled: Any) -> None:
+def test_damaged_saved_functions_are_refused(compiled: Any) -> None:
     saved, in_tree, out_tree = serialize_executable.serialize(compiled)
     load = serialize_executable.deserialize_and_load
     with pytest.raises(InvalidArgument, match="no compiled function that plugrt"):

@@ -111,7 +111,7 @@ MOVES: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 @pytest.mark.parametrize("name", MOVES)
 @pytest.mark.parametrize("impl", IMPLS[:2])
-def test_what_moves_keys_matches_jax(name: str, impl: str) -> None:
+def test_functions_that_move_keys_match_jax(name: str, impl: str) -> None:
     run = MOVES[name]
     for shape in RANKS if impl == IMPLS[0] else RANKS[2:4]:
         ours, theirs = make(shape, impl)
@@ -180,7 +180,7 @@ REFUSED: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_keys_are_not_for_is_refused_with_jaxs_class_of_error(name: str) -> None:
+def test_operations_that_keys_lack_raise_jaxs_class_of_error(name: str) -> None:
     ours, theirs = make((4,))
     with pytest.raises(Exception) as expected:
         REFUSED[name](jax.numpy, theirs)

@@ -84,7 +84,7 @@ def test_nothing_is_permuted() -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_refused(call: Any, error: type[Exception], message: str) -> None:
+def test_wrong_keys_and_shapes_are_refused(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
 

@@ -243,7 +243,7 @@ def test_each_session_calls_its_own_functions(client: RemoteClient, address: str
             assert found == [[2, 3, 4, 5], [10, 20, 30, 40]]
 
 
-def test_what_a_function_returns_is_checked_and_failures_reach_the_result(
+def test_results_of_functions_are_checked_and_errors_are_raised(
     client: RemoteClient,
 ) -> None:
     def fail(_: object) -> list[np.ndarray]:

@@ -83,7 +83,7 @@ def test_large_arrays_are_read_by_several_threads_at_once(client: RemoteClient) 
     assert all(np.array_equal(each, x) for each in found)
 
 
-def test_what_was_put_is_the_copy_of_that_time(client: RemoteClient) -> None:
+def test_a_put_copies_the_present_contents(client: RemoteClient) -> None:
     for count in (4, 1 << 20):
         x = np.ones(count, np.float32)
         buffers = []
@@ -93,7 +93,7 @@ def test_what_was_put_is_the_copy_of_that_time(client: RemoteClient) -> None:
         assert [buffer.to_host()[-1] for buffer in buffers] == [0, 1, 2, 3]
 
 
-def test_where_all_segments_are_in_use_arrays_go_through_the_socket(
+def test_arrays_use_the_socket_if_no_segment_is_free(
     client: RemoteClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wire, "MOST_SEGMENTS", 1)
@@ -274,7 +274,7 @@ def test_actors_of_ray_serve_until_they_are_stopped() -> None:
     assert (shown.stdout, shown.stderr) == (OF_RAY, "")
 
 
-def test_what_assumes_one_address_space_is_refused_by_name(client: RemoteClient) -> None:
+def test_dlpack_and_pointers_are_refused_by_name(client: RemoteClient) -> None:
     x = client.buffer_from_host(X, client.devices()[0])
     for name, call in {"to_dlpack": x.to_dlpack, "unsafe_pointer": x.unsafe_pointer}.items():
         with pytest.raises(Unimplemented, match=name):

@@ -142,7 +142,7 @@ def test_an_argument_that_went_without_the_host_s_knowledge_is_named(tmp_path: P
         program.execute([(x,), (y,)])
 
 
-def test_what_is_known_of_an_executable(client: Client) -> None:
+def test_an_exported_executable_states_its_analyses(client: Client) -> None:
     executable = _compile(client).executable
     assert executable.cost_analysis()["flops"] == 3
     assert executable.memory_analysis().argument_size_in_bytes == 24

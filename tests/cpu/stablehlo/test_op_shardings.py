@@ -139,7 +139,7 @@ GSPMD = {
 
 
 @pytest.mark.parametrize("text", GSPMD)
-def test_what_gspmd_writes_is_read(text: str) -> None:
+def test_gspmd_shardings_are_parsed(text: str) -> None:
     found = [(s.start, s.stop) for [s] in read_gspmd(text, 2).slices((8,), 2)]
     assert found == GSPMD[text]
 

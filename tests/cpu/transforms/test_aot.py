@@ -111,7 +111,7 @@ def test_it_cannot_be_called(far: FarPlugin) -> None:
         compiled(np.zeros(2, np.float32))
 
 
-def test_what_only_passes_on_is_a_program_too(far: FarPlugin) -> None:
+def test_a_program_that_returns_its_arguments_is_compiled(far: FarPlugin) -> None:
     held = plugrt.device_put(np.ones(3, np.float32))
     compiled = plugrt.jit(lambda x, y: (held, 7, y)).lower(1, PAIR).compile(topology="far:1")
     assert compiled.input_types is not None

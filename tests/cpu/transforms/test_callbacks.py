@@ -124,7 +124,7 @@ def test_every_dtype_and_shape_goes_through(dtype: str, shape: tuple[int, ...]) 
     ],
     ids=["shape", "dtype", "none", "pair", "text", "object"],
 )
-def test_what_is_returned_is_checked(returned: Any, words: str) -> None:
+def test_results_of_a_callback_are_checked(returned: Any, words: str) -> None:
     f = plugrt.jit(lambda x: plugrt.pure_callback(lambda _: returned, THREE, x))
     with pytest.raises(Internal, match=words) as failure:
         np.asarray(f(1.0))

@@ -112,7 +112,7 @@ def test_metadata_without_a_hash_are_compared_as_well() -> None:
 
 
 @pytest.mark.parametrize("error", [LookupError("mine"), TypeError("mine"), KeyboardInterrupt()])
-def test_what_a_node_raises_is_raised(error: BaseException) -> None:
+def test_errors_of_a_node_are_raised_unchanged(error: BaseException) -> None:
     fails = False
 
     def open_it() -> Any:
@@ -142,14 +142,14 @@ def test_what_a_node_raises_is_raised(error: BaseException) -> None:
     "opened",
     [lambda: (iter([X]), 1), lambda: ((X,), 1, ("a",)), lambda: ({"k": X}.values(), 1)],
 )  # fmt: skip
-def test_what_is_opened_in_an_unusual_way_is_flattened(opened: Callable[[], Any]) -> None:
+def test_nodes_with_unusual_children_are_flattened(opened: Callable[[], Any]) -> None:
     f = plugrt.jit(lambda pair: pair[0][0] + 1)
     for _ in range(3):
         assert f(Opened(opened)).tolist() == [2, 2]
 
 
 @pytest.mark.parametrize("opened", [lambda: 3, lambda: (3, 4), lambda: ()])
-def test_what_is_opened_wrongly_is_refused(opened: Callable[[], Any]) -> None:
+def test_nodes_with_wrong_children_are_refused(opened: Callable[[], Any]) -> None:
     f = plugrt.jit(lambda pair: pair[0][0])
     f(Opened(lambda: ((X,), 1)))
     texts = set()

@@ -93,7 +93,9 @@ changes = pytest.mark.parametrize("change", [turn, add, replace, swap])
 @changes
 @pytest.mark.parametrize("back", [False, True])
 @pytest.mark.parametrize("is_static", [False, True])
-def test_what_is_kept_is_of_what_was_traced(change: Change, is_static: bool, back: bool) -> None:
+def test_a_cached_trace_matches_the_arguments_that_were_traced(
+    change: Change, is_static: bool, back: bool
+) -> None:
     for left in some_of(range(1, MOST), 8, f"{change.__name__} {is_static} {back}"):
         given = {**BEFORE}
         changing = Changing(given, change, left, back)
@@ -105,7 +107,7 @@ def test_what_is_kept_is_of_what_was_traced(change: Change, is_static: bool, bac
 
 
 @changes
-def test_what_a_compiled_function_keeps(change: Change) -> None:
+def test_a_compiled_function_refuses_arguments_that_changed(change: Change) -> None:
     for left in some_of(range(1, MOST), 8, change.__name__):
         given = {**BEFORE}
         other = {Changing(given, change, left): X}
@@ -125,7 +127,7 @@ def test_what_a_compiled_function_keeps(change: Change) -> None:
 
 
 @changes
-def test_what_control_flow_keeps(change: Change) -> None:
+def test_control_flow_uses_the_arguments_that_were_traced(change: Change) -> None:
     def copy(other: Any, x: Any) -> Any:
         return copied(x, other)
 
@@ -140,7 +142,7 @@ def test_what_control_flow_keeps(change: Change) -> None:
             assert described(found) == described(form)
 
 
-def test_what_is_donated_is_of_what_was_traced() -> None:
+def test_donation_applies_to_the_arguments_that_were_traced() -> None:
     """With another number of leaves in the dict, the donated leaf would have another index."""
     for left in some_of(range(1, MOST), 8):
         given: dict[Any, Any] = {"b": Y}

@@ -65,7 +65,7 @@ def test_unknown_options(how: str) -> None:
     jax="JAX raises an AttributeError, or a TypeError of its bindings when it compiles",
 )
 @pytest.mark.parametrize("wrong", [5, [("a", 1)], {3: 4}, {"a": None}, {"a": [1]}], ids=str)
-def test_what_are_no_options(wrong: Any) -> None:
+def test_wrong_compiler_options_are_refused(wrong: Any) -> None:
     with pytest.raises(ArgumentTypeError, match="compiler_options of jit"):
         jit(lambda x: x, compiler_options=wrong)
     with pytest.raises(ArgumentTypeError, match="compiler_options of compile"):

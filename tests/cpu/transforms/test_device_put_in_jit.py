@@ -111,7 +111,7 @@ def test_within_loops_and_inner_functions() -> None:
         assert np.array_equal(made, 4 * X)
 
 
-def test_what_cannot_be_put_is_refused_by_its_path() -> None:
+def test_values_that_cannot_be_put_are_refused_by_their_path() -> None:
     rows, _ = meshes(plugrt)
     with pytest.raises(NotAnArray, match=r"\['k'\]"):
         plugrt.jit(lambda: plugrt.device_put({"k": object()}, rows))()

@@ -164,7 +164,7 @@ def test_prefixes_are_compared_before_the_function_is_traced() -> None:
         g(2, X)
 
 
-def test_what_in_shardings_move() -> None:
+def test_in_shardings_move_arrays_as_in_jax() -> None:
     ours, theirs = sides()
 
     def call(side: Side, lies: str, asked: str) -> Any:
@@ -180,7 +180,7 @@ def test_what_in_shardings_move() -> None:
 
 
 @pytest.mark.parametrize("name", ["plain", "committed", "device", "device 3", "arguments", "mesh"])
-def test_what_compiled_programs_move(name: str) -> None:
+def test_compiled_programs_move_arrays_as_in_jax(name: str) -> None:
     ours, theirs = sides()
 
     def outcomes(side: Side) -> dict[str, Any]:
@@ -209,7 +209,7 @@ def test_shardings_that_disagree_are_refused_when_devices_are_needed() -> None:
 
 
 @pytest.mark.parametrize("name", ["isnan", "isfinite", "signbit", "imag", "ones_like", "isinf"])
-def test_what_uses_an_argument_in_jit_is_where_that_is(name: str) -> None:
+def test_functions_that_use_their_argument_run_on_its_devices(name: str) -> None:
     """Same as JAX: which functions of integers, bools and floats use their argument in `jit`."""
     from plugrt import array_api
 
@@ -226,7 +226,7 @@ def test_what_uses_an_argument_in_jit_is_where_that_is(name: str) -> None:
 
 @pytest.mark.parametrize("indices", [(0,), (2,)])
 @pytest.mark.parametrize("shape", [(0,), (3,), (3, 0), (0, 2), (2, 3)])
-def test_what_is_taken_without_elements_is_where_jax_has_it(
+def test_an_empty_take_is_placed_as_in_jax(
     shape: tuple[int, ...], indices: tuple[int, ...]
 ) -> None:
     from plugrt import array_api

@@ -413,7 +413,7 @@ def test_meshes_of_other_types_differ() -> None:
     assert (renamed.axis_names, renamed.axis_types) == (("a", "b"), (Explicit, Explicit))
 
 
-def test_what_no_type_over_explicit_axes_can_say_is_refused() -> None:
+def test_specs_that_explicit_axes_cannot_express_are_refused() -> None:
     with pytest.raises(InvalidArgument, match="no axis of"):
         NamedSharding(MESH, P(P.UNCONSTRAINED))
     in_host = NamedSharding(MESH, P("x"), memory_kind="pinned_host")

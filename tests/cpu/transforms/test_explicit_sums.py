@@ -234,7 +234,7 @@ PLAIN = {
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_what_is_made_as_terms_has_the_value_as_their_sum(name: str) -> None:
+def test_unreduced_results_sum_to_the_value(name: str) -> None:
     """In JAX, the terms of `jnp.ones(4, out_sharding=P(unreduced={"x"}))` add up to twos."""
     made = MAKERS[name]()
     assert made.aval.sharding.spec.unreduced == ({"x"} if name != "repeat" else set())

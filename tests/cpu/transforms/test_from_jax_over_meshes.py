@@ -144,7 +144,7 @@ def test_meshes_with_devices_of_jaxs_and_named_by_its_context() -> None:
     assert result.sharding == NamedSharding(own, P("y", "x"))
 
 
-def test_what_no_result_needs_names_no_devices() -> None:
+def test_unused_results_place_no_program() -> None:
     doubled = jax.shard_map(
         lambda a: a * 2, mesh=jax_mesh(8), in_specs=jax.sharding.PartitionSpec("x"),
         out_specs=jax.sharding.PartitionSpec("x"),

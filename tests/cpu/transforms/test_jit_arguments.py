@@ -114,7 +114,7 @@ def test_a_leaked_tracer_is_what_jax_users_catch() -> None:
 
 
 @pytest.mark.parametrize("wrong", [None, 3, "f", [abs]])
-def test_what_is_no_function_is_refused_and_none_at_all_makes_a_decorator(wrong: Any) -> None:
+def test_values_that_are_no_functions_are_refused(wrong: Any) -> None:
     for transform in (plugrt.jit, plugrt.pmap):
         with pytest.raises(TypeError, match="takes a function; got"):
             transform(wrong)

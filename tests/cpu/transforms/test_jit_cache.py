@@ -169,7 +169,7 @@ def test_threads_that_miss_together_trace_once() -> None:
     assert len(traced) == 1
 
 
-def test_where_one_thread_fails_to_trace_the_next_tries() -> None:
+def test_another_thread_traces_again_after_a_failure() -> None:
     traced: list[int] = []
 
     @jit

@@ -128,7 +128,7 @@ def test_each_kind_of_call_names_operation_line_and_types(kind: str, looked_for:
 
 
 @pytest.mark.parametrize("mapped", [False, True], ids=["jit", "pmap"])
-def test_what_was_there_before_the_call_is_told(mapped: bool) -> None:
+def test_nans_in_arguments_and_closures_are_reported_as_such(mapped: bool) -> None:
     def transform(f: Any) -> Any:
         return plugrt.pmap(f, **ONE) if mapped else jit(f)
 

@@ -94,7 +94,7 @@ def test_one_array_donated_and_passed_again_names_both_arguments() -> None:
     np.testing.assert_array_equal(f(device_put(N), device_put(N)), 2 * N)
 
 
-def test_what_is_donated_and_passed_again_is_not_taken_before_it_is_refused() -> None:
+def test_an_array_donated_and_passed_twice_is_refused_untouched() -> None:
     """Otherwise other threads could find it deleted for a moment."""
     f, x = jit(lambda x, y: add(x, y), donate_argnums=0), device_put(N)
     with (
@@ -171,7 +171,7 @@ def test_a_deleted_argument_that_is_returned_stops_the_call_before_its_launch() 
 
 
 @pytest.mark.parametrize("taking", ["donated", "deleted"])
-def test_what_a_thread_returns_as_it_is_survives_that_another_takes_it(taking: str) -> None:
+def test_a_returned_argument_survives_another_threads_donation(taking: str) -> None:
     """Either the returned array is right, or the call is refused, since the other came first."""
     double, keep = jit(lambda x: add(x, x), donate_argnums=0), jit(lambda x, y: (x, add(y, y)))
     other = device_put(np.ones(3))
@@ -312,7 +312,7 @@ DONATING: dict[str, Any] = {
 @needs_jax
 @pytest.mark.filterwarnings("ignore:Some donated buffers were not usable")
 @pytest.mark.parametrize("dtype", ["float32", "int8", "float16", "bool"])
-def test_what_is_donated_to_results_of_another_type_as_in_jax(dtype: str) -> None:
+def test_donation_to_results_of_another_type_as_in_jax(dtype: str) -> None:
     """Same as JAX: donation to a result of as many elements and bytes, computed or constant."""
     import jax
 

@@ -97,7 +97,7 @@ def test_programs_run_on_the_mesh(name: str) -> None:
 
 
 @behaviour(105, "a context of a mesh ends with its block, is one thread's, and can be nested")
-def test_where_a_context_reaches() -> None:
+def test_a_mesh_context_is_nested_and_local_to_a_thread() -> None:
     found: list[Any] = []
 
     def look() -> None:

@@ -249,13 +249,13 @@ CONTRADICTIONS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("kind", CONTRADICTIONS)
-def test_what_contradicts_is_refused_before_it_is_compiled(kind: str) -> None:
+def test_contradictory_shardings_are_refused_before_compilation(kind: str) -> None:
     for side in make_sides(2):
         with pytest.raises(ValueError, match=r"(?i)device|memory|mesh|shard"):
             CONTRADICTIONS[kind](side)
 
 
-def test_what_agrees_is_lowered() -> None:
+def test_compatible_shardings_are_lowered() -> None:
     for k in make_sides(2):
         k.jit(lambda v, w: v).lower(k.struct(k.first), k.struct(k.last))  # one is not used
         k.jit(add, in_shardings=k.first).lower(k.struct(k.last))

@@ -113,7 +113,9 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("call", "error", "says"), REFUSED, ids=[row[2] for row in REFUSED])
-def test_what_is_wrong_is_named(call: Callable[[], Any], error: type[Exception], says: str) -> None:
+def test_wrong_calls_name_the_mistake(
+    call: Callable[[], Any], error: type[Exception], says: str
+) -> None:
     with pytest.raises(error, match=says):
         call()
 

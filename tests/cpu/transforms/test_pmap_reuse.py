@@ -78,7 +78,7 @@ def test_one_program_for_every_origin_of_the_data() -> None:
     assert compilations(f, *[(x,) for x in calls]) == [1, 0, 0, 0, 1, 1, 0]
 
 
-def test_what_else_is_part_of_the_key() -> None:
+def test_static_values_devices_and_settings_are_part_of_the_key() -> None:
     def body(x: Any, n: int) -> Any:
         return add(x, n)
 

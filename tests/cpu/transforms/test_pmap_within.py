@@ -81,7 +81,7 @@ def test_nested() -> None:
 
 @behaviour(107, "inner pmaps of several sizes: a program has as many replicas as all sizes divide",
            jax="0.4.20 refuses two sizes unless one divides the other")  # fmt: skip
-def test_of_several_sizes() -> None:
+def test_inner_pmaps_of_several_sizes() -> None:
     total = pmap(lambda v: lax.psum(v, "j") + lax.axis_index("j"), "j")
 
     def f(x: Any) -> Any:

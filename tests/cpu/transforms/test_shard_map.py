@@ -110,7 +110,7 @@ def test_some_of_the_axes() -> None:
 
 
 @behaviour(106, "pytrees, prefixes of specs, what is closed over, and jitted functions inside")
-def test_what_goes_in_and_out() -> None:
+def test_arguments_results_and_closures_of_shard_map() -> None:
     outside = xp.asarray(A)
 
     def f(p: Any, v: Any) -> Any:
@@ -404,7 +404,7 @@ class Unhashable:
 
 @pytest.mark.parametrize("other", [Unhashable(), None, {"a": object()}, (4, 2), "text"])
 @pytest.mark.parametrize("wrap", [lambda f: f, plugrt.jit])
-def test_what_has_no_spec_is_given_as_it_is(other: Any, wrap: Any) -> None:
+def test_arguments_without_a_spec_are_passed_unchanged(other: Any, wrap: Any) -> None:
     """Same as JAX: None in the ``in_specs`` of `shard_map`."""
     mesh = plugrt.make_mesh((4,), ("i",))
     x = np.arange(8, dtype=np.float32)
@@ -686,7 +686,7 @@ def test_smap_is_over_one_axis_of_the_mesh_in_the_context() -> None:
         ({"in_axes": 0, "axis_name": ("x",)}, "over one axis"),
     ],
 )
-def test_what_smap_refuses(options: dict[str, Any], said: str) -> None:
+def test_smap_refuses_wrong_options(options: dict[str, Any], said: str) -> None:
     with plugrt.set_mesh(MESH), pytest.raises(TypeError, match=said):
         plugrt.smap(lambda v: v, **{"out_axes": 0, "axis_name": "x", **options})(A)
 
@@ -719,7 +719,7 @@ def test_a_function_is_traced_outside_of_jit_too() -> None:
         call(jax.lax, jax, theirs, jax.P("x"), f=put(jax))
 
 
-def test_where_a_condition_differs_the_result_does() -> None:
+def test_a_result_varies_with_the_condition() -> None:
     """What the branches give differs with the choice.
 
     Differs from JAX: the result of a `cond` in `shard_map` whose condition differs along an axis,

@@ -121,7 +121,7 @@ def test_shardings_of_arguments_and_results() -> None:
 
 
 @behaviour(105, "a result without a stated sharding has the one that the compiler chose")
-def test_what_the_compiler_chose() -> None:
+def test_results_have_the_shardings_that_the_compiler_chose() -> None:
     x = plugrt.device_put(A, over("x", "y"))
     a, b, c, d = plugrt.jit(lambda x, y: (x * y, x, 1.5, xp.sum(x, axis=1)))(x, A)
     expected = [P("x", "y"), P("x", "y"), P(), P("x")]

@@ -29,7 +29,7 @@ def f(x: Any, y: Any, *, scale: Any = 2.0) -> Any:
 
 
 @behaviour(14, "`args_info`, `in_avals` and `donate_argnums` describe the arguments at each stage")
-def test_what_is_said_of_arguments() -> None:
+def test_stages_describe_their_arguments() -> None:
     traced = jit(f, donate_argnums=1).trace(ShapeDtypeStruct(X.shape, FLOAT), Y, scale=3)
     lowered = traced.lower()
     for stage in (traced, lowered, lowered.compile()):

@@ -172,7 +172,7 @@ def test_analyses() -> None:
     assert compiled.out_tree is not None
 
 
-def test_where_64_bits_are_turned_off() -> None:
+def test_stages_without_64_bits() -> None:
     f = jit(lambda x: mul(x, np.ones(3)))
     with config.override(enable_x64=False), warnings.catch_warnings():
         warnings.simplefilter("ignore")

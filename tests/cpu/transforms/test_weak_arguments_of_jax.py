@@ -30,7 +30,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("kind", WEAK)
-def test_they_are_as_weak_as_in_jax(kind: str, function: str) -> None:
+def test_weak_types_as_in_jax(kind: str, function: str) -> None:
     x, f = WEAK[kind](), FUNCTIONS[function]
     expected = jax.jit(f)(x)
     compiled = plugrt.jit(f).lower(x).compile()

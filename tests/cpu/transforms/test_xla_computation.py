@@ -307,7 +307,7 @@ def test_wrong_options(options: dict[str, Any], error: type[PlugrtError], says: 
 
 
 @pytest.mark.parametrize("fun", [3, None, "f"])
-def test_what_is_no_function(fun: Any) -> None:
+def test_values_that_are_no_functions_are_refused(fun: Any) -> None:
     with pytest.raises(ArgumentTypeError, match="xla_computation takes a function; got"):
         xla_computation(fun)
 

@@ -167,7 +167,7 @@ class TestStrings:
             create_client(path, {}, name="tiny")
 
     @pytest.mark.parametrize("byte", ["ff", "1b", "00"])
-    def test_what_cannot_be_printed(self, tmp_path: Path, byte: str) -> None:
+    def test_unprintable_bytes_are_escaped(self, tmp_path: Path, byte: str) -> None:
         body = f'a->platform_name = "a\\x{byte}"; a->platform_name_size = 2;'
         path = broken(tmp_path, "Client_PlatformName", body)
         assert create_client(path, {}, name="tiny").platform == rf"a\x{byte}"
@@ -251,14 +251,12 @@ START = "api.Event_Create=make; api.Event_OnReady=twice;"
         "api.Client_Destroy=(void*)refuse; api.Error_Message=0; api.Error_GetCode=0;",
     ],
 )
-def test_what_fails_in_a_finaliser_is_not_printed(tmp_path: Path, destructors: str) -> None:
+def test_errors_of_finalisers_are_not_printed(tmp_path: Path, destructors: str) -> None:
     done = _run(QUIET, tiny_library(tmp_path, START + destructors, EVENTS))
     assert (done.returncode, done.stdout, done.stderr) == (0, "[None]\n", "")
 
 
-def test_what_fails_in_a_finaliser_is_in_the_log(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_errors_of_finalisers_are_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tiny_library(tmp_path, "api.Client_Destroy=(void*)refuse;", EVENTS)
     with caplog.at_level("DEBUG", "plugrt.capi"):
         client = create_client(path, {}, name="tiny")

@@ -72,7 +72,7 @@ def test_options_are_typed(site: Path) -> None:
         ((), 2, "--topology"),
     ],
 )
-def test_what_is_wrong_is_said(
+def test_wrong_options_print_the_mistake(
     site: Path, arguments: tuple[str, ...], code: int, words: str
 ) -> None:
     done = run_cli("compile", str(site / "one.mlir"), *arguments, folders=(site,))

@@ -92,7 +92,7 @@ def test_an_unknown_platform(tmp_path: Path) -> None:
     assert row(found, "a")["reason"] == "JAX_PLATFORMS=b does not name it"
 
 
-def test_those_after_one_that_does_not_work_are_not_selected(tmp_path: Path) -> None:
+def test_plugins_after_a_broken_one_are_not_selected(tmp_path: Path) -> None:
     install_plugin(tmp_path, "a", "raise OSError('no driver')")
     install_plugin(tmp_path, "b")
     found = doctor(tmp_path, code=1, JAX_PLATFORMS="a,b")

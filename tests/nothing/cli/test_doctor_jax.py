@@ -67,7 +67,7 @@ WANTED = {
 }  # fmt: skip
 
 
-def test_what_each_kind_of_package_offers_to_jax(folder: Path) -> None:
+def test_the_entry_points_of_each_kind_of_package_for_jax(folder: Path) -> None:
     found = {name: explain(row, (), {}) for name, row in rows(folder).items()}
     assert {n: (r["found"], r["because"]) for n, r in found.items()} == WANTED
 
@@ -136,7 +136,9 @@ def test_a_plugin_that_is_blocked_here_is_there_for_jax(folder: Path) -> None:
         ("both", "unavailable", True),
     ],
 )
-def test_what_does_not_work_is_not_found(folder: Path, name: str, state: str, found: bool) -> None:
+def test_broken_plugins_are_not_found_by_jax(
+    folder: Path, name: str, state: str, found: bool
+) -> None:
     row = rows(folder)[name] | {"state": state}
     answer = explain(row, (), {})
     assert answer["found"] is found

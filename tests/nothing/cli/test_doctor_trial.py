@@ -67,7 +67,7 @@ def test_the_healthy_ones_work(told: dict[str, Any]) -> None:
     assert told["chosen"][0] == "healthy"
 
 
-def test_what_is_printed_to_stdout_is_a_warning(told: dict[str, Any]) -> None:
+def test_output_on_stdout_is_a_warning(told: dict[str, Any]) -> None:
     (warning,) = [w for w in told["warnings"] if "to stdout" in w]
     assert "'chatter" in warning
 

@@ -63,7 +63,7 @@ def test_a_full_disk_is_one_error(arguments: tuple[str, ...], tmp_path: Path) ->
 
 
 @needs_cc
-def test_what_a_library_prints_does_not_spoil_json(tmp_path: Path) -> None:
+def test_a_librarys_output_does_not_damage_json(tmp_path: Path) -> None:
     library = make_libraries(tmp_path)["does_print"]
     done = run_cli("devices", "--json", JAX_PLATFORMS="does_print",
                    PJRT_NAMES_AND_LIBRARY_PATHS=f"does_print:{library}",

@@ -128,7 +128,7 @@ def test_launchers_variables_are_read_as_jax_reads_them(
 
 
 @behaviour(114, "what is stated comes before settings, and these before what launchers say")
-def test_what_is_stated_comes_before_settings_and_these_before_launchers(
+def test_arguments_precede_settings_and_settings_launchers(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     stated = Parameters(None, 16, None, None)
@@ -159,7 +159,7 @@ def test_what_is_stated_comes_before_settings_and_these_before_launchers(
     ],
 )  # fmt: skip
 @behaviour(114, "contradictions and missing settings are refused by name, before anything else")
-def test_what_cannot_be_is_refused_by_name(
+def test_impossible_parameters_are_refused_by_name(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stated: Any, method: str | None,
     error: type[PlugrtError], words: str,
 ) -> None:  # fmt: skip

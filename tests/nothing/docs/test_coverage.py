@@ -73,7 +73,7 @@ def test_an_entry_says_one_thing_that_holds(name: str, entry: dict[str, str]) ->
         assert not function or function in there, f"{file} has no {function}"
 
 
-def test_what_is_not_there_does_not_resolve() -> None:
+def test_missing_names_do_not_resolve() -> None:
     with pytest.raises(AttributeError):
         resolve("plugrt.plugins.no_such_name")
     with pytest.raises(AssertionError):

@@ -20,7 +20,7 @@ def test_plugrt_and_two_versions_of_jax_are_recorded_in_every_step() -> None:
         assert all("Client_Create" in found for found in steps.values()), host
 
 
-def test_what_is_recorded_is_in_the_declared_api() -> None:
+def test_recorded_functions_are_declared() -> None:
     known = {entry.name for entry in declarations.functions()}
     called = {name for steps in RECORDS.values() for found in steps.values() for name in found}
     extensions = tuple(f"{name}_" for name in declarations.EXTENSIONS)

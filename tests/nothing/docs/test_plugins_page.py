@@ -42,7 +42,7 @@ def test_the_table_of_functions_is_current() -> None:
     assert (len(found["outcomes"]), len(found["newer"]["outcomes"])) == (118 + 14, 20 + 3)
 
 
-def test_what_jax_survives_plugrt_survives() -> None:
+def test_plugrt_works_without_functions_that_jax_does_without() -> None:
     """Compares recorded outcomes; the session `stubbed` compares the steps themselves."""
     found = STUBBED.read()
     for name, jax in (found["outcomes"] | found["newer"]["outcomes"]).items():

@@ -144,7 +144,7 @@ WRONG: dict[str, tuple[Wrong, type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_what_is_no_mesh(devices: list[Any], wrong: str) -> None:
+def test_wrong_meshes_are_refused(devices: list[Any], wrong: str) -> None:
     """Differs from JAX: a `Mesh` with two axes of one name | accepted | `InvalidArgument`."""
     make, error, said = WRONG[wrong]
     with pytest.raises(error, match=said):

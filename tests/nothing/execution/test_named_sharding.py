@@ -42,7 +42,7 @@ def test_a_spec_is_a_value() -> None:
     assert [spec.axes_of(i) for i in range(4)] == [("x",), (), ("y", "z"), ()]
 
 
-def test_what_the_compiler_decides() -> None:
+def test_unconstrained_dimensions_of_a_spec() -> None:
     spec = P(P.UNCONSTRAINED, "x")
     assert repr(spec) == "P(UNCONSTRAINED, 'x')"
     assert [spec.is_unconstrained(i) for i in range(3)] == [True, False, False]
@@ -50,7 +50,7 @@ def test_what_the_compiler_decides() -> None:
 
 
 @pytest.mark.parametrize("wrong", [1.5, b"x", ("x", None), True, P("x")])
-def test_what_names_no_axis(wrong: Any) -> None:
+def test_wrong_entries_of_a_spec_are_refused(wrong: Any) -> None:
     with pytest.raises(ArgumentTypeError, match="PartitionSpec takes"):
         P(wrong)
 

@@ -105,7 +105,7 @@ def test_bounds_end_before_the_next_version_that_may_break(version: str, allowed
 
 
 @pytest.mark.parametrize("text", ["", "1", "0.2", "v0.2.0", "0.2.0.0", "newest"])
-def test_what_is_no_version_is_refused(text: str) -> None:
+def test_wrong_versions_are_refused(text: str) -> None:
     with pytest.raises(SystemExit, match="is no version"):
         TOOL.bounds(text)
 

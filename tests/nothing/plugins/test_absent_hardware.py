@@ -57,7 +57,7 @@ class Absent(FakePlugin):
         return Availability(False, "no device of this kind")
 
 
-def test_what_asked_for_an_absent_device_is_not_kept() -> None:
+def test_callers_of_an_absent_device_are_not_kept_alive() -> None:
     registry = Backends(path=[])
     registry.register(Absent("absent", priority=500))
 

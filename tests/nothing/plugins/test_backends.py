@@ -112,7 +112,7 @@ def test_an_alias_none_of_which_works_says_why_of_each() -> None:
     assert "ValueError: v" in message
 
 
-def test_what_jax_platforms_leaves_out_cannot_be_had() -> None:
+def test_platforms_that_jax_platforms_omits_are_refused() -> None:
     made = registry(FakePlugin("a"), FakePlugin("cpu"), JAX_PLATFORMS="a")
     message = raises_twice(lambda: plugrt.get_backend("cpu", made), UnknownPlatform)
     assert "JAX_PLATFORMS=a leaves 'cpu' out" in message
@@ -249,7 +249,7 @@ def test_the_name_of_one_that_works_beside_those_that_do_not(strict: str) -> Non
     assert plugrt.devices("mychip", strictly)
 
 
-def test_what_jax_platforms_asks_for_must_work() -> None:
+def test_platforms_in_jax_platforms_must_work() -> None:
     made = registry(FakePlugin("mychip", priority=-5), JAX_PLATFORMS="nosuch")
     raises_twice(lambda: plugrt.devices("mychip", made), UnknownPlatform)
 
@@ -356,7 +356,9 @@ def test_two_threads_get_the_same_client() -> None:
         (Internal("x"), PluginBroken, "INTERNAL: x"),
     ],
 )
-def test_what_starting_raises(error: BaseException, cls: type[PluginError], fact: str) -> None:
+def test_errors_of_a_plugins_start_are_named(
+    error: BaseException, cls: type[PluginError], fact: str
+) -> None:
     made = registry(FakePlugin("a", error=error), JAX_PLATFORMS="a")
     assert fact in raises_twice(lambda: plugrt.devices(of=made), cls)
 
@@ -393,7 +395,7 @@ class Deadline:
         (functools.partial(Deadline().end, 5), SystemExit),
     ],
 )
-def test_what_a_signal_handler_raises_is_the_programs(
+def test_exceptions_of_signal_handlers_pass_through_a_start(
     handler: Any, error: type[BaseException]
 ) -> None:
     class Slow(FakePlugin):
@@ -611,7 +613,7 @@ def test_a_process_that_there_is_not(index: int) -> None:
 
 
 @pytest.mark.parametrize("index", ["cpu", 1.0, True, [0]])
-def test_what_is_no_process_index(index: Any) -> None:
+def test_wrong_process_indices_are_refused(index: Any) -> None:
     with pytest.raises(TypeError, match=r"process_index is .*backend="):
         plugrt.local_devices(index, of=registry(Many("many")))
 
@@ -718,7 +720,7 @@ def test_a_cure_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -
     assert message.count("choose with JAX_PLATFORMS=x@one") == 1
 
 
-def test_of_two_distributions_the_chosen_one_has_the_name() -> None:
+def test_a_name_belongs_to_the_chosen_distribution() -> None:
     one, two = (record("x", "plugrt.plugins", d, "1", f"{d}_module:plugin") for d in "pq")
     for names, expected in (("x@q", ["x"]), ("x@p,x@q", ["x@p", "x@q"])):
         made = registry(JAX_PLATFORMS=names)

@@ -115,7 +115,7 @@ def test_a_library_for_another_system_is_refused_before_code_runs(
 
 @needs_cc
 @pytest.mark.parametrize("count", [1, 2])
-def test_of_libraries_for_several_systems_that_of_this_one_is_found(
+def test_the_library_for_this_system_is_found_among_several(
     site: Path, tmp_path_factory: pytest.TempPathFactory, count: int
 ) -> None:
     elsewhere = tmp_path_factory.mktemp("built")
@@ -131,7 +131,7 @@ def test_of_libraries_for_several_systems_that_of_this_one_is_found(
 @pytest.mark.parametrize("ours", [False, True])
 @pytest.mark.parametrize("platform", ["tt", "rocm", "oneapi", "unheard_of"])
 @pytest.mark.parametrize("fault", [None, Internal("no chips"), Unimplemented("no"), SystemExit(1)])
-def test_what_fails_without_its_device_is_unavailable(
+def test_a_library_that_fails_without_a_device_is_unavailable(
     site: Path, show_hardware: Any, monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture, platform: str, ours: bool, card: bool,
     fault: BaseException | None,
@@ -158,7 +158,7 @@ def test_what_fails_without_its_device_is_unavailable(
     assert any("left out" in message for message in caplog.messages) != absent
 
 
-def test_what_to_type_is_an_extra_of_plugrt() -> None:
+def test_install_commands_name_the_extras_of_plugrt() -> None:
     cuda = 'pip install "plugrt[cuda12]" (or "plugrt[cuda13]")'
     assert [vendors.install(n) for n in ("cuda", "gpu")] == [cuda, cuda]
     assert [vendors.install(n) for n in ("cpu", "tpu")] == [

@@ -212,7 +212,7 @@ def test_order_is_the_same_in_every_run(tmp_path: Path) -> None:
     assert [r.name for r in discover([str(tmp_path)]).records] == list("abcde")
 
 
-def test_what_is_installed_here_is_found_once() -> None:
+def test_an_installed_plugin_is_found_once() -> None:
     records = [r for r in discover().records if r.name == "cpu"]
     assert len(records) <= 1
 

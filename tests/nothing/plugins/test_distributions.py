@@ -17,7 +17,7 @@ from support.distributions import install, run_python
 WHEEL = "Metadata-Version: 2.1\nName: chip\nVersion: {}\n"
 
 
-def test_what_is_installed_here_is_what_importlib_metadata_finds() -> None:
+def test_installed_distributions_as_importlib_metadata_has_them() -> None:
     for found in distributions.installed():
         theirs = importlib_metadata.distribution(found.name)
         assert found.version == theirs.version, found

@@ -54,7 +54,7 @@ def test_two_packages_of_one_name(site: Path, caplog: pytest.LogCaptureFixture) 
         ("mychip", ("why=", "capability='zero_copy', why="), "the capability 'zero_copy', which"),
     ],
 )
-def test_what_is_left_out(
+def test_wrong_chapters_are_left_out_with_a_warning(
     site: Path, caplog: pytest.LogCaptureFixture, name: str, change: tuple[str, str], fact: str
 ) -> None:
     assert ids(site, CHECKS.replace(*change) if change[0] else CHECKS, name) == []

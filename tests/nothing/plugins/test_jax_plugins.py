@@ -182,7 +182,7 @@ def test_names_that_only_its_code_tells_are_found(site: Path, name: str) -> None
         ),
     ],
 )
-def test_whoever_asks_for_a_name_hears_why_it_is_not_there(
+def test_requests_for_a_plugin_state_why_it_is_missing(
     site: Path, body: str, cls: type[PluginError], fact: str
 ) -> None:
     source = f"""
@@ -304,7 +304,7 @@ def test_a_namespace_module_without_a_distribution(site: Path) -> None:
         ("def (", "SyntaxError"),
     ],
 )
-def test_where_its_code_registers_nothing_the_files_decide(
+def test_a_packages_files_decide_if_its_code_registers_nothing(
     site: Path, source: str, note: str
 ) -> None:
     """As without jax. Earlier, with jax, the row was broken and the files were not searched."""

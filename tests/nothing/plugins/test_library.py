@@ -43,7 +43,9 @@ def test_probe_tells_whether_the_file_is_there(tmp_path: Path) -> None:
         (lambda path: path.symlink_to("/dev/zero"), "a character device"),
     ],
 )
-def test_what_is_no_file_is_named(tmp_path: Path, make: Callable[[Path], None], kind: str) -> None:
+def test_a_path_that_is_no_regular_file_is_refused(
+    tmp_path: Path, make: Callable[[Path], None], kind: str
+) -> None:
     """By every function that gets the path; none opens it, since that may wait for ever."""
     path = tmp_path / "lib.so"
     make(path)
@@ -154,7 +156,7 @@ def test_one_of_path_and_table_is_given(path: str | None, c_api: object) -> None
 
 
 @pytest.mark.parametrize("not_a_table", [datetime.datetime_CAPI, 3, "l.so"])
-def test_what_is_no_capsule_of_a_table_is_refused(not_a_table: object) -> None:
+def test_a_capsule_that_is_no_table_is_refused(not_a_table: object) -> None:
     plugin = LibraryPlugin("x", c_api=not_a_table)
     assert plugin.probe().available
     with pytest.raises(PluginBroken, match=r"x: c_api is .* not a capsule named pjrt_c_api"):

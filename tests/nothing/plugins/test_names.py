@@ -108,7 +108,7 @@ def test_sources_take_precedence_in_order() -> None:
     assert not any(row.rivalled for row in in_order)
 
 
-def test_of_two_entry_points_of_one_package_the_first_is_taken() -> None:
+def test_the_first_of_two_entry_points_of_a_package_is_used() -> None:
     """For example, ``xla_x`` and ``x_plugin`` both mean the name ``x``."""
     jax, xla = record("x", "jax_plugins", "d"), record("x", "xla_plugins", "d")
     assert candidates("x", jax, xla) == [jax]

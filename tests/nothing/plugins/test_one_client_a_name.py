@@ -45,7 +45,7 @@ def test_a_platform_becomes_ambiguous_when_another_starts() -> None:
         plugrt.get_backend("p", of)
 
 
-def test_what_is_excluded_or_blocked_is_not_replaced_by_who_reports_its_name() -> None:
+def test_excluded_names_are_not_replaced_by_reported_ones() -> None:
     """JAX: ``Unknown backend cpu. Available backends are ['mychip']``."""
     for environ in ({"JAX_PLATFORMS": "mychip"}, {"PLUGRT_PLUGINS_BLOCK": "cpu"}):
         of = registry(Reporting("mychip", "cpu"), Reporting("cpu", "cpu", priority=0), **environ)

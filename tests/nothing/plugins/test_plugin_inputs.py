@@ -148,7 +148,7 @@ def test_code_is_tried_again_where_what_it_read_has_changed(
         "os.stat('.', dir_fd=os.open('/', os.O_RDONLY))",
     ],
 )
-def test_what_cannot_be_compared_is_tried_at_each_start(
+def test_inputs_that_cannot_be_compared_are_tried_at_each_start(
     site: Path, runs: list[int], reads: str
 ) -> None:
     made_for_jax(site, f"{reads}\n{REGISTERS}")

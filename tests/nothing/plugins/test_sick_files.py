@@ -129,7 +129,7 @@ def test_a_library_is_refused(found: Found) -> None:
     assert ("not a regular file" in said["library"]) is (put in (fifo, zero, folder))
 
 
-def test_what_is_remembered_of_libraries_is_written_anew(found: Found) -> None:
+def test_damaged_records_of_libraries_are_written_anew(found: Found) -> None:
     put, said, noise, root = found
     assert said["known"] == [False] * 3
     assert said["known later"] is (put is not folder)

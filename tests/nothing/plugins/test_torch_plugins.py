@@ -55,7 +55,7 @@ def test_an_os_error_means_absence_as_for_torch_xla() -> None:
 
 
 @pytest.mark.parametrize("offered", [3, object, "/x.so"])
-def test_what_has_no_library_path_is_broken(offered: Any) -> None:
+def test_a_torch_plugin_without_a_library_path_is_broken(offered: Any) -> None:
     with pytest.raises(PluginBroken, match=r"chip-torch 1.0.*no library_path\(\)"):
         torch_plugins.make_plugin(RECORD, offered)
 
@@ -92,7 +92,7 @@ def test_it_is_listed_and_imported_by_no_automatic_choice(tmp_path: Path) -> Non
     assert done.stdout == "torch_xla_plugins, not selected\n", done.stderr
 
 
-def test_of_one_package_the_plugin_for_jax_comes_first(tmp_path: Path) -> None:
+def test_the_plugin_for_jax_precedes_others_of_its_package(tmp_path: Path) -> None:
     """As in pjrt-plugin-tt: without torch, its name must not select a plugin that needs torch."""
     groups = {
         "jax_plugins": {"pjrt_plugin_tt": "jax_plugin_tt"},

@@ -175,7 +175,7 @@ def test_a_library_without_its_vendors_is_unavailable_where_the_device_is_absent
         ("libtvm_ffi.so", "the package apache-tvm-ffi"),
     ],
 )  # fmt: skip
-def test_what_brings_a_library_is_named(library: str, source: str) -> None:
+def test_the_source_of_a_vendors_library_is_named(library: str, source: str) -> None:
     """Earlier, most libraries of ROCm and oneAPI had no source. Each ROCm version has the first."""
     known = vendors.SHARED_LIBRARIES
     assert [known[pattern] for pattern in known if fnmatchcase(library, pattern)] == [source]

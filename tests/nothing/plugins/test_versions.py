@@ -121,7 +121,7 @@ plugin = Old("chip")
         "plugrt~=0.4",
     ],
 )
-def test_what_fails_outside_the_required_range_is_incompatible(
+def test_failures_outside_the_required_range_are_incompatible(
     site: Path, failure: str, requirement: str
 ) -> None:
     be_installed(site, "0.1.0")
@@ -139,14 +139,14 @@ def test_what_fails_outside_the_required_range_is_incompatible(
     ["plugrt>=0.1,<0.2", "plugrt-sdk", "plugrt==0.1.*", "plugrt~=0.1.0", "numpy<0.1",
      'plugrt<0.1; extra == "old"', "plugrt<=0.1"],
 )  # fmt: skip
-def test_what_fails_inside_the_required_range_is_broken(
+def test_failures_inside_the_required_range_are_broken(
     site: Path, failure: str, requirement: str
 ) -> None:
     be_installed(site, "0.1.0")
     assert "requires" not in refused(installed(site, FAILURES[failure], requirement), PluginBroken)
 
 
-def test_what_works_outside_the_required_range_is_used(site: Path) -> None:
+def test_plugins_that_work_outside_the_required_range_are_used(site: Path) -> None:
     """Packages often state a narrower range than necessary."""
     be_installed(site, "7.0")
     assert installed(site, PLUGIN.format((1, 0)), "plugrt<0.2").get("chip").platform == "chip"

@@ -233,7 +233,7 @@ class WordlessBroken(PluginBroken):
         BaseExceptionGroup("g", [SystemExit(1)]),
     ],
 )
-def test_whatever_a_plugin_raises_it_is_left_out_and_the_next_is_used(error: Any) -> None:
+def test_a_plugin_that_raises_is_skipped_for_the_next(error: Any) -> None:
     class AtImport(FakePlugin):
         @property
         def aliases(self) -> Any:  # type: ignore[override]

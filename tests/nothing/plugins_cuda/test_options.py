@@ -86,7 +86,7 @@ def test_options_win_over_the_name() -> None:
         ("", {"target_config": 3}, "is a text"),
     ],
 )
-def test_what_is_refused(name: str, options: dict[str, Any], words: str) -> None:
+def test_wrong_topologies_are_refused(name: str, options: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidArgument, match=re.escape(words)):
         topologies.library_options(name, options)
 

@@ -127,7 +127,9 @@ def test_all_that_is_missing_is_named_with_its_package() -> None:
     [("CUDA runtime", 12000, 12010), ("cuPTI", 17, 18), ("cuBLAS", 120099, 120100),
      ("cuSPARSE", 12099, 12100)],
 )  # fmt: skip
-def test_what_is_too_old_is_refused(wheels: Wheels, name: str, version: int, minimum: int) -> None:
+def test_outdated_libraries_are_refused(
+    wheels: Wheels, name: str, version: int, minimum: int
+) -> None:
     loaded = wheels.good(**{name.replace(" ", "_"): version})
     [fault] = versions.check(loaded, 12, []).faults
     assert f"is version {version}; at least {minimum} is needed" in fault
@@ -196,7 +198,7 @@ def test_tensor_memory(wheels: Wheels, cublas: int, capability: int, warned: boo
     assert any("Tensor Memory" in w for w in report.warnings) is warned
 
 
-def test_what_is_loaded_and_what_is_not_is_recorded(wheels: Wheels) -> None:
+def test_loaded_and_missing_libraries_are_recorded(wheels: Wheels) -> None:
     wheels.add("cuDNN", 91002)
     loaded = wheels.load()
     assert loaded["cuDNN"].path == str(wheels.root / "cudnn/lib/libcudnn.so.9")

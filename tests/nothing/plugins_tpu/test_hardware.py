@@ -65,7 +65,7 @@ def test_accelerator_files_count_on_a_machine_of_googles(
         ((), "Google Compute Engine", ("vfio/vfio", "accel", "accelerator0")),
     ],
 )
-def test_what_is_no_tpu(
+def test_machines_without_a_tpu(
     tmp_path: Path, devices: tuple[tuple[str, str], ...], product: str, files: tuple[str, ...]
 ) -> None:
     seen = hardware.detect(tree(tmp_path, *devices, product=product, files=files))

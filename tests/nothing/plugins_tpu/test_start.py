@@ -44,7 +44,7 @@ def test_a_tpu_machine_may_ask_its_metadata_server(monkeypatch: pytest.MonkeyPat
     assert set(environment.variables_for(TPU)) == {"GRPC_VERBOSITY"}
 
 
-def test_what_the_library_changes_meanwhile_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_that_the_library_sets_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TPU_LOG_DIR", raising=False)
     with environment.set_libtpu_variables(NOTHING):
         os.environ["TPU_LOG_DIR"] = "/elsewhere"

@@ -47,7 +47,7 @@ LEAF = ExportedTree("leaf")
 SYMBOLIC: Any = ("a", 2)
 
 
-def test_what_the_file_says_is_read() -> None:
+def test_the_fields_of_an_export_are_read() -> None:
     found = deserialize(BLOB)
     assert found.fun_name == "<lambda>"
     assert found.in_avals == (

@@ -138,7 +138,7 @@ def test_a_method_of_the_object_declares_too() -> None:
         lambda client, program, x: client.compile(Program(ADD), CompileOptions(1, 2)),
     ],
 )
-def test_what_is_left_out_is_refused_with_the_backends_name(ask: Callable[..., Any]) -> None:
+def test_missing_features_are_refused_with_the_backends_name(ask: Callable[..., Any]) -> None:
     client = BackendClient(Four())
     x = client.buffer_from_host(ONE, client.devices()[0])
     with pytest.raises(Unimplemented, match="'four'"):

@@ -102,7 +102,7 @@ def test_a_version_that_is_not_declared_is_refused(minor: int) -> None:
         export_capsule(lambda: None, minor=minor)  # type: ignore[arg-type,return-value]
 
 
-def test_what_is_hidden_is_refused() -> None:
+def test_a_hidden_function_is_unimplemented() -> None:
     hidden = {"PJRT_Client_BufferFromHostBuffer"}
     client = Exported(lambda: BackendClient(Adder()), hidden=hidden).client()
     with pytest.raises(Unimplemented, match="PJRT_Client_BufferFromHostBuffer is not impl"):
@@ -208,7 +208,7 @@ def test_a_method_that_raises(
 
 
 @pytest.mark.parametrize("method", ["delete", "close"])
-def test_what_must_not_fail_is_logged(
+def test_errors_of_delete_and_close_are_logged(
     adder: Exported, method: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     client = adder.client()

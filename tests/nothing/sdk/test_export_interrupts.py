@@ -69,7 +69,7 @@ print(wrong or "right")
 @pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
 @pytest.mark.parametrize("backend", ["Adder", "LateAdder"])
 @pytest.mark.parametrize("raised", ["KeyboardInterrupt()", "SystemExit(3)", "Late()"])
-def test_what_a_signal_handler_raises_arrives(raised: str, backend: str) -> None:
+def test_exceptions_of_signal_handlers_reach_the_caller(raised: str, backend: str) -> None:
     """Earlier, it was the error `Cancelled` or `Internal` of the library."""
     code = INTERRUPTED.replace("RAISED", raised).replace("BACKEND", backend)
     done = run_python(code, JAX_PLATFORMS="adder")
@@ -116,7 +116,7 @@ print(len(raised) > 20, wrong)
 @runs_apart("sdk")
 @needs_jax
 @pytest.mark.parametrize("raised", ["KeyboardInterrupt()", "SystemExit(3)", "TimeoutError()"])
-def test_what_a_signal_handler_raises_arrives_under_jax(raised: str) -> None:
+def test_exceptions_of_signal_handlers_reach_jax_users(raised: str) -> None:
     """Earlier, two fifths arrived as ValueError, from JAX's launch function."""
     done = run_python(UNDER_JAX.replace("RAISED", raised), JAX_PLATFORMS="adder,cpu")
     assert done.stdout == "True []\n", done.stderr[-2000:]

@@ -152,7 +152,9 @@ REFUSED: list[tuple[str, type[PlugrtError], str]] = [
 
 
 @pytest.mark.parametrize(("body", "kind", "words"), REFUSED, ids=[r[2] for r in REFUSED])
-def test_what_cannot_be_run_is_refused(body: str, kind: type[PlugrtError], words: str) -> None:
+def test_programs_that_cannot_run_are_refused(
+    body: str, kind: type[PlugrtError], words: str
+) -> None:
     with pytest.raises(kind, match=words):
         run(main(body), ONE_TWO)
 

@@ -214,7 +214,7 @@ def test_reading_is_no_copy_and_keeps_the_memory(hosted: Any, dtype: str, shape:
     assert hosted.backend.deleted == 1
 
 
-def test_what_is_looked_at_is_not_consumed(hosted: Any) -> None:
+def test_an_array_with_a_view_is_not_consumed(hosted: Any) -> None:
     program = hosted.compile(Program(ADD), CompileOptions())
     for looked_at in (False, True):
         x, y = _put(hosted), _put(hosted)
@@ -278,7 +278,7 @@ def test_capsules_are_read_in_their_own_order_and_dtype(hosted: Any) -> None:
         hosted.buffer_from_dlpack(far, hosted.devices()[0])
 
 
-def test_what_is_not_row_major_has_no_address(hosted: Any) -> None:
+def test_an_array_that_is_not_row_major_has_no_address(hosted: Any) -> None:
     hosted.backend.put = lambda array, device: np.asfortranarray(array)
     x = _put(hosted, np.ones((2, 3)))
     for ask in (x.unsafe_pointer, x.to_dlpack):

@@ -64,7 +64,7 @@ def compiled(client: BackendClient, program: Program) -> Any:
     return client.compile(program, CompileOptions(device_assignment=where))
 
 
-def test_they_are_refused_with_the_reason_and_run_with_more_frames(program: Program) -> None:
+def test_deep_programs_are_refused_and_run_with_more_frames(program: Program) -> None:
     client = BackendClient(NumpyBackend())
     reason = r"nested too deep .* sys.getrecursionlimit\(\) is 500"
     with pytest.raises(ResourceExhausted, match=reason) as caught:

@@ -189,7 +189,7 @@ def test_a_name_that_cannot_be_taken(name: str, facts: list[str]) -> None:
 
 
 @pytest.mark.parametrize("there", ["folder/file", "folder"])
-def test_what_exists_is_not_overwritten(there: str, tmp_path: Path) -> None:
+def test_existing_files_are_not_overwritten(there: str, tmp_path: Path) -> None:
     file = tmp_path / there
     file.parent.mkdir(exist_ok=True)
     file.write_text("mine")

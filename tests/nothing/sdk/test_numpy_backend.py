@@ -104,7 +104,7 @@ def test_the_programs_compared_with_xla_hold_nearly_every_operation() -> None:
     assert ours - held == {f"stablehlo.{name}" for name in elsewhere}
 
 
-def test_what_is_refused_names_the_operation_the_place_and_the_reason() -> None:
+def test_a_refusal_names_operation_place_and_reason() -> None:
     text = main(
         '%t = stablehlo.create_token : !stablehlo.token\n'
         '%r:2 = "stablehlo.infeed"(%t) {infeed_config = "", layout = [[0]]} : (!stablehlo.token) '
@@ -448,7 +448,7 @@ def test_results_can_be_read_contiguously() -> None:
     assert result.shape == (3, 2)
 
 
-def test_what_memory_cannot_hold_is_resource_exhausted() -> None:
+def test_a_result_too_large_for_memory_is_resource_exhausted() -> None:
     kind = "tensor<1048576x1048576x8xf64>"
     text = main(
         f"%r = stablehlo.broadcast_in_dim %x, dims = [] : (tensor<f64>) -> {kind}\n"

@@ -59,7 +59,9 @@ def test_a_program_with_shardings_is_read() -> None:
     ],
 )
 @pytest.mark.parametrize("read", [read_module, result_types])
-def test_what_cannot_be_read_is_a_program_error(code: bytes, says: str, read: object) -> None:
+def test_programs_that_cannot_be_read_are_program_errors(
+    code: bytes, says: str, read: object
+) -> None:
     with pytest.raises(ProgramError) as raised:
         read(Program(code, name="p"))  # type: ignore[operator]
     assert says in str(raised.value)

@@ -129,7 +129,7 @@ def test_an_array_is_no_none() -> None:
         program.execute([[x]])
 
 
-def test_they_are_ready_when_the_author_says_so() -> None:
+def test_tokens_are_ready_when_the_backend_says_so() -> None:
     backend = Late()
     client = BackendClient(backend)
     [token], _ = step(client)
@@ -142,7 +142,7 @@ def test_they_are_ready_when_the_author_says_so() -> None:
             found.block_until_ready()
 
 
-def test_they_cannot_be_read() -> None:
+def test_tokens_cannot_be_read() -> None:
     [token], _ = step(BackendClient(NumpyBackend()))
     for use in (token.to_host, token.unsafe_pointer, token.to_dlpack):
         with pytest.raises(InvalidArgument, match="a token, on numpy:0, orders effects"):
@@ -154,7 +154,7 @@ def test_they_cannot_be_read() -> None:
     kept.block_until_ready()
 
 
-def test_what_is_no_token_is_no_argument_in_its_place() -> None:
+def test_arrays_are_refused_in_place_of_tokens() -> None:
     client = BackendClient(NumpyBackend())
     for wrong in (ONE, np.zeros(1, np.bool_), np.zeros(0, np.int8), np.zeros((0, 2), np.bool_)):
         with pytest.raises(InvalidArgument, match=r"argument 0 of 'main' must be token"):

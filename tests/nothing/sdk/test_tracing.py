@@ -290,7 +290,7 @@ def test_wrong_usage_is_refused_before_anything_runs(options: list[str], text: s
     assert text in found.output
 
 
-def test_what_cannot_be_run_is_said(tmp_path: Path) -> None:
+def test_commands_that_cannot_run_are_usage_errors(tmp_path: Path) -> None:
     for arguments, text in (
         (["--", "nosuchprogram"], "cannot run nosuchprogram: No such file"),
         (["--library", "nosuch.so", "--", "true"], "--library nosuch.so: there is no such file"),
@@ -351,9 +351,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 @preloads_tracer
-def test_what_was_recorded_outlives_a_kill_and_a_forked_child_has_its_own(
-    library: Path, tmp_path: Path
-) -> None:
+def test_records_survive_a_kill_and_a_fork_has_its_own(library: Path, tmp_path: Path) -> None:
     ended, document = trace(library, CLIENT + FORKING, tmp_path, "--check")
     assert ended.returncode == document["exit_code"] == 128 + 9
     calls = {
@@ -479,7 +477,7 @@ call("Error_Destroy", error=error)
 
 @needs_cc
 @preloads_tracer
-def test_what_is_newer_than_the_declarations_passes_through(tmp_path: Path) -> None:
+def test_newer_functions_and_extensions_pass_through(tmp_path: Path) -> None:
     """Two slots behind the last one, an extension of an unknown type, and their results."""
     path = tiny_library(tmp_path, "", NEWER, "-DGetPjrtApi=short_table")
     ended, document = trace(path, CALLS_OF_NEWER, tmp_path, "--check")

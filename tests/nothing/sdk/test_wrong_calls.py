@@ -43,7 +43,7 @@ def wrong_values(call: str) -> Iterator[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_what_is_raised_is_plugrts(call: str) -> None:
+def test_wrong_calls_raise_plugrt_errors(call: str) -> None:
     foreign = {}
     for title, wrong in wrong_values(call):
         try:

@@ -35,7 +35,7 @@ def test_a_signal_interrupts_the_child() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
-def test_who_interrupts_children_starts_them_here() -> None:
+def test_children_with_interrupts_start_by_the_helper() -> None:
     """Children of ``subprocess`` inherit an ignored SIGINT, and then no interrupt arrives.
 
     A child's code may set the handler itself.

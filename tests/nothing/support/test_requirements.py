@@ -13,7 +13,7 @@ CANNOT = Failed if requirements.IN_CI else Skipped
 
 
 @pytest.mark.parametrize(("ci", "outcome"), [(False, Skipped), (True, Failed)])
-def test_what_cannot_be_had(ci: bool, outcome: type[Exception]) -> None:
+def test_missing_requirements_skip_or_fail_in_ci(ci: bool, outcome: type[Exception]) -> None:
     with pytest.raises(outcome, match="no plugin here"):
         requirements.cannot("no plugin here", in_ci=ci)
     (skips,) = requirements.needs(False, "a plugin", in_ci=ci).args

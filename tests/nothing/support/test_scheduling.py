@@ -13,7 +13,7 @@ from support.scheduling import FixtureScheduling, shares_a_fixture
 TESTS = Path(__file__).parents[2]
 
 
-def test_what_shares_a_fixture() -> None:
+def test_tests_with_a_shared_fixture_share_a_worker() -> None:
     config: Any = SimpleNamespace(getvalue=lambda name: ["popen"], rootpath=TESTS.parent)
     scope_of = FixtureScheduling(config)._split_scope
     checkers = "tests/nothing/typing/test_type_checkers.py"

@@ -70,7 +70,7 @@ def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_whatever_a_library_does_wrong(library: Path, seed: int) -> None:
+def test_faults_of_libraries_are_handled(library: Path, seed: int) -> None:
     found = list(run_cases(library, seed))
     assert len(found) > 500
     wrong = [f"{case}: {fault}" for case, fault in found if fault]

@@ -117,7 +117,7 @@ print(view.tolist(), (view + 1).tolist())
 
 
 @pytest.mark.parametrize("use", USES)
-def test_what_the_collector_finds_can_still_be_used(use: str) -> None:
+def test_objects_that_the_collector_finds_can_still_be_used(use: str) -> None:
     done = run_on_library(OTHERS + USES[use])
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "[0.0, 1.0, 2.0, 3.0] [1.0, 2.0, 3.0, 4.0]\n"

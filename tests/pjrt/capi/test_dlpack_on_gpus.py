@@ -119,7 +119,7 @@ def aligned(array: Any = ONE, offset: int = 0) -> np.ndarray[Any, Any]:
     return made
 
 
-def test_what_is_declared(gpu: Gpu, make: Any) -> None:
+def test_capabilities_by_platform(gpu: Gpu, make: Any) -> None:
     for found in (gpu, make("rocm"), make(streams=False)):
         assert found.capabilities.dlpack
         assert not found.capabilities.zero_copy_put
@@ -149,7 +149,9 @@ def test_the_device_is_named_by_its_hardware_id(gpu: Gpu, make: Any) -> None:
         (-1, ["refer 1"]),
     ],
 )
-def test_who_waits_for_the_contents(gpu: Gpu, stream: int | None, asked: list[str]) -> None:
+def test_dlpack_waits_or_leaves_the_wait_to_the_consumer(
+    gpu: Gpu, stream: int | None, asked: list[str]
+) -> None:
     x = gpu.put()
     capsule = x.to_dlpack(stream)
     assert gpu.library.seen() == asked
@@ -188,7 +190,7 @@ def test_a_capsule_keeps_the_memory(gpu: Gpu) -> None:
 
 
 @pytest.mark.parametrize("stream", [None, 77, -1])
-def test_what_is_deleted_is_not_given(gpu: Gpu, stream: int | None) -> None:
+def test_deleted_arrays_are_not_exported(gpu: Gpu, stream: int | None) -> None:
     x = gpu.put()
     x.delete()
     with pytest.raises(DeletedBuffer):
@@ -305,7 +307,7 @@ def test_the_backend_is_found_by_its_platform(gpu: Gpu) -> None:
             xp.from_dlpack(Tensor(aligned(), (8, 0)))
 
 
-def test_what_programs_cannot_take_is_refused_and_released(on_gpu: Gpu) -> None:
+def test_refused_tensors_are_released(on_gpu: Gpu) -> None:
     order = Tensor(aligned(), strides=(1, 2, 6))
     unaligned = Tensor(aligned(offset=4))
     for tensor, why in ((order, "C order"), (unaligned, "multiple of 16 bytes")):
@@ -386,7 +388,7 @@ def test_without_streams_nothing_is_read_too_early(make: Any) -> None:
     assert tensor.streams == []
 
 
-def test_what_went_out_comes_back(on_gpu: Gpu) -> None:
+def test_an_exported_array_is_imported_again(on_gpu: Gpu) -> None:
     x = plugrt.device_put(ONE)
 
     class Theirs:

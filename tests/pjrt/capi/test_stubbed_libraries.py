@@ -74,7 +74,7 @@ def why_wrong(function: str, step: str, outcome: str) -> str:
     return "" if words and words in outcome else outcome
 
 
-def test_what_negotiation_names_is_declared() -> None:
+def test_functions_of_the_negotiation_are_declared() -> None:
     known = {entry.name for entry in functions()}
     assert known >= QUERIES
     assert QUERIES.isdisjoint(ESSENTIAL - {"Memory_Kind"})

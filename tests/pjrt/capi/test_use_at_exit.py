@@ -119,7 +119,7 @@ LEDGER = """
     ],
     ids=["nothing else", "a view", "a capsule", "a thread", "a call", "a handler"],
 )  # fmt: skip
-def test_what_nobody_else_can_use_is_destroyed(held: str, left: str) -> None:
+def test_unused_objects_are_destroyed_at_exit(held: str, left: str) -> None:
     ran = run_python(LEDGER + "    " + held, **environ())
     assert (ran.returncode, ran.stderr) == (0, "")
     assert left in ran.stdout, ran.stdout

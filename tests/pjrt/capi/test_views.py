@@ -108,9 +108,7 @@ def test_references_are_taken_and_released_one_at_a_time(client: Client, device:
 
 
 @pytest.mark.parametrize("raw", [False, True])
-def test_who_waits_to_read_has_nobody_wait_who_drops_a_view(
-    client: Client, device: Device, raw: bool
-) -> None:
+def test_dropping_a_view_does_not_block_a_reader(client: Client, device: Device, raw: bool) -> None:
     """XLA's reference to a result waits for its memory, which waits for the arguments."""
     loaded = client.compile(add(KIND), CompileOptions())
     put = client.buffer_from_host(LARGE, device)

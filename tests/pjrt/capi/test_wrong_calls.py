@@ -18,7 +18,7 @@ HOST = np.ones(4, np.float32)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_what_methods_raise_is_plugrts(seed: int) -> None:
+def test_library_methods_raise_plugrt_errors(seed: int) -> None:
     called, strange = run("library", seed)
     assert strange == []
     assert {"Client.compile", "LoadedExecutable.execute_with_wait", "Topology.compile"} <= {*called}

@@ -13,7 +13,7 @@ def test_the_tables_are_current() -> None:
         assert made == page.read_text(encoding="utf-8"), f"run `make docs`: {page} is out of date"
 
 
-def test_what_is_not_declared_is_no_in_the_table() -> None:
+def test_undeclared_capabilities_are_no_in_the_table() -> None:
     page = (ROOT / "docs/platforms.md").read_text(encoding="utf-8")
     [row] = [line for line in page.splitlines() if "how much of its memory is in use" in line]
     assert row.split("|")[2].strip() == "no", "jaxlib's cpu client has no memory statistics"

@@ -116,7 +116,7 @@ except plugrt.errors.PjrtError as error:
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-def test_what_other_threads_launch_for_a_callback_ends(platform: str) -> None:
+def test_launches_of_other_threads_in_a_callback_end(platform: str) -> None:
     done = run_python(HANDS_OVER, timeout=100, JAX_PLATFORMS=platform, TF_CPP_MIN_LOG_LEVEL="3")
     assert done.returncode == 0, done.stderr
     if platform == "cpu":

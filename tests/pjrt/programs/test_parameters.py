@@ -119,7 +119,7 @@ MODULE = message(4, FLOATS)
     ],
     ids=["nothing", "format", "empty", "malformed", "other message", "cut", "tuple"],
 )
-def test_what_cannot_be_read_is_not_guessed(given: Program | None) -> None:
+def test_unreadable_parameters_are_unknown(given: Program | None) -> None:
     assert parameter_types(Shown(given)) is None
 
 

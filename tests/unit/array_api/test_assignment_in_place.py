@@ -146,7 +146,7 @@ def test_another_thread_waits_for_the_end() -> None:
         assert [use.result() for use in found] == [[5, 9, 2, 3]] * len(uses)
 
 
-def test_who_waited_for_the_end_may_keep_the_buffers(in_place: list[bool]) -> None:
+def test_a_thread_that_waited_may_keep_the_buffers(in_place: list[bool]) -> None:
     x = xp.arange(65536)
     x[0] = 5
     taker = array_holding(x._shards, x._aval)

@@ -36,7 +36,7 @@ def test_one_of_several_threads_makes_a_value() -> None:
     assert len(makers) == 1
 
 
-def test_what_cannot_be_made_is_tried_again() -> None:
+def test_a_value_that_failed_is_made_again() -> None:
     cache: BoundedCache[str, int] = BoundedCache(3)
     with pytest.raises(ZeroDivisionError):
         cache.get_or_make("key", lambda: 1 // 0)

@@ -51,7 +51,7 @@ def test_only_regular_files_are_read(no_file: Path) -> None:
         assert str(no_file) in str(caught.value)
 
 
-def test_what_stands_in_place_of_a_file_is_said(no_file: Path, tmp_path: Path) -> None:
+def test_a_path_that_is_no_regular_file_has_a_reason(no_file: Path, tmp_path: Path) -> None:
     said = files.why_no_file(no_file)
     assert re.fullmatch("is a (FIFO|folder|socket|character device), not a regular file", said)
     file = tmp_path / "file"
@@ -85,7 +85,7 @@ def test_an_open_pipe_is_read_to_its_end_or_the_bound() -> None:
                     files.read_descriptor(pipe.fileno(), most, "pipe")
 
 
-def test_what_is_read(tmp_path: Path) -> None:
+def test_regular_files_are_read(tmp_path: Path) -> None:
     file = tmp_path / "file"
     for content in (b"", b"abc", os.urandom(3 * 2**16 + 5)):
         file.write_bytes(content)
@@ -124,7 +124,7 @@ def test_the_bound(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "{", "", b"\xff", b"\0" * 99])
-def test_what_is_no_json_is_a_value_error(text: str | bytes) -> None:
+def test_damaged_json_is_a_value_error(text: str | bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         files.parse_json(text)
 
@@ -190,7 +190,7 @@ def test_a_file_that_others_can_write_is_not_trusted(tmp_path: Path) -> None:
     assert files.read_json(file) == []
 
 
-def test_what_belongs_to_another_user_is_not_trusted(tmp_path: Path) -> None:
+def test_files_of_another_user_are_not_trusted(tmp_path: Path) -> None:
     folder, file = Path("/"), Path("/etc/passwd")
     if os.geteuid() == 0:
         folder, file = tmp_path / "folder", tmp_path / "file"
@@ -230,7 +230,7 @@ def test_a_link_of_another_user_is_not_followed(
     assert files.private_folder(folder) == str(folder)
 
 
-def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_no_folder_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
     for path in (file, file / "below", Path("/dev/null")):

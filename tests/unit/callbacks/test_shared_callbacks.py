@@ -46,7 +46,7 @@ def test_a_failure_is_that_of_each_device() -> None:
             call(shared, device)
 
 
-def test_what_a_launch_left_is_forgotten_before_the_next() -> None:
+def test_a_launch_forgets_the_results_of_the_previous_one() -> None:
     shared = SharedCallback(numbered(lambda v: [v]), 2)
     call(shared, 0, 1)
     shared.begin()

@@ -49,7 +49,7 @@ def test_it_leaves_the_callers_and_other_platforms_alone(
     assert CompileDefaults(platform).compile(asked, Compiler()) is asked
 
 
-def test_what_a_library_does_not_know_is_tried_once() -> None:
+def test_unknown_options_are_tried_once() -> None:
     strictness, compiler = CompileDefaults("cpu"), Compiler(MIN_MAX)
     for _ in range(2):
         assert strictness.compile(CompileOptions(), compiler).env_overrides == {}

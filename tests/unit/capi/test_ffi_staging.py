@@ -98,7 +98,7 @@ class TestCalls:
         assert seen == [([], [], {})]
         assert copies.names == ["wait"]
 
-    def test_what_is_not_filled_in_is_zero(self) -> None:
+    def test_results_that_a_handler_does_not_write_are_zero(self) -> None:
         result = np.full(4, 7, F4)
         call(lambda *_: None, MadeUpCopies(), [], [result])
         assert result.tolist() == [0, 0, 0, 0]

@@ -38,7 +38,7 @@ def envelope(header: Any, payload: bytes = PAYLOAD) -> bytes:
     return join(SEALED.magic, header, payload)
 
 
-def test_what_was_sealed(origin: Origin) -> None:
+def test_an_envelope_is_decoded(origin: Origin) -> None:
     opened = decode_envelope(encode_envelope(PAYLOAD, origin, b"\x00abi"))
     assert (opened.payload, opened.abi) == (PAYLOAD, b"\x00abi")
     assert check_platform(opened, origin) == []

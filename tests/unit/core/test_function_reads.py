@@ -114,7 +114,7 @@ def test_a_buffer_keeps_the_memory_and_not_the_array() -> None:
     held.append(0)
 
 
-def test_what_a_buffer_is_described_by_lives_as_long_as_the_memory_is_lent() -> None:
+def test_the_description_of_a_buffer_lives_as_long_as_a_view() -> None:
     """The first view's reader owns the description; another thread may have made another reader."""
     array = _array(bytearray(48), (2, 3), np.complex64)
     first = memoryview(array)

@@ -106,7 +106,7 @@ def _array(buffer: Any) -> Any:
     return made
 
 
-def test_what_a_launch_takes_and_gives_is_destroyed_once() -> None:
+def test_buffers_of_a_launch_are_destroyed_once() -> None:
     library = LibraryCalls(results=3)
     _, _, runner = _program(library)
     x = _array(library.buffer())
@@ -233,7 +233,7 @@ def test_the_events_of_a_launch_are_awaited_and_destroyed() -> None:
     assert library.calls["Event_Destroy"] == 2
 
 
-def test_what_is_donated_and_given_again_is_left_to_python_untaken() -> None:
+def test_an_array_donated_and_passed_twice_is_left_to_python() -> None:
     library = LibraryCalls()
     _, _, runner = _program(library, arity=2, donated=(0,))
     x, y = (_array(library.buffer()) for _ in range(2))

@@ -179,7 +179,7 @@ def test_results_are_put_where_the_tree_says() -> None:
             core.Tree(2, form, None)
 
 
-def test_what_is_replaced_or_refused_is_let_go() -> None:
+def test_replaced_and_refused_objects_are_released() -> None:
     jitted: Any = core.Calls()
     first: dict[Any, Any] = {}
     jitted._runners = first

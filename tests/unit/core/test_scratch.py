@@ -171,7 +171,7 @@ def test_values_are_put_that_nothing_is_lent_to() -> None:
     assert _Lending(make=lambda: None, put=np.float32).call(2.0) == 2.0
 
 
-def test_what_a_put_raises_is_left_to_python_unless_it_interrupts() -> None:
+def test_errors_of_a_put_are_left_to_python_but_for_interrupts() -> None:
     raised: BaseException = ValueError("no more memory")
 
     def fail(value: Any) -> Any:
@@ -221,7 +221,7 @@ def test_results_that_are_kept_tell_when_memory_may_be_written_again() -> None:
 
 
 @pytest.mark.parametrize("late", [1, 4, 30])
-def test_so_many_launches_that_end_late_have_memory_as_is_said(late: int) -> None:
+def test_late_launches_have_as_much_memory_as_stated(late: int) -> None:
     program = _Lending(put=np.float32, late=late)
     program.ready = False
     assert [program.call(float(i)) for i in range(100)] == [*range(100)]
@@ -318,7 +318,7 @@ def test_launches_that_end_late_read_what_they_were_given(count: int) -> None:
             np.testing.assert_array_equal(np.asarray(result), np.full(count, 3 * i + 1, np.float32))
 
 
-def test_what_a_backend_must_not_lend_is_refused() -> None:
+def test_wrong_scratch_memory_is_refused() -> None:
     def fail() -> Any:
         raise KeyError("none left")
 

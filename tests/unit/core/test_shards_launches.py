@@ -230,7 +230,7 @@ def test_a_launch_that_fails_at_any_step_leaves_nothing_behind(
             assert (told, unraisable) == (f"explained: {name}" if explained else name, []), name
 
 
-def test_what_a_launch_does_not_take_is_left_to_python() -> None:
+def test_unsuitable_arguments_are_left_to_python() -> None:
     for launches, raw, parts, donated in FORMS.values():
         backend = Backend(launches, donated=donated)
         runner, x = backend.runner(backend.launcher), _array(backend.argument(raw, parts))
@@ -256,7 +256,7 @@ def test_what_a_launch_does_not_take_is_left_to_python() -> None:
         assert (len(backend.alive), backend.locked) == (before, 0)
 
 
-def test_what_is_donated_is_deleted_where_the_launch_left_it() -> None:
+def test_donated_parts_that_a_launch_kept_are_deleted() -> None:
     backend = Backend(2, arity=2, donated=(1,))
     kept, given = backend.argument(False, 2), backend.argument(False, 2)
     assert backend.launcher([given, given]) == "Python"

@@ -82,7 +82,7 @@ def test_a_view_that_cannot_be_made_gives_back_what_it_took() -> None:
     assert _alive(library) == (0, 0, 0)
 
 
-def test_what_the_core_lent_has_one_owner_in_python_too() -> None:
+def test_a_lent_buffer_has_one_owner_in_python_too() -> None:
     """If core and Python each owned a view, the buffer would be destroyed twice."""
     library = LibraryCalls()
     handle = _with_handle(library)

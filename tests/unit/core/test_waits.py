@@ -39,7 +39,7 @@ def test_all_buffers_are_waited_for_and_their_events_destroyed() -> None:
 
 
 @pytest.mark.parametrize("name", ["Buffer_ReadyEvent", "Event_Await", "Event_Destroy", "no event"])
-def test_what_fails_is_pythons_to_find_again(name: str) -> None:
+def test_failures_of_a_wait_are_left_to_python(name: str) -> None:
     library = LibraryCalls()
     wait, buffers = library.core.wait, (library.buffer(), library.buffer())
     (library.silent.add("event") if name == "no event" else library.failing.add(name))
@@ -140,7 +140,7 @@ def test_an_array_is_waited_for_once(parts: int) -> None:
 @pytest.mark.parametrize(
     "name", ["Buffer_ReadyEvent", "Event_Await", "Event_IsReady", "Event_Destroy", "no event"]
 )
-def test_what_fails_for_an_array_is_pythons_to_find_again(name: str) -> None:
+def test_failures_of_an_arrays_wait_are_left_to_python(name: str) -> None:
     library = LibraryCalls()
     array = _array((library.buffer(), library.buffer()))
     (library.silent.add("event") if name == "no event" else library.failing.add(name))
@@ -151,7 +151,7 @@ def test_what_fails_for_an_array_is_pythons_to_find_again(name: str) -> None:
 
 
 @pytest.mark.parametrize("lacking", ["Buffer_ReadyEvent", "Event_Await", "Event_IsReady"])
-def test_where_a_library_lacks_a_function_python_waits(lacking: str) -> None:
+def test_python_waits_if_a_library_lacks_a_function(lacking: str) -> None:
     library = LibraryCalls(lacking={lacking})
     array = _array(library.buffer())
     assert _is_left_to_python(array.is_ready)
@@ -206,7 +206,7 @@ def _wait_by(function: Callable[[Any], Any]) -> Any:
     )
 
 
-def test_what_a_backend_gives_waits_for_its_arrays() -> None:
+def test_a_backends_function_waits_for_its_arrays() -> None:
     asked: list[Any] = []
     raised: list[BaseException] = []
 

@@ -62,12 +62,12 @@ def values(shards: Any) -> list[float]:
         ("%r = (s32[], f32[4]) while((s32[], f32[4]) %t), condition=%c, body=%b", False),
     ],
 )
-def test_what_exchanges_something(line: str, alone: bool) -> None:
+def test_operations_that_exchange_data(line: str, alone: bool) -> None:
     assert are_independent(f"ENTRY %main {{\n  {line}\n}}") is alone
 
 
 @pytest.mark.parametrize(("name", "alone"), [("partition-id", True), ("all-reduce", False)])
-def test_what_exchanges_something_in_bytes(name: str, alone: bool) -> None:
+def test_operations_that_exchange_data_in_bytes(name: str, alone: bool) -> None:
     assert are_independent(b"\x12" + bytes([len(name)]) + name.encode() + b"\x1a") is alone
 
 
@@ -180,7 +180,7 @@ def test_larger_work_is_done_together(client: Client) -> None:
         ({"flops": -1.0}, False),
     ],
 )
-def test_what_is_small(analysis: dict[str, float], small: bool) -> None:
+def test_small_programs_by_their_analysis(analysis: dict[str, float], small: bool) -> None:
     assert is_small(analysis) is small
 
 

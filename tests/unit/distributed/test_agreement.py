@@ -49,7 +49,7 @@ def test_processes_hear_what_all_say() -> None:
 
 
 @pytest.mark.parametrize("index", [0, 1])
-def test_who_does_not_come_is_named_with_what_the_cause_may_be(
+def test_a_missing_process_is_named_with_a_possible_cause(
     index: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     comparison = Comparison(Stored(index, {}, 0.1), (0, 1), 1, "equal", warn_after=0.01)
@@ -70,7 +70,7 @@ def test_who_does_not_come_is_named_with_what_the_cause_may_be(
 @pytest.mark.parametrize(
     "value", ["null", "[1]", "{", '{"said": 3}', '{"late": ["x"]}', '{"said": [[[0], 1, 2, 3]]}']
 )
-def test_what_a_stranger_puts_into_the_store_is_refused(value: str, index: int) -> None:
+def test_foreign_values_in_the_store_are_refused(value: str, index: int) -> None:
     class Changed(Stored):
         def get(self, key: str, timeout_ms: int) -> bytes:
             return value.encode()

@@ -98,7 +98,7 @@ def test_programs_that_exchange_data_are_held_to_the_bound(name: str) -> None:
 
 
 @pytest.mark.parametrize("replicas", [1, 4])
-def test_where_there_is_no_bound_nothing_is_in_between(replicas: int) -> None:
+def test_launches_without_a_bound_are_not_wrapped(replicas: int) -> None:
     loaded = Recorded(FakeClient(None), replicas)
     assert bound_launches(loaded, EXCHANGES) is loaded
 
@@ -187,7 +187,7 @@ def test_an_interrupted_wait_is_waited_again() -> None:
     assert (client.launched, client.most) == (4, 3)
 
 
-def test_what_the_executable_is_can_be_asked_through_the_bound() -> None:
+def test_the_bound_passes_on_the_executables_attributes() -> None:
     client = FakeClient()
     loaded = Recorded(client)
     program = BoundedExecutable(loaded, BlockingLaunches(1), True)
@@ -336,9 +336,7 @@ def test_a_slot_is_taken_as_soon_as_it_is_free() -> None:
 
 
 @pytest.mark.parametrize(("queues", "devices"), [(False, "ab"), (True, "a")])
-def test_what_another_thread_launches_waits_for_its_turn_or_is_refused(
-    queues: bool, devices: Any
-) -> None:
+def test_launches_of_other_threads_wait_or_are_refused(queues: bool, devices: Any) -> None:
     launches, function = BlockingLaunches(8, queues_nested=queues), Calling()
     outer = function.launch(launches, *devices)
     launches.begin(outer)
@@ -373,7 +371,7 @@ def test_another_thread_may_launch_for_a_function_within_the_call_that_launches(
         (True, "ab", "a", False),
     ],
 )
-def test_what_would_end_after_the_launch_that_waits_for_it_is_refused(
+def test_a_launch_that_would_wait_for_itself_is_refused(
     queues: bool, outer: str, inner: Any, refused: bool
 ) -> None:
     launches, function, between = BlockingLaunches(8, queues_nested=queues), Calling(), Calling()

@@ -160,7 +160,7 @@ print("end", flush=True)
     assert done.stdout.split() == ["end", "called"], done.stderr
 
 
-def test_what_has_ended_is_released_without_a_barrier(late: Late) -> None:
+def test_ended_callbacks_are_released_without_a_barrier(late: Late) -> None:
     class Captured:
         """An object captured by a callback."""
 

@@ -83,7 +83,7 @@ MADE: dict[str, tuple[Callable[[Array], Array], Any]] = {
 
 @pytest.mark.parametrize("how", ["donated", "deleted"])
 @pytest.mark.parametrize("kind", MADE)
-def test_what_was_made_of_a_part_outlives_the_whole(kind: str, how: str) -> None:
+def test_results_of_a_part_outlive_the_whole(kind: str, how: str) -> None:
     make, expected = MADE[kind]
     for other_ends in (False, True):
         x = divided()
@@ -134,7 +134,7 @@ def test_parts_and_the_whole_end_together(kind: str, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["donated", "deleted"])
-def test_what_was_joined_of_two_arrays_ends_with_either(how: str) -> None:
+def test_an_array_joined_of_two_ends_with_either(how: str) -> None:
     for first in (False, True):
         x, y = divided(), divided()
         joined = join([*parts_of(x)[:2], *parts_of(y)[2:]])
@@ -159,7 +159,7 @@ def test_deleting_the_whole_frees_the_memory_that_parts_have() -> None:
     assert [buffer.is_deleted() for buffer in buffers] == [True] * 4
 
 
-def test_what_shares_with_one_part_has_no_other_copied() -> None:
+def test_sharing_one_part_copies_no_other() -> None:
     x = add(device_put(np.zeros((4, 4096), np.float32), over(4, P("a"))), 0)
     parts = parts_of(x)
     kept = passed(parts[0])[0]
@@ -179,7 +179,7 @@ def test_an_array_whose_parts_were_looked_at_gives_its_memory_away() -> None:
     assert all(part.is_deleted() for part in parts)
 
 
-def test_what_was_joined_of_one_part_gives_its_memory_away() -> None:
+def test_an_array_joined_of_one_part_is_donated_without_a_copy() -> None:
     """On each backend, whether or not its launches copy buffers that others use."""
     for donated in ("part", "whole"):
         part = add(device_put(N, devices()[0]), 0).block_until_ready()
@@ -241,7 +241,7 @@ def test_parts_of_what_is_gone_meanwhile_are_refused(how: str) -> None:
         _ = x.addressable_shards
 
 
-def test_what_was_put_with_donation_ends_its_parts() -> None:
+def test_a_put_with_donation_deletes_the_parts() -> None:
     x = divided()
     parts = parts_of(x)
     y = device_put(x, over(2, P()), donate=True)

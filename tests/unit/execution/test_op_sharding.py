@@ -34,7 +34,7 @@ def mesh() -> Mesh:
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
-def test_what_is_written_is_read_and_named(mesh: Mesh, spec: P) -> None:
+def test_op_shardings_are_written_and_read(mesh: Mesh, spec: P) -> None:
     sharding = NamedSharding(mesh, spec)
     for ndim in range(len(spec), 4):
         tiling = sharding.tiling(ndim)
@@ -49,7 +49,7 @@ def test_what_is_written_is_read_and_named(mesh: Mesh, spec: P) -> None:
         assert copy.devices_indices_map(shape) == sharding.devices_indices_map(shape)
 
 
-def test_what_axes_of_a_mesh_do_not_say(mesh: Mesh) -> None:
+def test_tilings_that_no_axes_express(mesh: Mesh) -> None:
     half = tuple(range(6)) * 2  # six parts along one dimension, in another order than the axes
     assert find_spec(Tiling((6,), half[::-1]), mesh) is None
     assert find_spec(Tiling((12,), tuple(np.random.default_rng(0).permutation(12))), mesh) is None

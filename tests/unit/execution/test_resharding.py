@@ -52,7 +52,7 @@ def test_without_copies_from_device_to_device() -> None:
 
 
 @pytest.mark.parametrize("error", [None, Internal("a fault of the compiler")])
-def test_where_it_does_not_compile(
+def test_a_failed_compilation_moves_by_the_host(
     error: PjrtError | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = Copying(error)
@@ -97,7 +97,7 @@ def test_whole_copies_of_which_some_are_in_other_processes() -> None:
     assert reshard(x, PmapSharding([here], None))._live()[0] is part
 
 
-def test_what_does_not_divide_is_refused() -> None:
+def test_unequal_parts_are_refused() -> None:
     devices: list[FakeDevice] = [*FakeClient(count=3).devices()]  # type: ignore[list-item]
     with pytest.raises(ShapeError, match="3 equal parts"):
         reshard(put_sharded(X, PmapSharding(devices[:2])), PmapSharding(devices))

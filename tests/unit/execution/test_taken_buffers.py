@@ -35,7 +35,7 @@ def test_memory_is_freed_with_the_array() -> None:
 
 @of_cpu_launches
 @pytest.mark.parametrize("general", [False, True])
-def test_what_another_launch_may_use_is_copied_to_be_taken(general: bool) -> None:
+def test_a_buffer_in_use_is_copied_to_be_donated(general: bool) -> None:
     """Otherwise jaxlib hangs both launches if the other one has it as one of two arguments."""
     plain = jit(lambda x, y: add(x, y), donate_argnums=0)
     both = jit(lambda x, y: (add(add(x, y), N), y), donate_argnums=0)
@@ -50,7 +50,7 @@ def test_what_another_launch_may_use_is_copied_to_be_taken(general: bool) -> Non
         np.testing.assert_array_equal(np.asarray(used), N)
 
 
-def test_what_is_donated_while_it_is_being_shared_is_refused() -> None:
+def test_sharing_an_array_that_is_being_donated_is_refused() -> None:
     """As by another thread, since the core donates without a lock."""
     double = jit(lambda x: add(x, x), donate_argnums=0)
     for _ in range(3):  # the core makes later calls
@@ -61,7 +61,7 @@ def test_what_is_donated_while_it_is_being_shared_is_refused() -> None:
         share_buffers(x, x._aval)
 
 
-def test_what_is_deleted_while_a_launch_has_it_is_not_given_back() -> None:
+def test_an_array_deleted_during_a_launch_is_not_restored() -> None:
     donation = Donation(SimpleNamespace(name="f", kept=(0, 1), donated=(0, 1)))  # type: ignore[arg-type]
     given = [device_put(N), device_put(N)]
     taken: Taken = []
@@ -75,7 +75,7 @@ def test_what_is_deleted_while_a_launch_has_it_is_not_given_back() -> None:
 
 
 @pytest.mark.parametrize("kind", ["one", "two", "many", "compiled", "passed", "donated"])
-def test_what_a_failing_launch_has_meanwhile_is_named_by_another(kind: str) -> None:
+def test_a_failing_launch_is_named_by_a_concurrent_one(kind: str) -> None:
     """A failing launch restores the buffers before this launch knows why they were missing."""
     functions: dict[str, Any] = {
         "one": jit(lambda x: add(x, x)),

@@ -60,7 +60,7 @@ def test_a_deleted_part_is_refused(name: str, use: Callable[[Any], Any]) -> None
         plugrt.block_until_ready(waited)
 
 
-def test_who_listens_is_told_of_each_array() -> None:
+def test_a_listener_hears_of_each_array() -> None:
     heard: list[str] = []
 
     def listen(event: str, duration: float, /, **_: Any) -> None:

@@ -78,7 +78,7 @@ def test_nothing_is_kept_that_is_finished() -> None:
 
 
 @pytest.mark.parametrize("hook", ["shows", "none", "raises"])
-def test_what_raises_is_shown_and_the_thread_goes_on(
+def test_exceptions_of_steps_are_shown_and_the_thread_continues(
     hook: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shown: list[str] = []

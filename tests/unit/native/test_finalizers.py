@@ -171,7 +171,7 @@ print(wrong or "right", interrupts > 8)
 @runs_in_c
 @pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
 @pytest.mark.parametrize("backend", ["Adder", "LateAdder"])
-def test_what_a_signal_handler_raises_in_a_finalizer_arrives(backend: str) -> None:
+def test_exceptions_of_signal_handlers_in_finalisers_arrive(backend: str) -> None:
     """Earlier, Python printed "Exception ignored in" and continued; the backend's handle stayed."""
     done = run_python(AT_EACH_LINE.replace("BACKEND", backend))
     assert (done.stdout, done.stderr) == ("right True\n", "")
@@ -221,7 +221,7 @@ print(lost or "right", made)
 
 
 @runs_in_c
-def test_what_ends_at_the_recursion_limit_is_freed() -> None:
+def test_objects_that_end_at_the_recursion_limit_are_freed() -> None:
     """Earlier, the finaliser failed: its error was printed, and the memory was never freed."""
     done = run_python(AT_THE_LIMIT)
     assert (done.stdout, done.stderr) == ("right 150\n", "")
@@ -262,7 +262,7 @@ def test_memory_is_freed_when_the_last_reference_is_dropped() -> None:
     assert device.memory_stats() == {"bytes_in_use": 0}
 
 
-def test_what_a_collection_finds_is_freed_before_memory_is_asked_for() -> None:
+def test_garbage_is_freed_before_the_memory_is_stated() -> None:
     backend, device, put = _told()
     seen: list[int] = []
     holder = Cycle(lambda: seen.append(backend.alive))
@@ -363,7 +363,7 @@ def test_an_array_of_a_cycle_that_was_collected_is_none_of_live_arrays() -> None
     assert name not in map(id, plugrt.live_arrays())
 
 
-def test_what_a_callback_drops_waits_for_the_next_call() -> None:
+def test_objects_dropped_in_a_callback_end_in_the_next_call() -> None:
     """A library that calls Python may hold locks that its destructors acquire."""
     backend, device, put = _told()
     held = [put()]
@@ -376,7 +376,7 @@ def test_what_a_callback_drops_waits_for_the_next_call() -> None:
     assert backend.alive == 0
 
 
-def test_what_an_authors_method_raises_is_reported_once(unraisable: Any) -> None:
+def test_an_error_of_a_backends_delete_is_reported_once(unraisable: Any) -> None:
     backend, _, put = _told()
     error = ValueError("no such handle")
     backend.delete = lambda handle: _raise(error)  # type: ignore[method-assign]

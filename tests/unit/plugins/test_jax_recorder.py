@@ -161,7 +161,7 @@ def test_a_module_is_imported_apart(package: str) -> None:
     assert imports() == 3
 
 
-def test_what_a_module_holds_lives_on(package: str) -> None:
+def test_objects_of_a_module_stay_alive(package: str) -> None:
     """A plugin passes addresses into the module: of a table, of a capsule's name."""
 
     class Table:

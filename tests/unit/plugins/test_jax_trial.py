@@ -41,7 +41,7 @@ PLAIN = [  # (the code of initialize(), the options)
 
 @needs_jax
 @pytest.mark.parametrize(("body", "options"), PLAIN)
-def test_what_only_registers_strings_and_numbers_does_not_run_here(
+def test_a_registration_of_constants_is_not_run_again(
     site: Path, runs: list[int], body: str, options: Any
 ) -> None:
     made = made_for_jax(site, body)
@@ -152,7 +152,7 @@ def loaded(site: Path) -> Iterator[None]:
 @needs_jax
 @pytest.mark.usefixtures("loaded")
 @pytest.mark.parametrize("what", MORE)
-def test_what_does_more_runs_here(
+def test_a_registration_with_other_effects_is_run_again(
     site: Path, runs: list[int], what: str, monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
@@ -191,7 +191,7 @@ STATIC = [
 
 @needs_jax
 @pytest.mark.parametrize("call", STATIC)
-def test_what_calls_other_functions_that_register_is_not_tried(
+def test_a_registration_by_other_functions_is_not_tried(
     site: Path, runs: list[int], call: str
 ) -> None:
     """Plugins of CUDA, ROCm and oneAPI do: a trial would only add the time to import jax."""
@@ -200,7 +200,7 @@ def test_what_calls_other_functions_that_register_is_not_tried(
     assert runs == [1]
 
 
-def test_what_a_child_does_not_have_leaves_no_trial(
+def test_code_that_a_child_cannot_run_has_no_trial(
     site: Path, runs: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A jax that is already set up, a coordinator, code without a source; and the setting."""
@@ -233,7 +233,7 @@ def test_what_a_child_does_not_have_leaves_no_trial(
         ("import not_installed_here", "not_installed_here"),
     ],
 )
-def test_where_it_raises_before_it_registers_the_files_decide(
+def test_the_files_decide_if_the_code_raises_before_it_registers(
     site: Path, runs: list[int], files: tuple[str, ...], body: str, words: str
 ) -> None:
     made = made_for_jax(site, body, *files)

@@ -37,7 +37,7 @@ def run(target: str, argument: Any, seconds: float = 20.0, **env: str) -> Outcom
 
 
 @pytest.mark.usefixtures("token")
-def test_what_a_function_says_and_prints() -> None:
+def test_output_and_results_of_a_function() -> None:
     outcome = run("echo", {"a": [1, None]}, X="x")
     assert outcome.succeeded
     ready, said = outcome.lines
@@ -95,7 +95,7 @@ def test_a_flood_is_counted_and_its_end_kept() -> None:
 
 @pytest.mark.parametrize("target", ["sleep", "spin", "deaf", "family"])
 @pytest.mark.usefixtures("token")
-def test_who_does_not_end_is_ended(target: str, tmp_path: Path) -> None:
+def test_a_process_beyond_its_limit_is_ended(target: str, tmp_path: Path) -> None:
     file = tmp_path / "pids"
     many = 4 if target == "family" else 1
     for seconds in (float(many), 20.0, 100.0):  # on a busy machine some may start late
@@ -153,7 +153,7 @@ def test_a_child_of_a_child_ends_before_it(hang: bool, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("token")
-def test_where_no_process_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_cannot_start_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     outcome = run("echo", None)
     assert outcome.how == "lost"

@@ -68,7 +68,7 @@ def test_the_core_sees_each_change_at_the_next_call() -> None:
     [Trace("f").run, config.override(enable_x64=not config.enable_x64)],
     ids=["a trace", "settings"],
 )
-def test_what_an_interrupt_keeps_from_beginning_leaves_the_thread_as_it_was(
+def test_an_interrupt_before_a_block_leaves_the_thread_unchanged(
     run: Callable[[Callable[[], NoReturn]], Any],
 ) -> None:
     def fail() -> NoReturn:
@@ -135,7 +135,7 @@ def test_a_finaliser_asks_for_settings_while_a_token_is_made() -> None:
     assert asked[1] is not token
 
 
-def test_what_is_cached_for_a_token_is_made_of_its_settings() -> None:
+def test_values_cached_for_a_token_depend_on_its_settings() -> None:
     """Another thread may change a setting between the reading of a token and a cache's miss."""
     with config.override(enable_x64=True):
         wide = config.token()
@@ -190,7 +190,7 @@ def test_threads_that_have_the_same_place_in_the_core_are_told_apart() -> None:
 
 @runs_in_c
 @pytest.mark.parametrize("late", [False, True])
-def test_who_asks_while_an_attribute_is_changed_keeps_nothing_old(late: bool) -> None:
+def test_calls_during_a_change_of_an_attribute_keep_no_old_value(late: bool) -> None:
     class Function(core.Calls):  # type: ignore[misc]
         def _call_in_python(self, *args: Any) -> str:
             return "Python"

@@ -114,7 +114,7 @@ def test_a_function_reads_a_call_once(name: str, static: bool, readings: Counter
 
 
 @pytest.mark.parametrize("name", ["box", "named"])
-def test_what_opens_a_container_changes_nothing_of_the_call(name: str) -> None:
+def test_flattening_a_container_does_not_change_the_call(name: str) -> None:
     given = ARGUMENTS[name][0].__class__(X, X * 3)
     found = [plugrt.jit(first_less_last)(given) for _ in range(2)]
     assert [float(x[0]) for x in found] == [-2, 2]  # the parts as they were before each call

@@ -52,7 +52,7 @@ pytestmark = runs_apart("sdk")
         }),
     ],
 )  # fmt: skip
-def test_what_a_device_lacks(
+def test_verdicts_on_devices_that_lack_a_feature(
     name: str, argument: tuple[int, ...], verdicts: Mapping[str, tuple[str, str]]
 ) -> None:
     found = kit.judged(lambda: getattr(limited_devices, name)(*argument), *verdicts)

@@ -109,19 +109,19 @@ def test_each_check_kills_its_mutant(chapter: str, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("name", some_of(sorted(CHANGE_THEIR_PROCESS), 2))
-def test_what_changes_its_process_is_found_in_one_of_its_own(name: str) -> None:
+def test_mutants_of_the_process_are_caught_in_their_own_process(name: str) -> None:
     found = kit.run("object", "mutants:mutant", sorted(CHANGE_THEIR_PROCESS), argument=name)
     assert {key for key, result in found.results.items() if result.verdict == "FAIL"} == {name}
 
 
 @pytest.mark.parametrize("name", some_of(sorted(MEASURE_THEIR_PROCESS), 1))
-def test_what_measures_its_process_is_found_in_one_of_its_own(name: str) -> None:
+def test_mutants_of_measurements_are_caught_in_their_own_process(name: str) -> None:
     found = kit.run("object", "mutants:mutant", [name], argument=name)
     assert found.verdicts == ["FAIL"]
 
 
 @pytest.mark.parametrize("name", LIARS)
-def test_what_declares_too_much_or_denies_is_caught(name: str) -> None:
+def test_wrong_declarations_are_caught(name: str) -> None:
     found = try_on(CAUGHT_BY[name], LIARS[name])
     assert found.verdict == "FAIL", found
     assert not OWN_FAULT.match(found.got), found.got

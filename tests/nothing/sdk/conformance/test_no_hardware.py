@@ -37,7 +37,7 @@ def conform(name: str, *arguments: str) -> tuple[int, dict[str, Any]]:
     return found.return_value, json.loads(Path("r.json").read_text())
 
 
-def test_what_needs_no_device_is_judged() -> None:
+def test_checks_without_a_device_are_judged() -> None:
     code, report = conform("absent")
     verdicts = {row["id"]: row["verdict"] for row in report["checks"]}
     assert {name for name in FREE if verdicts[name] == "PASS"} == FREE - OF_INSTALLATIONS

@@ -34,7 +34,7 @@ def run(kind: str, name: str, ids: Sequence[str], seconds: float = 30.0) -> dict
         ("killer.hang", "TIMEOUT", "had not ended"),
     ],
 )
-def test_what_ends_the_process_is_a_verdict(name: str, verdict: str, words: str) -> None:
+def test_crashes_and_hangs_are_verdicts(name: str, verdict: str, words: str) -> None:
     seconds = 4.0 if verdict == "TIMEOUT" else 60.0
     found = run_mutant(name, [BEFORE, AT, AFTER], seconds)
     assert list(found) == [BEFORE, AT, AFTER]
@@ -87,7 +87,7 @@ def test_an_import_that_does_not_end_is_blamed_itself(name: str, verdict: str) -
         assert (result.verdict, result.got) == ("NOT-RUN", f"host.import: {verdict}")
 
 
-def test_what_needs_no_import_runs_where_the_import_hangs(
+def test_checks_without_an_import_run_if_the_import_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install_plugin(tmp_path, "hangs", "import time\ntime.sleep(600)\n")

@@ -77,7 +77,7 @@ def test_a_function_that_harms_its_process(
 
 
 @pytest.mark.parametrize(("what", "check", "words"), some_of(CHANGES, 1))
-def test_what_a_library_changes_in_its_process_is_a_finding(
+def test_changes_of_the_process_by_a_library_are_findings(
     made: SickFunctions, what: str, check: str, words: str
 ) -> None:
     found = run(made.library("Client_Create", what), check)
@@ -85,7 +85,7 @@ def test_what_a_library_changes_in_its_process_is_a_finding(
     assert words in found[check].got
 
 
-def test_what_is_printed_and_left_is_a_note(made: SickFunctions) -> None:
+def test_output_and_leftover_processes_are_notes(made: SickFunctions) -> None:
     kept = {}
     for what in ("print", "daemon", "thread"):
         found = kit.run("library", str(made.library("Client_Create", what)), [BEFORE, AT])

@@ -75,7 +75,7 @@ def test_dtype_newer_than_the_library(client: Client, device: Device) -> None:
         client.buffer_from_host(np.zeros(2, ml_dtypes.float6_e2m3fn), device)
 
 
-def test_what_is_not_an_array(client: Client, device: Device) -> None:
+def test_values_that_are_no_arrays_are_refused(client: Client, device: Device) -> None:
     for thing in ([1, 2], 3, None, b"bytes"):
         with pytest.raises(NotAnArray, match="a NumPy array was expected"):
             client.buffer_from_host(thing, device)  # type: ignore[arg-type]

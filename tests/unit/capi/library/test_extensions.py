@@ -148,7 +148,7 @@ def test_layouts(client: Client, device: Device) -> None:
     assert [layout.text for layout in executable.parameter_layouts()] == ["{1,0}", "{1,0}"]
 
 
-def test_what_the_library_lacks(client: Client, device: Device) -> None:
+def test_missing_extensions_are_unimplemented(client: Client, device: Device) -> None:
     executable = client.compile(add(), CompileOptions()).executable
     buffer = client.buffer_from_host(np.zeros(2, F4), device)
     for name, use in {

@@ -162,7 +162,7 @@ def test_a_launch_that_fails_ends_its_hold() -> None:
 
 @needs_core
 @pytest.mark.parametrize("parts", [1, 2])
-def test_what_another_launch_needs_is_left_to_python(parts: int) -> None:
+def test_a_launch_in_conflict_with_another_is_left_to_python(parts: int) -> None:
     library, _ = _library([])
     executable = core.Executable(library.core, 64, None, parts, (library.spec,) * parts)
     executable.arity = 1

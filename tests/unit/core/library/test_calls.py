@@ -83,7 +83,7 @@ def test_calls_of_every_form_are_flattened_in_the_core(client: Client) -> None:
         static(x, [1])
 
 
-def test_what_plugrt_donates_on_its_way_names_the_users_line(client: Client) -> None:
+def test_internal_donations_name_the_users_line(client: Client) -> None:
     step = plugrt.jit(lambda a: a + 1, donate_argnums=0)
     for _ in range(3):
         x = _put(client)
@@ -224,7 +224,7 @@ def test_objects_of_derived_classes_are_freed_as_what_they_are() -> None:
     assert (alive._shards, alive._extra) == (None, None)
 
 
-def test_what_makes_the_containers_of_results_may_fail_and_finds_donated_arrays_gone(
+def test_containers_of_results_may_fail_and_see_donated_arguments(
     client: Client,
 ) -> None:
     x = _put(client)

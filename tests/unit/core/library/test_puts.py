@@ -278,7 +278,7 @@ def test_an_array_that_is_reshaped_while_it_is_looked_at_does_not_stand_for_othe
         assert jitted(np.zeros((3, 11), np.float32), one).shape == (11, 3)
 
 
-def test_what_a_library_says_is_in_the_first_page_is_not_read(client: Client) -> None:
+def test_addresses_in_the_first_page_are_not_read(client: Client) -> None:
     x = plugrt.device_put(np.arange(4, dtype=np.float32), client.devices()[0])
     buffer = x._shards
     handle = buffer._spec.handle

@@ -46,7 +46,7 @@ def test_arrays_that_are_not_what_their_buffer_is_are_read_by_python(client: Cli
         np.testing.assert_array_equal(x, 2 * H[None])
 
 
-def test_what_is_deleted_or_fails_has_python_s_errors(client: Client) -> None:
+def test_deleted_and_failed_arrays_raise_pythons_errors(client: Client) -> None:
     double = plugrt.jit(lambda a: a * 2)
     x = plugrt.device_put(H, client.devices()[0])
     for _ in range(2):

@@ -65,7 +65,7 @@ def test_a_report_is_as_good_as_itself() -> None:
         (report({}), report({"a.b": "TIMEOUT"}), "a.b: not in the kit -> TIMEOUT"),
     ],
 )
-def test_what_is_worse_in_one_direction(
+def test_differences_that_are_worse_in_one_direction(
     before: dict[str, Any], after: dict[str, Any], line: str
 ) -> None:
     found = compare(before, after)

@@ -11,7 +11,7 @@ from plugrt_sdk.conformance.target import Target
 
 
 @pytest.mark.parametrize(("period", "is_leak"), [(1000, False), (500, False), (1 << 30, True)])
-def test_what_is_freed_at_each_thousandth_launch_is_no_leak(period: int, is_leak: bool) -> None:
+def test_memory_freed_at_each_thousandth_launch_is_no_leak(period: int, is_leak: bool) -> None:
     held: list[bytearray] = []
 
     def cycle(number: int) -> None:

@@ -31,7 +31,7 @@ def measure_bits(arrays: list[Any]) -> float:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_what_checks_put_has_each_bit_set_and_clear(dtype: str) -> None:
+def test_inputs_of_checks_have_each_bit_set_and_clear(dtype: str) -> None:
     put: list[Any] = []
 
     def put_noted(self: NumpyBackend, array: Any, device: int) -> Any:

@@ -37,7 +37,7 @@ def says() -> Iterator[list[dict[str, Any]]]:
         yield lines
 
 
-def test_what_had_ended_is_known_before_the_process_ends(says: list[dict[str, Any]]) -> None:
+def test_results_are_known_before_the_process_ends(says: list[dict[str, Any]]) -> None:
     heard = []
     run = runner.Runner(
         Target("plugin", "numpy"), [FIRST, SECOND, THIRD],

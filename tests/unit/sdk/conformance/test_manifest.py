@@ -54,7 +54,7 @@ def test_code_has_one_digest_in_each_python() -> None:
         ('open(""', 'open(u""'),
     ],
 )
-def test_what_changes_nothing_is_not_in_it(old: str, new: str) -> None:
+def test_comments_and_layout_do_not_change_the_digest(old: str, new: str) -> None:
     assert digest(MODULE.replace(old, new)) == DIGEST
 
 
@@ -71,7 +71,7 @@ def test_what_changes_nothing_is_not_in_it(old: str, new: str) -> None:
         ('b"\\0"', '"\\0"'),
     ],
 )
-def test_what_changes_something_is(old: str, new: str) -> None:
+def test_code_changes_the_digest(old: str, new: str) -> None:
     assert old in MODULE
     assert digest(MODULE.replace(old, new)) != DIGEST
 
@@ -94,9 +94,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_what_a_wheel_has_written_is_used_for_the_sources_that_it_is_of(
-    package: Path, tmp_path: Path
-) -> None:
+def test_a_wheels_digests_are_used_for_unchanged_sources(package: Path, tmp_path: Path) -> None:
     name, limits = "author_of_checks.checks", "author_of_checks.limits"
     parsed = code_digests([name])
     written = {source: (f"written {digest}", other) for source, (digest, other) in
@@ -121,7 +119,7 @@ CHANGES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_what_a_check_states_is_in_it_and_what_is_stored(tmp_path: Path) -> None:
+def test_declarations_and_stored_bits_are_part_of_the_manifest(tmp_path: Path) -> None:
     assert set(CHANGES) == {f for f in Check.__dataclass_fields__ if f != "run"}
     checks = registry.checks()
     first = checks["buffers.put_get.one"]

@@ -114,7 +114,7 @@ TORCH_XLA_DOES_WITHOUT = {
 """A function that PyTorch/XLA calls but does not need, to its check."""
 
 
-def test_what_torch_xla_called_is_in_its_profile() -> None:
+def test_functions_that_torch_xla_calls_are_in_its_profile() -> None:
     called = {name for functions in TRACES[TORCH_XLA].values() for name in functions}
     assert called >= TORCH_XLA_ALONE.keys() | TORCH_XLA_DOES_WITHOUT.keys()
     needed = called - TORCH_XLA_DOES_WITHOUT.keys()
@@ -125,7 +125,7 @@ def test_what_torch_xla_called_is_in_its_profile() -> None:
     assert not ids & set(TORCH_XLA_DOES_WITHOUT.values())
 
 
-def test_what_jax_needs_is_in_its_profile() -> None:
+def test_functions_that_jax_needs_are_in_its_profile() -> None:
     programs = set(RAN["Device_MemoryStats"])
     needed = {name: programs - set(ran) for name, ran in RAN.items() if programs - set(ran)}
     assert set(needed) == TRIED_BY.keys()
@@ -135,7 +135,7 @@ def test_what_jax_needs_is_in_its_profile() -> None:
         assert check in (with_devices if needed[name] <= ON_TWO_DEVICES else ids), name
 
 
-def test_what_jax_does_without_is_not() -> None:
+def test_functions_that_jax_does_without_are_not_in_its_profile() -> None:
     ids = {check.id for check in checks_of("jax")}
     assert set(RAN) >= DONE_WITHOUT.keys()
     assert not ids & set(DONE_WITHOUT.values())

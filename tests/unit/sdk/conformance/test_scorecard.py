@@ -100,7 +100,7 @@ def test_advice_and_the_raw_table_are_no_part_of_the_levels() -> None:
     assert (report["level"], report["level_without_table"]) == (1, 4)
 
 
-def test_what_many_checks_found_is_said_once() -> None:
+def test_findings_with_one_cause_are_folded() -> None:
     same = dict.fromkeys(list(REFUSED)[:12], Verdict.FAIL)
     report = make({**same, CRASHED: Verdict.CRASH, FAILED: Verdict.FAIL})
     row = next(row for row in report["checks"] if row["id"] == FAILED)

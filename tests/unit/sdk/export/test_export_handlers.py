@@ -306,7 +306,7 @@ def test_attributes_of_every_kind_are_read_or_refused(client: Any) -> None:
             run(client, "see", f"odd = {kind}")
 
 
-def test_what_nobody_registered_and_older_calls_are_named(client: Any) -> None:
+def test_unknown_targets_and_older_calls_are_named(client: Any) -> None:
     client.register_handler("double", double)
     with pytest.raises(Unimplemented, match=r"no custom call 'nobody'; it has .*double"):
         client.compile(program("nobody"), CompileOptions())

@@ -400,7 +400,7 @@ def test_a_bitcast_keeps_the_bytes(
         (ml_dtypes.int4, (12,), Unimplemented, "elements of less than a byte"),
     ],
 )
-def test_what_is_no_bitcast(
+def test_impossible_bitcasts_are_refused(
     client: Any, dtype: Any, shape: tuple[int, ...], error: Any, said: str
 ) -> None:
     with pytest.raises(error, match=said):

@@ -98,7 +98,7 @@ def test_the_stages_run_in_order_with_their_states(client: Any, handler: StagedL
     ],
     ids=["its own error", "a second state", "another stage's state"],
 )
-def test_what_instantiate_does_wrong_fails_the_compilation(
+def test_errors_of_instantiate_fail_the_compilation(
     client: Any, handler: StagedLibrary, attributes: str, error: type[Exception], words: str
 ) -> None:
     register(client, handler)
