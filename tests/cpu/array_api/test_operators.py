@@ -304,3 +304,38 @@ def test_python_integers_that_the_dtype_cannot_hold(operation: str, dtype: Any) 
     if dtype is np.uint32:  # which holds it, though JAX refuses all beyond int32
         large = 3_000_000_000
         assert outcome(xp, x, large) == outcome(xp, x, np.uint32(large))
+
+
+@pytest.mark.parametrize("enable_x64", [False, True])
+def test_unsigned_integers_beyond_int32_are_assigned_and_filled(enable_x64: bool) -> None:
+    """Differs from JAX: `lax.full` of a Python integer that the dtype cannot hold, `full` of one
+    that the default integer cannot hold | wrap around | `OverflowError`.
+    """
+    large, dtype = (1 << 63, np.uint64) if enable_x64 else (3_000_000_000, np.uint32)
+    with plugrt.config.override(enable_x64=enable_x64):
+        x = xp.asarray(np.asarray([1, 2], dtype))
+        for found in (x.at[0].set(large), plugrt.jit(lambda v: v.at[0].set(large))(x)):
+            assert (found.dtype, found.tolist()) == (dtype, [large, 2])
+        x[1] = large
+        assert x.tolist() == [1, large]
+        assert plugrt.lax.full((2,), large, dtype).tolist() == [large] * 2
+        for call in (
+            lambda: plugrt.lax.full((2,), 2 * large, dtype),
+            lambda: plugrt.lax.full((2,), large, np.int32),
+            lambda: xp.full((2,), large),
+        ):
+            with pytest.raises(OverflowError, match="does not fit"):
+                call()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "uint32", "float32"])
+def test_powers_to_large_python_integers(dtype: str) -> None:
+    x = np.asarray([0, 1, 2, 3, 5]).astype(dtype)
+    ours, theirs = xp.asarray(x), jax.numpy.asarray(x)
+    for n in (63, 64, 65, 100, 1 << 20, (1 << 31) - 1, 1 << 31, 1 << 32, (1 << 70) + 1):
+        expected = np.asarray(theirs**n)
+        for found in (ours**n, xp.pow(ours, n), plugrt.jit(lambda v, n=n: v**n)(ours)):
+            assert found.dtype == expected.dtype, n
+            np.testing.assert_allclose(np.asarray(found), expected, 1e-5, err_msg=str(n))
+    if dtype == "float32":
+        np.testing.assert_array_equal(ours ** -(1 << 40), theirs ** -(1 << 40))

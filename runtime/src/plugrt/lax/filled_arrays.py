@@ -15,6 +15,7 @@ from plugrt.array_api.device_argument import (
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentTypeError, DtypeError, ShapeError
 from plugrt.execution.arrays.array import Array
+from plugrt.execution.arrays.host_data import as_unsigned
 from plugrt.execution.shardings.sharding_base import Sharding
 from plugrt.frames.argument_errors import with_argument_errors
 from plugrt.lax.dimension_arguments import normalize_dimension
@@ -86,6 +87,8 @@ def full(
     >>> lax.full((2,), 1.5)
     Array([1.5, 1.5], dtype=float32)
     """
+    if not (dtype is None or is_key_dtype(dtype)):
+        fill_value = as_unsigned(fill_value, dtype)
     return make_on_device(_read_sharding("full", sharding), _full, shape, fill_value, dtype)
 
 

@@ -31,11 +31,11 @@ from plugrt.typing import ArrayLike
 def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns ``x1 ** x2``. Numeric dtypes; special values of floats as C's ``pow``.
 
-    Integers stay integers and wrap around; an overflow with an exponent of 64 or more depends on
-    the backend. As in JAX a negative scalar exponent of integers raises `DtypeError`; with a
-    negative exponent in an array, or in an argument of a traced function, the result is truncated:
-    0 except for the bases 1 and -1 (JAX: undefined). The arrays broadcast and promote, else
-    `ShapeError` or `DtypeError`.
+    Integers stay integers and wrap around; with an exponent of 64 or more in an array, an overflow
+    depends on the backend. As in JAX a negative scalar exponent of integers raises `DtypeError`;
+    with a negative exponent in an array, or in an argument of a traced function, the result is
+    truncated: 0 except for the bases 1 and -1 (JAX: undefined). The arrays broadcast and promote,
+    else `ShapeError` or `DtypeError`.
     """
     check_exponent(x1, x2)
     if is_known_exponent(x1, x2):
@@ -45,15 +45,25 @@ def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return result
 
 
-def is_known_exponent(x1: object, x2: object) -> bool:
-    """Whether the exponent, a Python integer, must be a static argument outside of a trace.
+def is_known_exponent(x1: object, x2: Any) -> bool:
+    """Whether the exponent, a Python integer, must be a static argument.
 
-    The power of a weak array is as weak as its base, and powers of complex arrays are products. In
-    a trace the tracer of the integer has its value.
+    Large exponents are (`is_large`). Outside of a trace, exponents of weak arrays are, since their
+    powers are as weak, and of complex arrays, whose powers are products; in a trace the tracer of
+    the integer has its value.
     """
-    if type(x2) not in (int, bool) or type(x1) is not Array:
+    if type(x2) not in (int, bool) or not isinstance(x1, Array | Tracer):
         return False
-    return x1._aval.weak or dtype_kind(x1.dtype) == "c"
+    kind = dtype_kind(x1.dtype)
+    return is_large(x2, kind) or (type(x1) is Array and (x1._aval.weak or kind == "c"))
+
+
+def is_large(exponent: int, kind: str) -> bool:
+    """Whether powers to this exponent are computed by multiplications, as in JAX.
+
+    XLA uses six bits of integers' exponents (jax-5987), and the default integer may have 32 bits.
+    """
+    return not -(2**31) <= exponent < (64 if kind in "biu" else 2**31)
 
 
 def check_exponent(base: Any, exponent: Any) -> None:
@@ -109,7 +119,12 @@ power = operation(weak_by="body")(_power)
 @operation(static=("exponent",), weak_by="body")
 def known_power(x1: Tracer, *, exponent: int) -> Tracer:
     """Returns ``x1 ** exponent``, with one program for each exponent."""
-    return _power(x1, as_tracer(exponent))
+    kind = dtype_kind(x1.dtype)
+    if not is_large(exponent, kind):
+        return _power(x1, as_tracer(exponent))
+    one = as_tracer(1)
+    base, _ = binary("pow", x1, one, NUMERIC)
+    return with_weakness(multiply_out(base, exponent), _is_weak_power(x1, one, kind))
 
 
 def multiply_out(x: Tracer, exponent: int) -> Tracer:

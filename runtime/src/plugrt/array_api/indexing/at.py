@@ -14,6 +14,7 @@ from plugrt.array_api.indexing.read import read
 from plugrt.array_api.indexing.write import write
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError
 from plugrt.execution.arrays.array import Array, array_holding
+from plugrt.execution.arrays.host_data import as_unsigned
 from plugrt.execution.shardings.format import Format
 from plugrt.execution.transfers.transfer import device_put
 from plugrt.frames.argument_errors import with_argument_errors
@@ -171,8 +172,7 @@ def _find_update(
     x: Any, key: Any, values: Any, *, bounded: bool = True
 ) -> tuple[Any, tuple[Any, Any], dict[str, Any]]:
     """Returns the operation that updates ``x``, its arguments after ``x``, and options."""
-    if not isinstance(values, _VALUES):
-        values = np.asarray(values)
+    values = as_unsigned(values, x.dtype) if isinstance(values, _VALUES) else np.asarray(values)
     if _is_mask(key, x, values):
         return update_where, (key, values), {}
     parsed = parse(x.shape, key, embed=current_trace() is not None, bounded=bounded)

@@ -169,6 +169,13 @@ def needs_unsigned(x: object) -> bool:
     return type(x) is int and 1 << 31 <= x < 1 << 32 and config.enable_x64 is not False
 
 
+def as_unsigned(x: Any, dtype: Any) -> Any:
+    """Returns a Python integer beyond int32 in an unsigned dtype that holds it, else ``x``."""
+    if type(x) is not int or x >> 31 <= 0 or np.dtype(dtype).kind != "u":
+        return x
+    return np.dtype(dtype).type(x) if x <= np.iinfo(dtype).max else x
+
+
 _INT32, _INT64 = (np.dtype(n) for n in ("int32", "int64"))
 
 
