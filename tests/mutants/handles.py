@@ -53,6 +53,18 @@ def _refuse_to_end(sound: Sound) -> Sound:
     return destroy
 
 
+def _describe_the_first(sound: Sound) -> Sound:
+    """Returns the text of the first memory for all."""
+    first: list[Any] = []
+
+    def describe(args: Any) -> Any:
+        first.append(args.memory)
+        args.memory = first[0]
+        return sound(args)
+
+    return describe
+
+
 MUTANTS: Mapping[str, TableFaults] = {
     "handles.client.strings": moves(
         "Client_PlatformVersion", "platform_version", "platform_version_size"
@@ -64,6 +76,7 @@ MUTANTS: Mapping[str, TableFaults] = {
         "DeviceDescription_DebugString", "debug_string", "debug_string_size"
     ),
     "handles.memories.strings": moves("Memory_Kind", "kind", "kind_size"),
+    "handles.descriptions": replace_function("Memory_ToString", _describe_the_first, 2),
     "handles.assignment.room": replace_function(
         "Client_DefaultDeviceAssignment", _fill_without_room
     ),

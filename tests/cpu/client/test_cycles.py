@@ -105,3 +105,22 @@ def test_the_thread_of_a_compilation_that_is_still_ending_changes_nothing() -> N
     """Earlier, it counted as another thread, and jaxlib's recording of tracebacks crashed."""
     done = run_python(LINGERING, **platform_environment())
     assert done.stdout == "180\n", done.stderr[-2000:]
+
+
+def test_a_collection_frees_the_frames_of_waits() -> None:
+    """Earlier, each `is_ready` and each read kept 100 bytes until the next put or launch."""
+    code = """
+    import gc, sys
+    import numpy as np
+    import plugrt
+    x = plugrt.jit(lambda v: v + 1)(np.ones(1000, np.float32))
+    for use in (x.is_ready, x.block_until_ready, x.addressable_shards[0].data.is_ready):
+        for count in (100, 2000):
+            before = sys.getallocatedblocks()
+            for _ in range(count):
+                use()
+            gc.collect()
+        print(sys.getallocatedblocks() - before < 500)
+    """
+    done = run_python(code, **platform_environment())
+    assert done.stdout == "True\nTrue\nTrue\n", done.stderr

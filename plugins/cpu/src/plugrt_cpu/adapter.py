@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
@@ -28,7 +29,7 @@ from plugrt.lifetime.forks import FORKED, call_in_child
 from plugrt.lifetime.uninterrupted_imports import import_native
 from plugrt.native.native_core import new_lock
 from plugrt_cpu.jaxlib_import import import_jaxlib, jaxlib_minor
-from plugrt_cpu.tracebacks import collecting, stop_recording
+from plugrt_cpu.tracebacks import AtEnd, collecting, stop_recording
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -235,10 +236,16 @@ _ALWAYS_COPY = [_jax.ArrayCopySemantics.ALWAYS_COPY]
 collect_garbage: Callable[[], None] = _jax.collect_garbage
 """Frees memory that jaxlib retains of host arrays and of launches.
 
-jaxlib 0.10 records in each launch which functions of Python run, and keeps references to their code
-until this is called: 60 to 100 bytes a launch. JAX registers it with Python's garbage collector,
-which never runs in a loop of launches that deletes as many objects as it makes.
+jaxlib 0.10 records in each launch, wait and `is_ready` which functions of Python run, and keeps
+references to their code until this is called: 60 to 100 bytes a call. As in JAX, Python's garbage
+collector calls it; that never runs in a loop of launches that deletes as many objects as it makes.
 """
+_sweep = AtEnd()
+_sweep.call = collect_garbage
+# Before the callback that lets finalisers run again: during a collection any lock may be held.
+gc.callbacks.insert(0, gc.callbacks.pop())
+# Another thread of the parent may have held jaxlib's lock.
+call_in_child(partial(setattr, _sweep, "call", int))
 is_due: Callable[[], bool] = cycle((*repeat(False, 999), True)).__next__
 """Returns True at each thousandth launch in Python, when `collect_garbage` is due."""
 ZERO_COPY = _jax.HostBufferSemantics.ZERO_COPY

@@ -12,11 +12,11 @@ from plugrt.native.finalizers import running as collecting
 from plugrt_cpu.interrupts import is_alone
 from plugrt_cpu.jaxlib_import import import_jaxlib
 
-__all__ = ["collecting", "stop_recording"]
+__all__ = ["AtEnd", "collecting", "stop_recording"]
 
 
-class _AtEnd:
-    """Calls a function at the end of each collection.
+class AtEnd:
+    """Calls a function at the end of each garbage collection.
 
     It must be written in C, like all code that runs there: see `plugrt.native.finalizers`.
     """
@@ -29,7 +29,7 @@ class _AtEnd:
 
 
 _jaxlib, _ = import_jaxlib()
-_resume, _forget = _AtEnd(), _AtEnd()
+_resume, _forget = AtEnd(), AtEnd()
 _forget.call = partial(setattr, _resume, "call", int)
 
 

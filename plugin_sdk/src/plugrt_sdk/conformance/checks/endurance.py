@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import threading
+import time
 import timeit
 import warnings
 from collections.abc import Callable, Mapping
@@ -12,10 +13,13 @@ from functools import partial
 
 import numpy as np
 
+from plugrt.capi.abi._abi import ffi
 from plugrt_sdk.conformance.check import Chapter, Demand, Level, Needs
 from plugrt_sdk.conformance.expect import Array, expect, expect_equal, expect_same_bits
+from plugrt_sdk.conformance.function_table import is_error
 from plugrt_sdk.conformance.resident import count_held, resident_bytes
 from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.conformance.table_client import TableClient
 from plugrt_sdk.testing import programs
 from plugrt_sdk.testing.subject import ONE
 
@@ -136,6 +140,33 @@ def arrays(subject: PluginSubject) -> None:
     def cycle(number: int) -> None:
         given = _LARGE + np.float32(number % 1000)
         expect_same_bits(subject.put(given).to_host(), given, f"array {number}")
+
+    _expect_none_lost(subject, cycle)
+
+
+@CHAPTER.check(
+    "reads", why="a program that reads results runs out of memory", needs=Needs.LIBRARY_CLIENT,
+    rests_on=f"{_RESTS_ON}; PJRT_Buffer_ToHostBuffer, PJRT_Event_Destroy",
+)  # fmt: skip
+def reads(subject: PluginSubject) -> None:
+    """Reads by PJRT_Buffer_ToHostBuffer are right, and leak nothing."""
+    client, room = TableClient.of(subject), np.empty_like(_SMALL)
+    buffer = client.put(_SMALL)
+    read = client.args(
+        "Buffer_ToHostBuffer", src=buffer, dst=ffi.from_buffer(room), dst_size=room.nbytes
+    )
+    ready, destroy = client.args("Event_IsReady"), client.args("Event_Destroy")
+
+    # Calls without `TableClient.call`, which keeps memory of each call until the check ends.
+    def cycle(number: int) -> None:
+        room[:] = 0
+        error = client.api.Buffer_ToHostBuffer(read)
+        expect(not is_error(error), "a read without an error", number)
+        ready.event = destroy.event = read.event
+        while not is_error(client.api.Event_IsReady(ready)) and not ready.is_ready:
+            time.sleep(0)
+        client.api.Event_Destroy(destroy)
+        expect_same_bits(room, _SMALL, f"the array of read {number}")
 
     _expect_none_lost(subject, cycle)
 

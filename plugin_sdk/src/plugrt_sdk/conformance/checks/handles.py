@@ -118,6 +118,31 @@ def memory_strings(subject: PluginSubject) -> None:
             expect_text(client, f"Memory_{name}", field, memory=memory)
 
 
+@CHAPTER.check(
+    "descriptions", refusable=True, demand=Demand.REFERENCE,
+    rests_on="PJRT_DeviceDescription_ToString, PJRT_Memory_ToString and the debug strings",
+    why="logs and errors name another device or memory",
+)  # fmt: skip
+def descriptions(subject: PluginSubject) -> None:
+    """Each device, and each memory, has its own description."""
+    client = TableClient.of(subject)
+    devices = [
+        client.call("Device_GetDescription", device=device).device_description
+        for device in client.devices()
+    ]
+    for kind, field, objects in (
+        ("DeviceDescription", "device_description", devices),
+        ("Memory", "memory", client.memories()),
+    ):
+        for name, text in ("DebugString", "debug_string"), ("ToString", "to_string"):
+            found = []
+            for one in objects:
+                answer = client.call(f"{kind}_{name}", **{field: one})
+                found.append(text_at(getattr(answer, text), getattr(answer, f"{text}_size")))
+            alike = len(found) - len(set(found))
+            expect(not alike, f"different texts of PJRT_{kind}_{name}", found)
+
+
 def _assign(client: TableClient, replicas: int, partitions: int, room: int) -> Any:
     """Requests an assignment into ``room`` numbers; returns the error and the next four numbers."""
     numbers = ffi.new("int[]", [-7] * (room + 4))
