@@ -130,16 +130,21 @@ def put_takes_larger(subject: PluginSubject) -> None:
 def deleted(subject: PluginSubject) -> None:
     """A deleted buffer states that, refuses to be read, and may be deleted again."""
     client = TableClient.of(subject)
-    buffer = client.put(ONE)
-    for _ in range(2):
-        client.call("Buffer_Delete", buffer=buffer)
-        expect(client.call("Buffer_IsDeleted", buffer=buffer).is_deleted, "is_deleted", "not")
-    room = np.zeros(ONE.size, np.float32)
-    args = client.args(
-        "Buffer_ToHostBuffer", src=buffer, dst=ffi.from_buffer(room), dst_size=room.nbytes
-    )
-    error = client.try_args("Buffer_ToHostBuffer", args) or client.finish(args.event)
-    expect(error, "PJRT_Buffer_ToHostBuffer to refuse a deleted buffer", "no error")
+    for rank in range(9):
+        array = np.ones((2,) * rank, np.float32)
+        what = f"of a buffer of rank {rank}"
+        for device in client.devices():
+            buffer = client.put(array, device)
+            for _ in range(2):
+                client.call("Buffer_Delete", buffer=buffer)
+                is_deleted = client.call("Buffer_IsDeleted", buffer=buffer).is_deleted
+                expect(is_deleted, f"is_deleted {what}", "not")
+            room = np.zeros_like(array)
+            args = client.args(
+                "Buffer_ToHostBuffer", src=buffer, dst=ffi.from_buffer(room), dst_size=room.nbytes
+            )
+            error = client.try_args("Buffer_ToHostBuffer", args) or client.finish(args.event)
+            expect(error, f"an error of the read {what}, which is deleted", "none")
 
 
 @CHAPTER.check(
