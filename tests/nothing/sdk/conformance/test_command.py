@@ -385,7 +385,7 @@ def test_each_report_states_the_tolerances_that_were_declared(report: dict[str, 
 def test_the_list_is_of_what_is_selected() -> None:
     found = conform("--list", "--level", "0")
     assert exit_code(found) == 0
-    assert "host.probe.time  [0]  The probe takes" in found.output
+    assert "host.probe.time  [0]  The fastest of five probes needs" in found.output
     assert "programs" not in found.output
 
 

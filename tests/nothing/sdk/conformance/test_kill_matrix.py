@@ -11,8 +11,6 @@ from pathlib import Path
 from support.apart import runs_apart
 from support.clib import needs_cc
 
-pytestmark = [runs_apart("sdk"), needs_cc]
-
 ROOT = Path(__file__).parents[4]
 TOOL = ROOT / "tools/kill_matrix.py"
 
@@ -25,6 +23,8 @@ def matrix(folder: Path, *words: str, **more: str) -> subprocess.CompletedProces
     )  # fmt: skip
 
 
+@runs_apart("sdk")
+@needs_cc
 def test_the_matrix_of_a_few(tmp_path: Path) -> None:
     found = matrix(tmp_path, "buffers.read_only")
     assert found.returncode == 0, found.stderr
@@ -35,6 +35,8 @@ def test_the_matrix_of_a_few(tmp_path: Path) -> None:
     assert "| `buffers.read_only` | FAIL |" in (tmp_path / "build/kill-matrix.md").read_text()
 
 
+@runs_apart("sdk")
+@needs_cc
 def test_a_library_in_c(tmp_path: Path) -> None:
     found = matrix(tmp_path, "c.LoadedExecutable_Execute-_exit0")
     assert found.returncode == 0, found.stderr
