@@ -203,9 +203,46 @@ def test_programs_that_no_model_is_made_of(tmp_path: Path) -> None:
     hlo = plugrt.xla_computation(lambda x: x)(X)
     with pytest.raises(ProgramError, match="format 'hlo'"):
         plugrt.pack_model(tmp_path / "m", hlo)
-    open_text = SCALE.replace(b"3xf32", b"?xf32")
-    with pytest.raises(ProgramError):
-        plugrt.pack_model(tmp_path / "m", open_text)
+    with pytest.raises(ArgumentError, match=r"keys \['a', 'b'\]; 'main' has 3 dynamic dim"):
+        plugrt.pack_model(tmp_path / "m", OPEN_SCALE, buckets={"a": [1], "b": [2]})
+    doubled = b"""func.func public @main(%x: tensor<?xf32>) -> tensor<?xf32> {
+      %0 = stablehlo.concatenate %x, %x, dim = 0 : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+      return %0 : tensor<?xf32> }"""
+    with pytest.raises(ProgramError, match=r"has a dimension of 202 for {'n': 101} and of 422"):
+        plugrt.pack_model(tmp_path / "m", doubled, buckets={"n": [4]})
+    buckets = {"a": [2], "b": [3], "c": [3]}
+    with pytest.raises(ArgumentError, match="do not fit each other: main: its operations do not"):
+        plugrt.pack_model(tmp_path / "m", OPEN_SCALE, buckets=buckets)
+
+
+OPEN_SCALE = SCALE.replace(b"3xf32", b"?xf32")
+
+
+def test_dynamic_dimensions_of_stablehlo_have_the_sizes_of_buckets(tmp_path: Path) -> None:
+    plugrt.pack_model(
+        tmp_path / "m", OPEN_SCALE, names="wxs", outputs=("scaled", "sum"), buckets={"n": (2, 4)}
+    )
+    model = plugrt.load_model(tmp_path / "m")
+    assert model.inputs == ("s: float32[n]", "w: float32[n]", "x: float32[n]")
+    assert model.buckets == ({"n": 2}, {"n": 4})
+    assert [*model.outputs] == ["scaled: float32[n]", "sum: float32[n]"]
+    for count in (1, 2, 3, 4):
+        w, x, s = X[:count].T
+        found = model(w=w, x=x, s=s)
+        np.testing.assert_array_equal(found["scaled"], w * (x + s))
+        np.testing.assert_array_equal(found["sum"], x + s)
+
+
+def test_each_dynamic_dimension_of_stablehlo_may_have_a_name(tmp_path: Path) -> None:
+    text = b"""func.func public @main(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
+      %0 = stablehlo.transpose %x, dims = [1, 0] : (tensor<?x?xf32>) -> tensor<?x?xf32>
+      return %0 : tensor<?x?xf32> }"""
+    plugrt.pack_model(tmp_path / "m", text, names="x", buckets={"rows": (4, 16), "columns": (3,)})
+    model = plugrt.load_model(tmp_path / "m")
+    assert (*model.inputs, *model.outputs) == (
+        "x: float32[rows,columns]", "output: float32[columns,rows]",
+    )  # fmt: skip
+    np.testing.assert_array_equal(model(x=X), X.T)
 
 
 FIRST_CALL = """

@@ -73,9 +73,10 @@ def pack_model(
 
     ``weights`` are arrays, or containers of them, by the names of arguments; the other arguments
     are inputs. ``buckets`` are the sizes of each dimension variable; each combination of sizes has
-    a program. ``feeds`` maps the name of an output to the name of the input that it becomes in the
-    next call; ``weights`` may have its first value. ``executables`` names backends, whose compiled
-    programs are saved too.
+    a program. StableHLO has no names for dynamic dimensions: one key names all, several name one
+    each, in the order of the parameters. ``feeds`` maps the name of an output to the name of the
+    input that it becomes in the next call; ``weights`` may have its first value. ``executables``
+    names backends, whose compiled programs are saved too.
 
     Calls pad the variables ``pad`` with zeros, all variables by default. Results that depend on the
     padding, such as a mean over a batch, would be wrong: ``check`` compares a padded and an
@@ -91,7 +92,7 @@ def pack_model(
     if type(program).__module__.startswith("torch.export"):
         source = read_torch(program, names, outputs, tuple(buckets or ()))
     else:
-        source = read_source(program, names, outputs)
+        source = read_source(program, names, outputs, tuple(buckets or ()))
     draft = _Draft.of(source, weights or {}, feeds or {}, pad)
     bucket_list = _combine(draft, buckets or {})
     title = name or source.name

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from plugrt.errors import ArgumentError, MissingTraceExtra, ProgramError
-from plugrt.interface import Program
+from plugrt.errors import ArgumentError, MissingTraceExtra, ProgramError, ShapeError
+from plugrt.interface import Program, TensorType
 from plugrt.models.signature import ModelValue, Sizes
 from plugrt.programs.export_conversion import read_module_for
 from plugrt.programs.exported import ExportedProgram
 from plugrt.programs.exported_trees import ExportedTree
 from plugrt.programs.loading import load_program
-from plugrt.programs.parsing import has_bindings, parse_program
+from plugrt.programs.parsing import has_bindings, main_types, parse_program
 from plugrt.wire.safetensors import HostArray
 
 if TYPE_CHECKING:
     from plugrt.stablehlo.bindings import ir
 
+Shape = tuple[int | str, ...]
 MakeModule = Callable[[str | None, Sizes], "ir.Module"]
 """Makes the module for a platform and the sizes of the dimension variables."""
 
@@ -49,8 +51,12 @@ def require_bindings() -> None:
         )
 
 
-def read_source(source: Any, names: Sequence[str], outputs: Sequence[str]) -> ModelSource:
-    """Returns a program to pack; ``names`` and ``outputs`` name its positional arguments.
+def read_source(
+    source: Any, names: Sequence[str], outputs: Sequence[str], variables: Sequence[str]
+) -> ModelSource:
+    """Returns a program to pack; ``names`` and ``outputs`` name its arguments and results.
+
+    ``variables`` name the dynamic dimensions of StableHLO; an export names its own.
 
     Raises `MissingTraceExtra` without jaxlib, `ProgramError` for a source that cannot be
     packed, and `ArgumentError` for too many names.
@@ -64,7 +70,7 @@ def read_source(source: Any, names: Sequence[str], outputs: Sequence[str]) -> Mo
             f"{program.name!r} is in the format {program.format!r}; a model is packed from a "
             "program in StableHLO, an export of JAX or a torch.export.ExportedProgram"
         )
-    return read_stablehlo(program, names, outputs)
+    return read_stablehlo(program, names, outputs, variables)
 
 
 def _read_export(
@@ -141,24 +147,90 @@ def fill_names(names: Sequence[str], count: int, stem: str, what: str) -> list[s
     return [*names, *(f"{stem}{i}" for i in range(len(names), count))]
 
 
-def read_stablehlo(program: Program, names: Sequence[str], outputs: Sequence[str]) -> ModelSource:
-    """Returns a program with these names; `ProgramError` for one of unknown shapes."""
-    _, inputs, results = parse_program(program)
-    for kind in (*inputs, *results):
-        if kind.is_token or any(n < 0 for n in kind.shape):
-            raise ProgramError(
-                f"{program.name!r} has {kind} among its parameters and results; a model is packed "
-                "from arrays of known shapes, or from an export of JAX with symbolic ones"
-            )
+def read_stablehlo(
+    program: Program, names: Sequence[str], outputs: Sequence[str], variables: Sequence[str] = ()
+) -> ModelSource:
+    """Returns a program with these names for its values and its dynamic dimensions.
 
-    def named(given: Sequence[str], stem: str, what: str, types: Sequence[Any]) -> list[ModelValue]:
-        filled = fill_names(given, len(types), stem, what)
-        return [ModelValue(n, t.shape, t.dtype) for n, t in zip(filled, types, strict=True)]
+    One variable names all dynamic dimensions; several name one each, in the parameters' order.
+    Raises `ArgumentError` for another number of variables, and `ProgramError` for tokens and
+    for results whose dynamic dimensions are not variables.
+    """
+    _, inputs, results = parse_program(program, dynamic=True)
+    if any(kind.is_token for kind in (*inputs, *results)):
+        raise ProgramError(
+            f"{program.name!r} has tokens among its parameters and results; a model is packed "
+            "from arrays"
+        )
+    arguments = [
+        ModelValue(name, shape, kind.dtype)
+        for name, shape, kind in zip(
+            fill_names(names, len(inputs), "arg", "parameters"),
+            _name_dimensions(program, inputs, variables),
+            inputs,
+            strict=True,
+        )
+    ]
 
+    def make(platform: str | None, sizes: Sizes) -> ir.Module:
+        from plugrt.stablehlo.refinement import refine
+
+        module = parse_program(program, dynamic=True)[0]
+        types = [value.at(sizes) for value in arguments]
+        return refine(module, types, None, program.name) if variables else module
+
+    if any(n < 0 for kind in results for n in kind.shape):
+        shapes = _find_result_shapes(program, variables, make)
+    else:
+        shapes = [kind.shape for kind in results]
+    titles = fill_names(outputs, len(results), "output", "results")
     return ModelSource(
         program.name,
-        named(names, "arg", "parameters", inputs),
-        named(outputs, "output", "results", results),
+        arguments,
+        [ModelValue(n, s, t.dtype) for n, s, t in zip(titles, shapes, results, strict=True)],
         (),
-        lambda platform, sizes: parse_program(program)[0],
+        make,
     )
+
+
+def _name_dimensions(
+    program: Program, inputs: Sequence[TensorType], variables: Sequence[str]
+) -> list[Shape]:
+    """Returns the parameters' shapes, with variables for dynamic dimensions."""
+    count = sum(n < 0 for kind in inputs for n in kind.shape)
+    if count and len(variables) not in (1, count):
+        listed = ", ".join(map(str, inputs)).replace("-1", "?")
+        raise ArgumentError(
+            f"buckets has the keys {[*variables]}; {program.name!r} has {count} dynamic dimensions "
+            f"in {listed:.500}. Fix: one name for all, a name for each in their order, or an "
+            "export of JAX, which states which are equal"
+        )
+    left = itertools.cycle(variables)
+    return [tuple(next(left) if n < 0 else n for n in kind.shape) for kind in inputs]
+
+
+def _find_result_shapes(
+    program: Program, variables: Sequence[str], make: MakeModule
+) -> list[Shape]:
+    """Returns the results' shapes, by the results' sizes for two sizes of each variable."""
+    few = {name: 101 + 2 * i for i, name in enumerate(variables)}
+    many = {name: 211 + 2 * i for i, name in enumerate(variables)}
+    named = {(few[name], many[name]): name for name in variables}
+    try:
+        found = [main_types(make(None, sizes), program.name)[1] for sizes in (few, many)]
+        return [
+            tuple(a if a == b else named[a, b] for a, b in zip(one.shape, two.shape, strict=True))
+            for one, two in zip(*found, strict=True)
+        ]
+    except ShapeError as error:
+        raise ArgumentError(
+            f"the sizes {few} do not fit each other: {error}. Fix: one key of buckets for all "
+            "dimensions, or an export of JAX"
+        ) from error
+    except KeyError as error:
+        a, b = error.args[0]
+        raise ProgramError(
+            f"a result of {program.name!r} has a dimension of {a} for {few} and of {b} for {many}; "
+            "in a model packed from StableHLO, each is a constant or one of the parameters'. Fix: "
+            "an export of JAX, which states the others"
+        ) from error

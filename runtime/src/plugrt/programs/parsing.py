@@ -23,10 +23,13 @@ def has_bindings() -> bool:
     return importlib.util.find_spec("jaxlib") is not None
 
 
-def parse_program(program: Program) -> tuple[ir.Module, list[TensorType], list[TensorType]]:
+def parse_program(
+    program: Program, *, dynamic: bool = False
+) -> tuple[ir.Module, list[TensorType], list[TensorType]]:
     """Returns the module of a program, and the types of ``main``'s parameters and results.
 
-    A type is an array's, or `plugrt.interface.TOKEN_TYPE`.
+    A type is an array's, or `plugrt.interface.TOKEN_TYPE`. With ``dynamic``, a dimension of unknown
+    size is -1; without, the program is refused.
 
     Raises `ProgramError` for a module without a public function ``main``, and
     `MissingTraceExtra` without jaxlib.
@@ -38,10 +41,12 @@ def parse_program(program: Program) -> tuple[ir.Module, list[TensorType], list[T
     from plugrt.stablehlo.modules import parse
 
     module = parse(program.code, program.name)
-    return module, *main_types(module, program.name)
+    return module, *main_types(module, program.name, dynamic=dynamic)
 
 
-def main_types(module: ir.Module, name: str) -> tuple[list[TensorType], list[TensorType]]:
+def main_types(
+    module: ir.Module, name: str, *, dynamic: bool = False
+) -> tuple[list[TensorType], list[TensorType]]:
     """Returns the types of a module's ``main``, and raises as `parse_program`."""
     from plugrt.stablehlo.attributes import symbol_of
     from plugrt.stablehlo.refusals import refuse_calls
@@ -63,8 +68,8 @@ def main_types(module: ir.Module, name: str) -> tuple[list[TensorType], list[Ten
     refuse_calls(module, name)
     signature = main.attributes["function_type"].value
     try:
-        inputs = [parameter_type(t) for t in signature.inputs]
-        results = [parameter_type(t) for t in signature.results]
+        inputs = [parameter_type(t, dynamic=dynamic) for t in signature.inputs]
+        results = [parameter_type(t, dynamic=dynamic) for t in signature.results]
     except UnsupportedDtype as error:
         raise ProgramError(f"program {name!r} cannot be run on arrays: {error}") from error
     return inputs, results

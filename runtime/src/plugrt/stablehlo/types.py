@@ -71,11 +71,19 @@ def tensor_type(
     return ir.RankedTensorType.get(list(sizes), element, mark, loc=where)
 
 
-def ir_type_to_tensor_type(mlir_type: ir.Type) -> TensorType:
-    """Returns the shape and dtype of a ranked tensor type with static dimensions."""
+def ir_type_to_tensor_type(mlir_type: ir.Type, *, dynamic: bool = False) -> TensorType:
+    """Returns the shape and dtype of a ranked tensor type; with ``dynamic``, -1 for unknown sizes.
+
+    Raises `UnsupportedDtype` for other types, and for dynamic dimensions without ``dynamic``.
+    """
     if not isinstance(mlir_type, ir.RankedTensorType):
         raise UnsupportedDtype(f"{mlir_type} is not a ranked tensor type")
     if not mlir_type.has_static_shape:
+        if dynamic:
+            sizes = (
+                -1 if mlir_type.is_dynamic_dim(i) else n for i, n in enumerate(mlir_type.shape)
+            )
+            return TensorType(tuple(sizes), ir_type_to_dtype(mlir_type.element_type))
         raise UnsupportedDtype(
             f"{mlir_type} has dynamic dimensions; refine the program to static shapes first"
         )
@@ -127,9 +135,9 @@ def drop_casts(module: ir.Module) -> None:
             op.erase()
 
 
-def parameter_type(mlir_type: ir.Type) -> TensorType:
+def parameter_type(mlir_type: ir.Type, *, dynamic: bool = False) -> TensorType:
     """Returns the type of a program's parameter or result: an array's, or `TOKEN_TYPE`."""
-    return TOKEN_TYPE if is_token(mlir_type) else ir_type_to_tensor_type(mlir_type)
+    return TOKEN_TYPE if is_token(mlir_type) else ir_type_to_tensor_type(mlir_type, dynamic=dynamic)
 
 
 def is_token(mlir_type: ir.Type) -> bool:
