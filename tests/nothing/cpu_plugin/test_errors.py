@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from plugrt.errors import PJRT_ERRORS, DeletedBuffer, Internal, InvalidArgument, PjrtError, Unknown
@@ -26,6 +28,23 @@ def test_without_a_status(text: str) -> None:
     assert error.message == text
 
 
+def test_an_error_that_is_translated_twice_keeps_its_cause() -> None:
+    """Earlier, an exception of a signal handler was lost where two functions translated it."""
+
+    def raise_translated(function: Callable[[], object]) -> None:
+        try:
+            function()
+        except JAXLIB_ERRORS as error:
+            raise translate(error) from error
+
+    def fail() -> None:
+        raise MemoryError("first")
+
+    with pytest.raises(Internal, match="first") as caught:
+        raise_translated(lambda: raise_translated(fail))
+    assert type(caught.value.__cause__) is MemoryError
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -45,6 +64,8 @@ def test_a_program_may_speak_of_deleted_things() -> None:
     assert isinstance(error, Unknown)
 
 
-def test_ours_pass() -> None:
+def test_an_error_of_plugrt_is_raised_unchanged() -> None:
     error = InvalidArgument("x")
-    assert translate(error) is error
+    with pytest.raises(InvalidArgument) as caught:
+        translate(error)
+    assert caught.value is error

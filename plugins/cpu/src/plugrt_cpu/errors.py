@@ -35,10 +35,11 @@ def translate(error: BaseException, default: type[PjrtError] = Internal) -> Plug
 
     A status gives the class of its code, the use of a deleted array `DeletedBuffer`, and a text
     without a status ``default``. A failed exchange with another process gives the `ProcessLost`
-    that names it, once that is known.
+    that names it, once that is known. Raises one of plugrt's unchanged: ``raise … from error``
+    would make it its own cause, and lose the cause that it has.
     """
     if isinstance(error, PlugrtError):
-        return error
+        raise error
     text = str(error)
     found = re.match(_STATUS, text)
     cls = _BY_NAME.get(found.group(1)) if found else None
@@ -61,6 +62,6 @@ def translate(error: BaseException, default: type[PjrtError] = Internal) -> Plug
 def translate_use(error: BaseException, what: object) -> PlugrtError:
     """Like `translate`; ``what`` names the deleted object, which jaxlib's text does not."""
     found = translate(error)
-    if isinstance(found, DeletedBuffer) and found is not error:
+    if isinstance(found, DeletedBuffer):
         return DeletedBuffer(f"{what} was deleted or donated")
     return found
