@@ -230,8 +230,5 @@ def _read_export(code: bytes, title: str) -> Exported:
 
 
 def _is_binary(code: bytes) -> bool:
-    try:
-        code.decode()
-    except UnicodeDecodeError:
-        return True
-    return b"\0" in code
+    # Not by an `except`, which would also catch what a signal handler raises.
+    return b"\0" in code or code.decode(errors="ignore").encode() != code
