@@ -29,6 +29,7 @@ def folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     zeros = np.zeros(3, np.float32)
     (tmp_path / "all.safetensors").write_bytes(write_arrays({"weight": W, "total": zeros}))
     np.savez(tmp_path / "x.npz", x=X)
+    np.savez(tmp_path / "two.npz", x=X, y=W)
     np.save(tmp_path / "x.npy", X)
     (tmp_path / "x.safetensors").write_bytes(write_arrays({"x": X}))
     said = call(
@@ -40,7 +41,7 @@ def folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("given", ["x={}/x.npy", "{}/x.npz", "{}/x.safetensors"])
+@pytest.mark.parametrize("given", ["x={}/x.npy", "{}/x.npz", "{}/x.safetensors", "x={}/two.npz"])
 def test_run_takes_inputs_by_name(
     folder: Path, capsys: pytest.CaptureFixture[str], given: str
 ) -> None:
@@ -67,6 +68,8 @@ def test_run_says_which_inputs_a_model_takes(
         options = [part for each in inputs for part in ("--input", each)]
         assert "--input NAME=FILE" in call(capsys, "run", folder / "sum.zip", *options, code=2)
     assert "no x" in call(capsys, "run", folder / "sum.zip", code=2)
+    two = call(capsys, "run", folder / "sum.zip", "--input", f"z={folder}/two.npz", code=2)
+    assert "has the arrays ['x', 'y'] and none named 'z'" in " ".join(two.split())
     damaged = folder / "damaged.safetensors"
     damaged.write_bytes((folder / "x.safetensors").read_bytes()[:-1])
     assert "a damaged safetensors file" in call(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ def command(
     from plugrt.models.model_file import is_model
     from plugrt.plugins.selection.backends import process_backends
 
-    arrays = [(name or key, x) for name, path in inputs for key, x in read_arrays(path).items()]
+    arrays = [each for name, path in inputs for each in _choose(name, path, read_arrays(path))]
     say_progress("putting inputs", [array for _, array in arrays])
     start = time.perf_counter()
     if platform is not None:
@@ -90,6 +90,20 @@ def command(
         print_json(facts)
     else:
         _show(f"{program!r}", facts, named)
+
+
+def _choose(name: str, path: Path, arrays: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    """Returns the arrays of a file by name; with ``name`` its only array, or the one so named."""
+    if not name:
+        return arrays.items()
+    if name in arrays:
+        return [(name, arrays[name])]
+    if len(arrays) != 1:
+        raise click.UsageError(
+            f"{path} has the arrays {[*arrays]!s:.300} and none named {name!r}; without "
+            f"{name}=, the file's own names are used"
+        )
+    return [(name, next(iter(arrays.values())))]
 
 
 Run = Callable[[], Mapping[str, Any]]
