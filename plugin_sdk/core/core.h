@@ -17,13 +17,13 @@
 #include "slot_functions.h"
 #include "slots.h"
 
-/* --- counts of live handles ----------------------------------------------------------------- */
+/* Counts of live handles. */
 
 enum { LIVE_ERRORS, LIVE_EVENTS, LIVE_BUFFERS, LIVE_EXECUTABLES, LIVE_LOADED, LIVE_CLIENTS,
        LIVE_LAYOUTS, LIVE_TOPOLOGIES, LIVE_TRANSFERS, LIVE_TRACKING_EVENTS, LIVE_KINDS };
 extern atomic_long live_handles[LIVE_KINDS];
 
-/* --- memory.c: text and blocks that live as long as their owner ------------------------------ */
+/* memory.c: text and blocks that live as long as their owner. */
 
 typedef struct {
   const char *data;
@@ -43,7 +43,7 @@ int arena_named_values(Arena *arena, PyObject *mapping, const PJRT_NamedValue **
 void arena_free(Arena *arena);
 PyObject *integer_tuple(const int64_t *values, size_t count);
 
-/* --- errors.c ------------------------------------------------------------------------------- */
+/* errors.c */
 
 PJRT_Error *make_error(int code, const char *message, size_t size);
 PJRT_Error *format_error(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -55,7 +55,7 @@ void error_message(struct PJRT_Error_Message_Args *args);
 PJRT_Error *error_get_code(struct PJRT_Error_GetCode_Args *args);
 void fill_errors(PJRT_Api *api);
 
-/* --- table.c ----------------------------------------------------------------------------------- */
+/* table.c */
 
 typedef struct Table {
   PJRT_Api api;
@@ -77,7 +77,7 @@ enum { MOST_TABLES = 256 };
 Table *make_table(PyObject *bridge, PyObject *attributes, int minor, PyObject *hidden);
 PyObject *refused_functions(void); /* the names of slots that no table has */
 
-/* --- client.c, devices.c ------------------------------------------------------------------------ */
+/* client.c, devices.c */
 
 struct PJRT_MemoryDescription {
   const void *functions;
@@ -161,7 +161,7 @@ int client_describe(PJRT_Client *client, PyObject *description); /* describing.c
 int read_description(Arena *arena, PJRT_DeviceDescription *description, PyObject *tuple);
 void fill_devices(PJRT_Api *api);
 
-/* --- topology.c --------------------------------------------------------------------------------- */
+/* topology.c */
 
 PJRT_Error *topology_create(Table *table, struct PJRT_TopologyDescription_Create_Args *args);
 PJRT_Error *topology_read(Table *table, struct PJRT_TopologyDescription_Deserialize_Args *args);
@@ -169,7 +169,7 @@ PJRT_TopologyDescription *topology_share(PJRT_TopologyDescription *topology);
 void topology_release(PJRT_TopologyDescription *topology);
 void fill_topology(PJRT_Api *api);
 
-/* --- buffers.c, buffer_facts.c ------------------------------------------------------------------ */
+/* buffers.c, buffer_facts.c */
 
 /* A shape, an element type, and the order of the dimensions in device memory. */
 typedef struct {
@@ -226,7 +226,7 @@ PJRT_Error *require_contents(PJRT_Buffer *buffer, const char *function);
 void fill_buffers(PJRT_Api *api);
 void fill_buffer_facts(PJRT_Api *api);
 
-/* --- puts.c, buffer_reads.c, buffer_copies.c, promises.c, transfers.c ---------------------------- */
+/* puts.c, buffer_reads.c, buffer_copies.c, promises.c, transfers.c */
 
 /* An array in the host's memory: element 0, and strides if it is not row-major. */
 typedef struct {
@@ -263,7 +263,7 @@ void fill_copies(PJRT_Api *api);
 void fill_promises(PJRT_Api *api);
 void fill_transfers(PJRT_Api *api);
 
-/* --- executables.c, programs.c, compiling.c, analyses.c, execution.c, contexts.c --------------------- */
+/* executables.c, programs.c, compiling.c, analyses.c, execution.c, contexts.c */
 
 typedef struct {
   Shape shape;
@@ -328,7 +328,7 @@ void fill_analyses(PJRT_Api *api);
 void fill_execution(PJRT_Api *api);
 void fill_contexts(PJRT_Api *api);
 
-/* --- the extensions ------------------------------------------------------------------------------- */
+/* The extensions. */
 
 /* Makes the layouts of several arrays in an arena; NULL with an exception on failure. */
 PJRT_Layouts_MemoryLayout **make_layouts(Arena *arena, const Shape *const *shapes, size_t count);

@@ -35,7 +35,7 @@ void log_exception(const char *function);
 void release_object(PyObject *object); /* drops a reference from any state */
 extern PyObject *describe_exception;   /* see describe */
 
-/* --- objects.c, key_values.c: the Python types of the core -------------------------------------- */
+/* objects.c, key_values.c: the Python types of the core. */
 
 /* A block of the host's memory with Python's buffer protocol; `done` (may be NULL) is completed
  * when nothing in Python refers to it any more. Takes the reference to `done` in any case. */

@@ -60,7 +60,7 @@ typedef struct Table {
 } Table;
 extern Table tables[MOST_TABLES];
 
-/* --- settings.c: settings from the environment -------------------------------------------------
+/* settings.c: settings from the environment.
    */
 
 typedef struct {
@@ -75,7 +75,7 @@ bool is_hidden(const char *extension);
 /* Returns the error code that this call of a function must fail with; 0: none. */
 int code_to_fail_with(int function, uint64_t nth);
 
-/* --- journal.c: a file of JSON lines that outlives a crash ------------------------------------ */
+/* journal.c: a file of JSON lines that outlives a crash. */
 
 typedef struct {
   size_t size;
@@ -95,7 +95,7 @@ void journal_write(Line *line); /* closes the braces and writes the line */
 void journal_close(void);
 void journal_forget(void); /* in a forked child: the parent keeps the file */
 
-/* --- clock.c: time, threads, and counts of calls ---------------------------------------------- */
+/* clock.c: time, threads, and counts of calls. */
 
 int64_t now(void); /* ns */
 int64_t thread_id(void);
@@ -109,11 +109,11 @@ typedef struct {
 extern Count counts[FUNCTION_COUNT];
 void count_call(int function, int64_t duration, bool failed);
 
-/* --- process.c: the beginning and the end ----------------------------------------------------- */
+/* process.c: the beginning and the end. */
 
 void prepare_process(void); /* once a process, and again in a forked child */
 
-/* --- handles.c: the type of each pointer --------------------------------------------------------
+/* handles.c: the type of each pointer.
    */
 
 typedef struct Handle {
@@ -145,7 +145,7 @@ void write_handle_counts(Line *line);
 void report_leaks(void);
 void inherit_handles(void); /* in a forked child */
 
-/* --- call.c ----------------------------------------------------------------------------------- */
+/* call.c */
 
 typedef struct {
   const Table *table;
@@ -158,7 +158,7 @@ typedef struct {
 
 PJRT_Error *trace_call(int table, int function, void *args);
 
-/* --- fields.c: the arguments of a call -------------------------------------------------------- */
+/* fields.c: the arguments of a call. */
 
 /* Whether the host's struct is long enough to have a field. */
 bool has_field(const Call *call, const Field *field);
@@ -166,7 +166,7 @@ void *read_pointer(const Call *call, const Field *field);
 size_t read_count(const Call *call, const Field *field);
 int64_t count_outputs(const Call *call); /* of the executable of Execute; -1: unknown */
 
-/* --- record.c: the lines of a call ------------------------------------------------------------ */
+/* record.c: the lines of a call. */
 
 void record_begin(const Call *call);
 void record_inputs(Line *line, const Call *call);
@@ -175,14 +175,14 @@ void record_outputs(Line *line, const Call *call);
 void record_error(Line *line, PJRT_Error *error, int code, const char *message);
 void record_handle(Line *line, void *pointer, int type);
 
-/* --- reports.c: faults, and remarks ----------------------------------------------------------- */
+/* reports.c: faults, and remarks. */
 
 enum { HOST, LIBRARY };
 void report(int whose, const char *kind, const Call *call, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* --- checks.c --------------------------------------------------------------------------------- */
+/* checks.c */
 
 /* Checks a call first; false: do not forward it. Marks the handles that it destroys. */
 bool check_inputs(const Call *call);
@@ -191,7 +191,7 @@ void check_outputs(const Call *call);
 void undo_destruction(const Call *call); /* after a failed call */
 void check_error(const Call *call, int code);
 
-/* --- errors.c: errors, the library's and our own ---------------------------------------------- */
+/* errors.c: errors, the library's and our own. */
 
 PJRT_Error *make_error(int code, const char *message);
 /* Answers a call about an error of the tracer; false for the library's. */
@@ -199,14 +199,14 @@ bool answer_error(const Call *call, PJRT_Error **result);
 /* The code and the message of an error of the library. */
 int read_error(const Table *table, PJRT_Error *error, char *message, size_t size);
 
-/* --- events.c: callbacks, and delays ---------------------------------------------------------- */
+/* events.c: callbacks, and delays. */
 
 /* Forwards Event_OnReady with a callback that records the host's. */
 PJRT_Error *forward_on_ready(const Call *call);
 void await_delayed_event(const Call *call); /* before Event_Await */
 void hide_delayed_event(const Call *call);  /* after Event_IsReady */
 
-/* --- table.c, thunks.c ------------------------------------------------------------------------ */
+/* table.c, thunks.c */
 
 const PJRT_Api *plugrt_trace_wrap(const PJRT_Api *real, const char *path);
 extern void *const thunks[MOST_TABLES][FUNCTION_COUNT];

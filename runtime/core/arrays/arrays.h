@@ -3,7 +3,7 @@
 #define PLUGRT_ARRAYS_H
 #include "base/base.h"
 
-/* ---- array.c: the base of plugrt.execution.arrays.array.Array ---- */
+/* array.c: the base of plugrt.execution.arrays.array.Array. */
 typedef struct {
   PyObject_HEAD
   PyObject *shards, *aval, *extra; /* NULL is None; Python sees a `HostBuffer` as None */
@@ -14,30 +14,30 @@ PyObject *array_holding(PyObject *shards, PyObject *aval); /* steals the referen
 /* Whether there are weak references to an array, as there are if arrays share buffers. */
 int array_is_observed(PyObject *array);
 
-/* ---- deletion.c: the base of plugrt.execution.arrays.array_deletion.Deletion ---- */
+/* deletion.c: the base of plugrt.execution.arrays.array_deletion.Deletion. */
 /* records a donation to `taker` by the user's current call */
 PyObject *deletion_for(PyObject *taker);
 
-/* ---- copy.c: copies of arrays on another device of the same library ---- */
+/* copy.c: copies of arrays on another device of the same library. */
 extern PyTypeObject *Copy_Type;
 /* Sets a new reference to the copy of an array's buffer: DONE. FAILED or NOT_HERE, as for a
    launch. */
 int copy_array(PyObject *self, PyObject *array, PyObject **made);
 int is_copy_made(PyObject *self);
 
-/* ---- quick_put.c: device_put ---- */
+/* quick_put.c: device_put. */
 PyObject *put_quickly(PyObject *module, PyObject *args);
 
-/* ---- collect_held.c: the buffers of the arrays in a pytree ---- */
+/* collect_held.c: the buffers of the arrays in a pytree. */
 /* collect_held(tree): lists of its arrays' buffers and of their avals; None if Python has to
    collect them. */
 PyObject *collect_held(PyObject *module, PyObject *tree);
 
-/* ---- function_reader.c: reads with functions of a backend ---- */
+/* function_reader.c: reads with functions of a backend. */
 /* Whether one of the objects in a tuple is not empty; -1 with an exception. */
 int any_is_filled(PyObject *gates);
 
-/* ---- for the module ---- */
+/* What module.c adds to the Python module. */
 int add_array(PyObject *module);
 int add_deletion(PyObject *module);
 int add_copy(PyObject *module);

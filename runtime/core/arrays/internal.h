@@ -3,13 +3,13 @@
 #define PLUGRT_ARRAYS_INTERNAL_H
 #include "arrays/arrays.h"
 
-/* ---- aval.c: the reader and waiter of an aval ---- */
+/* aval.c: the reader and waiter of an aval. */
 /* New references; NULL, without an exception, if it is not an aval or has none. */
 PyObject *aval_reader(PyObject *aval);
 PyObject *aval_waiter(PyObject *aval);
 PyObject *aval_sharding(PyObject *aval);
 
-/* ---- array_host.c: the host copies of arrays ---- */
+/* array_host.c: the host copies of arrays. */
 PyObject *array_host(PyObject *array, PyObject *unused);
 PyObject *array_to_numpy(PyObject *array, PyObject *const *args, Py_ssize_t count, PyObject *names);
 /* Returns the result of a read in Python that followed a failed read in C; steals both references.
@@ -21,21 +21,21 @@ PyObject *after_python(PyObject *made, PyObject *before);
    exception. */
 int array_fill_view(PyObject *array, Py_buffer *view, int flags);
 
-/* ---- shards_wait.c: waits with functions of a backend ---- */
+/* shards_wait.c: waits with functions of a backend. */
 extern PyTypeObject *ShardsWait_Type;
 int shards_wait_for(PyObject *wait, PyObject *held);  /* as `wait_for_held`; FAILED if interrupted */
 int shards_are_ready(PyObject *wait, PyObject *held); /* as `held_is_ready`, perhaps with an exception */
 
-/* ---- array_wait.c: waiting for arrays ---- */
+/* array_wait.c: waiting for arrays. */
 PyObject *array_block_until_ready(PyObject *array, PyObject *const *args, Py_ssize_t count,
                                   PyObject *names);
 PyObject *array_is_ready(PyObject *array, PyObject *const *args, Py_ssize_t count, PyObject *names);
 
-/* ---- array_buffer.c: the buffers of arrays for Python's protocol ---- */
+/* array_buffer.c: the buffers of arrays for Python's protocol. */
 int array_getbuffer(PyObject *array, Py_buffer *view, int flags);
 void set_buffer_method(PyObject *method);
 
-/* ---- function_reader.c: reads with functions of a backend ---- */
+/* function_reader.c: reads with functions of a backend. */
 extern PyTypeObject *FunctionReader_Type;
 /* The contents of an array, after waiting unless `is_there`. NULL if Python has to read, perhaps
    with an exception. */

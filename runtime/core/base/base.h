@@ -30,7 +30,7 @@ static inline void *room_for(void *on_stack, size_t has, size_t size) {
 
 enum { FAILED = -1, NOT_HERE = 0, DONE = 1 }; /* result codes; NOT_HERE: Python does it */
 
-/* ---- exceptions.c ---- */
+/* exceptions.c */
 /* Clears the current exception and returns it with its traceback. Returns NULL and leaves it set if
    it is not derived from Exception. */
 PyObject *take_exception(void);
@@ -53,7 +53,7 @@ void put_back(Raised raised, PyObject *where);
 void put_back_alone(Raised raised, PyObject *where);
 PyObject *catching(PyObject *module, PyObject *pair);
 
-/* ---- finalizers.c: finalizers ---- */
+/* finalizers.c: finalizers. */
 /* Handles the exception that is set in a finalizer. One of a signal handler is raised in the main
    thread after the finalizer; any other is reported as unraisable in `where`. Returns whether it is
    one of a signal handler. */
@@ -65,15 +65,15 @@ int is_main(void); /* whether this is the main thread, where signal handlers run
 void finish(PyObject *function, PyObject *arguments, PyObject *keep);
 int is_in_callback(void); /* whether a library is calling this thread */
 
-/* ---- python_method.c ---- */
+/* python_method.c */
 PyObject *call_method(PyObject *function, PyObject *self, PyObject *const *args, Py_ssize_t count,
                       PyObject *names);
 
-/* ---- lock.c: the core's locks and other locks ---- */
+/* lock.c: the core's locks and other locks. */
 int acquire_lock(PyObject *lock); /* DONE */
 int release_lock(PyObject *lock); /* DONE; allocates no memory: a failure would leave it locked */
 
-/* ---- objects.c ---- */
+/* objects.c */
 PyObject *tuple_of(PyObject *const *items, Py_ssize_t count); /* steals the references */
 PyTypeObject *type_of(PyObject *module, PyType_Spec *spec); /* adds the type to the module */
 /* The items of the only argument of a call, a new tuple, which keeps them alive if other threads
@@ -83,7 +83,7 @@ PyObject *only_argument(PyObject *args, PyObject *kwargs, int allowed, const cha
 /* the last step of tp_dealloc of a type with garbage collection */
 void free_object(PyObject *object);
 
-/* ---- spares.c: memory of freed objects of a class ---- */
+/* spares.c: memory of freed objects of a class. */
 #ifdef __SANITIZE_ADDRESS__ /* which detects the use of freed memory */
 enum { MOST_SPARES = 0 };
 #else
@@ -102,7 +102,7 @@ PyObject *spares_make(Spares *self);               /* a tp_alloc */
 /* the last step of tp_dealloc, for exactly that class */
 void spares_free(Spares *self, PyObject *object);
 
-/* ---- thread_state.c: the thread's trace and settings ---- */
+/* thread_state.c: the thread's trace and settings. */
 PyObject *settings_token(void); /* token of the thread's settings, a new reference */
 /* The same if the thread traces no function, else NULL, perhaps with an exception. */
 PyObject *token_outside_traces(void);
@@ -113,7 +113,7 @@ int is_guarded(void);
    on. */
 PyObject *change_surroundings(PyObject *module, PyObject *args);
 
-/* ---- for the module ---- */
+/* What module.c adds to the Python module. */
 int add_lock(PyObject *module);
 int add_finalizers(PyObject *module);
 PyObject *set_finalizer_hooks(PyObject *module, PyObject *args);

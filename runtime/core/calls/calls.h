@@ -3,7 +3,7 @@
 #define PLUGRT_CALLS_H
 #include "base/base.h"
 
-/* ---- for the module ---- */
+/* What module.c adds to the Python module. */
 int add_calls(PyObject *module);
 PyObject *set_call_hooks(PyObject *module, PyObject *args);
 PyObject *forget_runners(PyObject *module, PyObject *runners);

@@ -3,7 +3,7 @@
 #define PLUGRT_CALLS_INTERNAL_H
 #include "calls/calls.h"
 
-/* ---- static_arguments.c ---- */
+/* static_arguments.c */
 typedef struct {
   PyObject *nums, *names; /* sets of the static arguments; NULL for none */
 } Statics;
@@ -20,7 +20,7 @@ int is_lasting(PyObject *value);
 int is_same_lasting(PyObject *lasting, PyObject *value);
 void set_static_key(PyObject *function);
 
-/* ---- sorted_items.c: a snapshot of a dict ---- */
+/* sorted_items.c: a snapshot of a dict. */
 typedef struct {
   PyObject *key, *value; /* new references */
   Py_ssize_t number;     /* position in the dict */
@@ -38,7 +38,7 @@ PyObject *entries_keys(const Entries *self, PyObject *first);
 void entries_drop(Entries *self);
 void set_order_keys(PyObject *function);
 
-/* ---- flatten.c: the leaves of a call and its structure ---- */
+/* flatten.c: the leaves of a call and its structure. */
 typedef struct {
   PyObject **items; /* new references */
   Py_ssize_t count, room;
@@ -61,7 +61,7 @@ int flatten_call(FlatCall *flat, PyObject *args, PyObject *kwargs, const Statics
 PyObject *vector_list(const Vector *self); /* a new list */
 void flat_call_drop(FlatCall *flat);
 
-/* ---- nodes.c: named tuples, and objects of registered container classes ---- */
+/* nodes.c: named tuples, and objects of registered container classes. */
 int is_node(PyObject *x); /* whether it may be such a container; -1 with an exception */
 /* Whether objects of a class are always opened without Python code: DONE. Sets a new reference to
    the names of their parts and metadata, or NULL for a tuple. Else NOT_HERE, perhaps with an
@@ -75,7 +75,7 @@ Py_ssize_t node_classes(void);
 int open_node(PyObject *x, PyObject **parts, PyObject **mark, PyObject **names, int *raised);
 void set_node_classes(PyObject *classes);
 
-/* ---- call_key.c ---- */
+/* call_key.c */
 typedef struct {
   PyObject *token, *args, *kwargs; /* kwargs may be NULL */
 } Call;
@@ -85,7 +85,7 @@ typedef struct {
 PyObject *call_key(const Call *call, const FlatCall *flat, PyObject *const *values,
                    PyObject **avals, Py_ssize_t count);
 
-/* ---- call_parts.c: the arguments of a call ---- */
+/* call_parts.c: the arguments of a call. */
 typedef struct {
   PyObject *name;   /* name of a keyword or attribute, or key in a dict; else NULL */
   PyObject *what;   /* aval of a leaf, static value, or class of a container */
@@ -115,7 +115,7 @@ CallParts *call_parts_make(const Call *call, const FlatCall *flat, const Statics
 int call_parts_visit(const CallParts *self, visitproc visit, void *arg);
 void call_parts_drop(CallParts *self); /* accepts NULL */
 
-/* ---- last_call.c: the runner of a function's last call ---- */
+/* last_call.c: the runner of a function's last call. */
 typedef struct LastCall {
   PyObject *token, *runner; /* NULL where none is kept */
   CallParts *parts;

@@ -4,7 +4,7 @@
 #include "launches/launches.h"
 #include "library/library.h"
 
-/* ---- donated.c: the donated arguments of a launch by functions ---- */
+/* donated.c: the donated arguments of a launch by functions. */
 typedef struct {
   Py_ssize_t *numbers, count;
   PyObject *is_deleted, *delete; /* functions of one argument */
@@ -19,7 +19,7 @@ int donated_end(const Donated *self, PyObject *const *arguments, Py_ssize_t coun
 int donated_visit(const Donated *self, visitproc visit, void *arg);
 void donated_drop(Donated *self);
 
-/* ---- launching.c: the base of all launchers ---- */
+/* launching.c: the base of all launchers. */
 /* The first fields of all launchers; one launcher launches one program. */
 typedef struct {
   PyObject_HEAD
@@ -48,7 +48,7 @@ int is_launching(PyObject *object); /* whether it is of one of these classes */
 void keep_objects(Launching *self, PyObject *const *objects, Py_ssize_t count);
 PyObject *none_as_null(PyObject *object);
 
-/* ---- launcher.c: launches of a library's program ---- */
+/* launcher.c: launches of a library's program. */
 typedef struct {
   Launching head;
   Executable *executable;
@@ -56,14 +56,14 @@ typedef struct {
   PyObject *mark;  /* marks arguments as donated, if their numbers are not known yet */
 } Launcher;
 
-/* ---- launch_results.c: the results and donated arguments of a launch ---- */
+/* launch_results.c: the results and donated arguments of a launch. */
 /* Sets the results: DONE, or FAILED. In both cases the library has the donated arguments. `made`
    has the results of each device; all are used or freed. `room` is for the parts of one result. */
 int finish_launch(Launcher *self, PyObject *const *arguments, Py_ssize_t count, PJRT_Buffer **made,
                   PyObject **room, PyObject **results);
 void drop_results(Launcher *self, PyObject **results);
 
-/* ---- launch_errors.c: errors of launches ---- */
+/* launch_errors.c: errors of launches. */
 /* Raises the exception that a method of the owner returns for the address of an error and the
    arguments. */
 void raise_launch_error(Launcher *self, PJRT_Error *error, PyObject *const *arguments,
@@ -72,7 +72,7 @@ void raise_launch_error(Launcher *self, PJRT_Error *error, PyObject *const *argu
 void raise_missing_result(Launcher *self, PJRT_Buffer *const *made, Py_ssize_t count);
 void raise_missing_event(Launcher *self);
 
-/* ---- shards_launcher.c: launches on several devices with functions of a backend ---- */
+/* shards_launcher.c: launches on several devices with functions of a backend. */
 typedef struct {
   Launching head;
   PyObject *owner;      /* owner.execute(arguments): the same in Python */
@@ -100,18 +100,18 @@ int shards_launch(PyObject *self, PyObject *const *arguments, Py_ssize_t count, 
                   PyObject **wait);
 int set_shards_names(void);
 
-/* ---- function_launcher.c: launches with functions of a backend ---- */
+/* function_launcher.c: launches with functions of a backend. */
 /* Raises what explain(error, given) returns for the exception that is set; `given` may be NULL. */
 void explain_launch(PyObject *explain, PyObject *given);
 /* Calls tidy() at each thousandth launch; does nothing if it is NULL. DONE, or FAILED. */
 int tidy_up(PyObject *tidy, unsigned *launches);
 
-/* ---- tree.c: makes pytrees from leaves ---- */
+/* tree.c: makes pytrees from leaves. */
 extern PyTypeObject *Tree_Type;
 Py_ssize_t tree_leaves(PyObject *tree);
 PyObject *tree_build(PyObject *tree, PyObject *const *leaves);
 
-/* ---- outputs.c: from the results of a launch to the result of the call ---- */
+/* outputs.c: from the results of a launch to the result of the call. */
 extern PyTypeObject *Outputs_Type;
 Py_ssize_t outputs_count(PyObject *outputs);
 /* Whether the Outputs are initialized, for this number of arguments and results. */
@@ -126,7 +126,7 @@ void outputs_drop(PyObject *outputs, PyObject **arrays);
 int outputs_wrap(PyObject *outputs, PyObject **results, Py_ssize_t produced, PyObject **arrays);
 PyObject *outputs_put_together(PyObject *outputs, PyObject **arrays); /* steals the arrays */
 
-/* ---- donation.c: the donated arguments of a call ---- */
+/* donation.c: the donated arguments of a call. */
 typedef struct {
   Py_ssize_t count;
   Py_ssize_t *numbers; /* numbers of these arguments */
@@ -149,7 +149,7 @@ int donation_take(const Donation *self, PyObject *const *values, PyObject *const
 void donation_end(const Donation *self, PyObject *const *values, PyObject **taken, int launched);
 void donation_drop(Donation *self);
 
-/* ---- scratch_pool.c: reusable memory for an argument of launches ---- */
+/* scratch_pool.c: reusable memory for an argument of launches. */
 enum { MOST_SLOTS = 64 }; /* a backend has fewer launches in progress at once */
 typedef struct ScratchPool ScratchPool;
 typedef struct Slot {
@@ -192,7 +192,7 @@ void scratch_pool_drop(ScratchPool *self);
 /* Frees the kept results of launches that include this one, before a launch donates it. */
 void forget_late_result(PyObject *result);
 
-/* ---- scratch_put.c: host values written to scratch memory, or put ---- */
+/* scratch_put.c: host values written to scratch memory, or put. */
 extern PyTypeObject *ScratchPut_Type;
 int is_scratch_put_made(PyObject *self);
 ScratchPool *get_scratch_pool(PyObject *self); /* NULL if all values are put */
@@ -200,7 +200,7 @@ ScratchPool *get_scratch_pool(PyObject *self); /* NULL if all values are put */
    a launch. */
 int scratch_put_value(PyObject *self, PyObject *value, PyObject **made);
 
-/* ---- device_put.c: puts or copies an argument of a call ---- */
+/* device_put.c: puts or copies an argument of a call. */
 /* Sets an array of `count` objects, new references, NULL for None: 0, or -1 with an exception. */
 int read_device_puts(PyObject *given, Py_ssize_t count, PyObject ***device_puts);
 /* Sets a new reference to the argument of the launch for a value: DONE. FAILED or NOT_HERE, as for
@@ -211,6 +211,6 @@ int device_put_value(PyObject *device_put, PyObject *value, PyObject **made);
 int end_device_puts(PyObject *const *device_puts, PyObject *const *held, Py_ssize_t count, int state,
                  PyObject **results, Py_ssize_t produced);
 
-/* ---- runner.c: runs a program with the arguments of a call ---- */
+/* runner.c: runs a program with the arguments of a call. */
 
 #endif

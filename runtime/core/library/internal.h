@@ -9,11 +9,11 @@
   memset(&args, 0, sizeof args);      \
   args.struct_size = SIZE_OF_##name
 
-/* ---- client.c: the functions of a library that buffers and launches need ---- */
+/* client.c: the functions of a library that buffers and launches need. */
 /* frees the error; whether there was one */
 int client_forget_error(Client *self, PJRT_Error *error);
 
-/* ---- buffer.c: the base of plugrt.capi.buffers.buffer.Buffer ---- */
+/* buffer.c: the base of plugrt.capi.buffers.buffer.Buffer. */
 /* A new reference to the object that destroys the buffer from now on, for a view of its memory.
    NULL if the buffer has an owner in Python, or with an exception. Called under the lock of the
    client's handle. */
@@ -22,14 +22,14 @@ PyObject *buffer_share(Buffer *self);
    NOT_HERE if Python has to do it. */
 int buffer_donate(Buffer *self, PyObject *reason);
 
-/* ---- hold.c: buffers held while a launch is being made ---- */
+/* hold.c: buffers held while a launch is being made. */
 /* Ends a hold that was counted in `holds`, and does a deletion that was requested meanwhile: as
    above. */
 int buffer_end_hold(Buffer *buffer);
 
-/* ---- events.c: the completion events of a launch ---- */
+/* events.c: the completion events of a launch. */
 
-/* ---- references.c: external references to buffers ---- */
+/* references.c: external references to buffers. */
 typedef struct {
   PyObject_HEAD
   Client *client;
@@ -48,7 +48,7 @@ int references_use(References *self, Buffer *buffer, void (*use)(void *, PJRT_Bu
 /* Releases it. Keeps the current exception, if any, or raises that of a signal meanwhile. */
 void references_drop(References *self, PJRT_Buffer *buffer);
 
-/* ---- view.c: memory of buffers under NumPy arrays ---- */
+/* view.c: memory of buffers under NumPy arrays. */
 PyObject *owner_for(Client *client, PJRT_Buffer *address);
 PJRT_Buffer *owner_address(PyObject *owner);
 /* A view of the memory of the owner's buffer. It steals the reference to the owner and an external
@@ -56,13 +56,13 @@ PJRT_Buffer *owner_address(PyObject *owner);
 PyObject *view_for(References *references, PyObject *owner);
 void view_set(PyObject *view, void *data, Py_ssize_t size); /* before anybody reads it */
 
-/* ---- memory.c: whether an address is mapped ---- */
+/* memory.c: whether an address is mapped. */
 /* Whether the first and last of these bytes are mapped: DONE, FAILED. NOT_HERE if Python has to ask
    the system, which is needed for unknown pages unless `asks_system` is set. Needs no GIL. */
 int memory_find(Client *client, uintptr_t begin, Py_ssize_t size, int asks_system);
 void memory_note(Client *client, uintptr_t begin, Py_ssize_t size); /* records that they are */
 
-/* ---- wait.c ---- */
+/* wait.c */
 PyObject *client_wait(PyObject *client, PyObject *sequence);
 
 #endif

@@ -6,7 +6,7 @@
 
 enum { KNOWN_PAGES = 1024 };
 
-/* ---- client.c: the functions of a library that buffers and launches need ---- */
+/* client.c: the functions of a library that buffers and launches need. */
 typedef struct {
   PyObject_HEAD
   PJRT_Error *(*execute)(struct PJRT_LoadedExecutable_Execute_Args *);
@@ -45,7 +45,7 @@ extern Py_ssize_t calls_under_way, forks;
   if (forks == forks_before_) calls_under_way--;        \
   }
 
-/* ---- buffer.c: the base of plugrt.capi.buffers.buffer.Buffer ---- */
+/* buffer.c: the base of plugrt.capi.buffers.buffer.Buffer. */
 typedef struct {
   PyObject_HEAD
   PJRT_Buffer *address; /* kept after a deletion: another thread may be launching with it */
@@ -64,7 +64,7 @@ PyObject *buffer_holding(Client *client, PJRT_Buffer *address, PyObject *spec);
 /* The address of a buffer of that client if a launch may use it; NULL: Python has to check. */
 PJRT_Buffer *buffer_to_launch(PyObject *object, const Client *client);
 
-/* ---- hold.c: buffers held while a launch is being made ---- */
+/* hold.c: buffers held while a launch is being made. */
 typedef struct {
   PyObject *const *arguments; /* buffers of one client, or on several devices tuples of buffers */
   Py_ssize_t count, parts;
@@ -78,29 +78,29 @@ PyObject *call_holding(PyObject *module, PyObject *args);
 PyObject *delete_later(PyObject *module, PyObject *buffer);
 int add_hold(void);
 
-/* ---- events.c: the completion events of a launch ---- */
+/* events.c: the completion events of a launch. */
 PyObject *events_for(Client *client, Py_ssize_t count);
 PJRT_Event **events_of(PyObject *events); /* `count` pointers, NULL until a library sets them */
 int events_are_set(PyObject *events);
 
-/* ---- memory.c: whether an address is mapped ---- */
+/* memory.c: whether an address is mapped. */
 PyObject *is_readable(PyObject *module, PyObject *address);
 
-/* ---- capsule.c: destructors of DLPack capsules ---- */
+/* capsule.c: destructors of DLPack capsules. */
 PyObject *capsule_destructor(PyObject *module, PyObject *unused);
 PyObject *tensor_deleter(PyObject *module, PyObject *address);
 
-/* ---- read.c: buffers that the host can address ---- */
+/* read.c: buffers that the host can address. */
 extern PyTypeObject *Reader_Type;
 /* The contents of a buffer; NULL if Python has to read, perhaps with an exception. */
 PyObject *reader_read(PyObject *reader, PyObject *buffer);
 
-/* ---- wait.c: waits for an array's buffer, or tuple of buffers ---- */
+/* wait.c: waits for an array's buffer, or tuple of buffers. */
 Client *client_of_held(PyObject *held); /* borrowed; NULL if it is anything else */
 int wait_for_held(Client *client, PyObject *held); /* DONE; NOT_HERE if Python has to wait */
 int held_is_ready(Client *client, PyObject *held); /* -1 if Python has to check */
 
-/* ---- executable.c: programs on the devices of a library ---- */
+/* executable.c: programs on the devices of a library. */
 typedef struct {
   PyObject_HEAD
   Client *client;
@@ -129,7 +129,7 @@ int executable_run(Executable *self, const Execution *execution, PJRT_Error **er
 /* Marks the donated arguments of a launch unusable: DONE, or NOT_HERE if Python has to do it. */
 int executable_mark_donated(Executable *self, PyObject *const *arguments, Py_ssize_t count);
 
-/* ---- put.c: host values to buffers ---- */
+/* put.c: host values to buffers. */
 typedef struct {
   PyObject_HEAD
   Client *client;
@@ -146,7 +146,7 @@ int put_value(Put *self, PyObject *value, PyObject **made);
 /* makes a buffer that nothing else refers to */
 int put_anew(Put *self, PyObject *value, PyObject **made);
 
-/* ---- for the module ---- */
+/* What module.c adds to the Python module. */
 int add_client(PyObject *module);
 int add_buffer(PyObject *module);
 int add_put(PyObject *module);

@@ -5,13 +5,13 @@
 
 enum { MAX_RANK = 6 }; /* host values of a higher rank are left to Python */
 
-/* ---- dtypes.c: the dtypes of NumPy's values ---- */
+/* dtypes.c: the dtypes of NumPy's values. */
 int number_of_dtype(PyObject *dtype); /* the same number for equal dtypes; 0 for unknown ones */
 int is_known_dtype(PyObject *object);  /* whether it is one of the known, immutable dtype objects */
 /* The number of a value's dtype, and a view of its elements. 0 and no view for anything else. */
 int view_host(PyObject *value, Py_buffer *view);
 
-/* ---- host_avals.c: host values in the key of a call ---- */
+/* host_avals.c: host values in the key of a call. */
 /* The aval, a new reference; NULL if Python has to make the call, perhaps with an exception that is
    not derived from Exception. */
 PyObject *host_aval(PyObject *value, PyObject *token);
@@ -19,7 +19,7 @@ int is_host_value(PyObject *value); /* whether it may have an aval */
 /* borrowed; NULL if Python has to find it */
 PyObject *known_host_aval(PyObject *value, PyObject *token);
 
-/* ---- numbers.c: Python's numbers as elements of arrays ---- */
+/* numbers.c: Python's numbers as elements of arrays. */
 typedef union {
   char as_bool;
   int32_t as_int32;
@@ -34,7 +34,7 @@ int write_number(int type, PyObject *value, Number *out);
 /* The element type for numbers of a NumPy kind and size; 0 if the core has none. */
 int type_of_numbers(const char *kind, Py_ssize_t size);
 
-/* ---- host_form.c: NumPy arrays over existing memory ---- */
+/* host_form.c: NumPy arrays over existing memory. */
 typedef struct {
   PyObject *dtype;
   Py_ssize_t *dims; /* followed by the strides, in bytes */
@@ -52,7 +52,7 @@ void host_form_fill(const HostForm *self, void *data, const char *format, Py_buf
 void host_form_clear(HostForm *self);
 int find_numpy(void); /* 0, or -1 with an exception */
 
-/* ---- host_buffer.c: buffers of arrays' contents ---- */
+/* host_buffer.c: buffers of arrays' contents. */
 /* A new `HostBuffer`. It asks for bytes alone: the holder has row-major memory and need not make a
    shape and strides. NULL with an exception. */
 PyObject *make_host_buffer(PyObject *holder);
@@ -64,7 +64,7 @@ int is_host_buffer(PyObject *object);
    over one. */
 int is_host_buffer_of(PyObject *extra, PyObject *held);
 
-/* ---- for the module ---- */
+/* What module.c adds to the Python module. */
 int add_host_buffer(PyObject *module);
 PyObject *set_dtypes(PyObject *module, PyObject *args);
 PyObject *set_host_hooks(PyObject *module, PyObject *finding);
