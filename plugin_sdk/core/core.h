@@ -23,7 +23,7 @@ enum { LIVE_ERRORS, LIVE_EVENTS, LIVE_BUFFERS, LIVE_EXECUTABLES, LIVE_LOADED, LI
        LIVE_LAYOUTS, LIVE_TOPOLOGIES, LIVE_TRANSFERS, LIVE_TRACKING_EVENTS, LIVE_KINDS };
 extern atomic_long live_handles[LIVE_KINDS];
 
-/* memory.c: text and blocks that live as long as their owner. */
+/* memory.c: text and blocks that are freed with their owner. */
 
 typedef struct {
   const char *data;

@@ -28,7 +28,7 @@ if not find_lack():
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Skips a test of this folder, in CI too: its machines have no GPU."""
+    """Skips a test of this folder without a GPU or a library for it; CI's machines have none."""
     if lack := find_lack():
         item.add_marker(pytest.mark.skip(reason=lack))
 

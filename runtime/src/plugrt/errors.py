@@ -272,9 +272,9 @@ class InvalidReply(Internal, PluginBroken):
 class ArgumentError(PlugrtError, ValueError, TypeError):
     """An argument of a call is wrong; the message names it.
 
-    JAX raises ValueError for some of these and TypeError for others, and not always the same for
-    one fault (shapes that differ are one in ``jax.numpy``, the other in ``jax.lax``). Each of these
-    is both, so that code written for JAX catches them.
+    JAX raises ValueError for some wrong arguments and TypeError for others; for shapes that differ,
+    ``jax.numpy`` raises one and ``jax.lax`` the other. This class derives from both, so that code
+    written for JAX catches it.
     """
 
 

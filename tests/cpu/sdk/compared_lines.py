@@ -74,7 +74,7 @@ def passed_lines(target: Target, skipped: Collection[str]) -> Lines:
 
 
 def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yields the statements of a function, except error handlers."""
+    """Yields the statements of a body, and the nested ones, but for error handlers."""
     for statement in body:
         yield statement
         for field in ("body", "orelse", "finalbody"):

@@ -95,7 +95,7 @@ class Handlers:
             ) from error
 
     def drop_client(self, client: Client) -> None:
-        """Forgets a client that is being closed."""
+        """Removes a client that is being closed: later handlers are not registered with it."""
         with self._lock:
             self._clients.discard(client)
 

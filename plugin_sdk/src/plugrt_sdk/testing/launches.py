@@ -162,7 +162,7 @@ def replicas(subject: Subject) -> None:
 
 
 def collectives(subject: Subject) -> None:
-    """Two replicas exchange data."""
+    """An all-reduce over two replicas gives both replicas the sum."""
 
     def step() -> None:
         program = subject.compile_for(programs.ALL_REDUCE, 0, 1)

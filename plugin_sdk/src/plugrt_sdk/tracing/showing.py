@@ -54,7 +54,7 @@ class Showing:
         self._file.write(f"{line}\n")
 
     def finish(self, processes: list[Process], facts: dict[str, Any]) -> None:
-        """Writes the document, and the summary on stderr."""
+        """Writes the JSON document, or in text form the unfinished calls; the summary on stderr."""
         if self._form == "text":
             for process in processes:
                 for record in process.unfinished.values():

@@ -81,10 +81,11 @@ def wheel_folders() -> list[Path]:
 
 
 def preload(cuda: int, roots: Sequence[Path] | None = None) -> dict[str, Loaded]:
-    """Loads NVIDIA's libraries for a CUDA version; returns name to result.
+    """Loads NVIDIA's libraries for a CUDA version, and returns the result of each by its name.
 
-    Libraries in wheels come before those that the system's loader finds, as in JAX. A library that
-    later opens one by name gets the loaded one, so symbols need not be global.
+    It tries the libraries in wheels first, then those that the system's loader finds, as JAX does.
+    When another library opens one of them by name, it gets the one loaded here; so their symbols
+    need not be global.
     """
     folders = wheel_folders() if roots is None else roots
     found = {c.name: _load(c, cuda, folders) for c in COMPONENTS}

@@ -135,8 +135,8 @@ def require_elements(function: str, x: Tracer, axes: tuple[int, ...]) -> None:
 def mean(x: Tracer, /, axis: Axes = None, *, keepdims: bool = False) -> Tracer:
     """Returns the arithmetic mean over ``axis``, NaN where there are no elements.
 
-    Floating dtypes keep theirs; integers of 64 bits give float64, others and booleans float32. The
-    axes go unless ``keepdims``. Raises `AxisError`.
+    The result has the dtype of a floating ``x``, float64 for integers of 64 bits, and float32 for
+    other integers and booleans. The axes are removed unless ``keepdims``. Raises `AxisError`.
 
     >>> xp.mean(xp.asarray([1, 2, 6]))
     Array(3., dtype=float32)

@@ -24,7 +24,7 @@ PLATFORMS: Mapping[int, str] = {CUDA: "cuda", CUDA_MANAGED: "cuda", ROCM: "rocm"
 """Type of memory to the platform whose devices read it in place."""
 
 NO_WAIT = -1
-"""The ``stream`` of a consumer that wants no synchronisation."""
+"""The ``stream`` that requests no synchronisation."""
 
 _DISALLOWED = {CUDA: (0,), CUDA_MANAGED: (0,), ROCM: (1, 2)}
 

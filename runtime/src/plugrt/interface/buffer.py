@@ -43,7 +43,7 @@ class Buffer(BackendObject, ABC):
 
     @property
     def memory(self) -> Memory:
-        """The memory that it lives in."""
+        """The memory that holds it."""
         return self.device.default_memory()
 
     @property

@@ -66,7 +66,7 @@ class Device(BackendObject, ABC):
 
     @abstractmethod
     def default_memory(self) -> Memory:
-        """The memory that buffers live in unless another is named."""
+        """The memory that holds buffers unless another is named."""
 
     def memory(self, kind: str) -> Memory:
         """Returns the device's memory of that kind; `InvalidArgument` lists them."""

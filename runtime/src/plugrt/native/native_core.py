@@ -46,7 +46,7 @@ def _explain(error: Exception) -> str:
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         return "this Python has no GIL, and the core is built for those that have one"
     if isinstance(error, ModuleNotFoundError):
-        why = "plugrt was installed without it, for want of a C compiler or of a wheel for here"
+        why = "plugrt was installed without it: no wheel for this platform, and no C compiler"
         return f"{why}. {_CURE}"
     if not is_main_interpreter():
         return "the core works only in the first interpreter of a process, and this is another"

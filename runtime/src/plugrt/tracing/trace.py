@@ -1,4 +1,4 @@
-"""`Trace`: one StableHLO module under construction, and the scopes that tracers live in."""
+"""`Trace`: one StableHLO module under construction, and the scopes of its tracers."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ class ReplicaMapping:
         return call
 
     def launch(self, staged: Staged, out_axes: AxisPrefix, name: Hashable | None) -> Launch:
-        """Returns the launch of a traced replica on each device, also of inner pmaps.
+        """Returns how a traced function is launched: its devices, and how arrays are divided.
 
         ``staged`` is the trace of `of_parts`, and ``name`` the axis's name. Raises
         `InvalidArgument` if the numbers of replicas and devices differ, `ShapeError` if the local

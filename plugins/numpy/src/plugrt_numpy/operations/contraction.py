@@ -156,9 +156,9 @@ _MOST_TERMS = 1 << 20
 
 
 def _multiply_halves(x: Array, y: Array) -> Array:
-    """Returns the product of integers of 32 bits, which keeps the low ones.
+    """Returns the low 32 bits of the matrix product of integers of 32 bits.
 
-    By three products of float64: NumPy has none of integers that is fast.
+    It is the sum of float64 products of the halves: NumPy's product of integers is slow.
     """
     low = [(a & 0xFFFF).astype(_FLOAT64) for a in (x, y)]
     high = [(a >> 16).astype(_FLOAT64) for a in (x, y)]

@@ -20,7 +20,8 @@ from plugrt.tracing.tracer import Tracer
 def exp(x: Tracer, /) -> Tracer:
     """Returns e to the power ``x``. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
+    The result has the shape of ``x``; bool and integers are converted as in `divide`.
+    Raises `NotAnArray`.
     """
     x = unary("exp", x, FLOATING)
     if dtype_kind(x.dtype) != "c":
@@ -37,7 +38,8 @@ def exp(x: Tracer, /) -> Tracer:
 def expm1(x: Tracer, /) -> Tracer:
     """Returns ``exp(x) - 1``, exact also where ``x`` is small. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
+    The result has the shape of ``x``; bool and integers are converted as in `divide`.
+    Raises `NotAnArray`.
     """
     return emit(hlo.exponential_minus_one, unary("expm1", x, FLOATING))
 
@@ -46,7 +48,8 @@ def expm1(x: Tracer, /) -> Tracer:
 def log(x: Tracer, /) -> Tracer:
     """Returns the natural logarithm; NaN for negative reals. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
+    The result has the shape of ``x``; bool and integers are converted as in `divide`.
+    Raises `NotAnArray`.
     """
     return emit(hlo.log, unary("log", x, FLOATING))
 
@@ -55,7 +58,8 @@ def log(x: Tracer, /) -> Tracer:
 def log1p(x: Tracer, /) -> Tracer:
     """Returns ``log(1 + x)``, exact also where ``x`` is small. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
+    The result has the shape of ``x``; bool and integers are converted as in `divide`.
+    Raises `NotAnArray`.
     """
     return emit(hlo.log_plus_one, unary("log1p", x, FLOATING))
 
@@ -64,7 +68,8 @@ def log1p(x: Tracer, /) -> Tracer:
 def log2(x: Tracer, /) -> Tracer:
     """Returns the logarithm to base 2. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
+    The result has the shape of ``x``; bool and integers are converted as in `divide`.
+    Raises `NotAnArray`.
     """
     return _scaled_log(unary("log2", x, FLOATING), hlo.divide, np.log(2))
 
@@ -73,7 +78,8 @@ def log2(x: Tracer, /) -> Tracer:
 def log10(x: Tracer, /) -> Tracer:
     """Returns the logarithm to base 10. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
+    The result has the shape of ``x``; bool and integers are converted as in `divide`.
+    Raises `NotAnArray`.
     """
     # As in JAX: with a division by ln 10 few powers of 10 would give whole numbers.
     return _scaled_log(unary("log10", x, FLOATING), hlo.multiply, math.log10(math.e))
@@ -93,7 +99,8 @@ def _scaled_log(x: Tracer, scale: Any, factor: float) -> Tracer:
 def sqrt(x: Tracer, /) -> Tracer:
     """Returns the square root; NaN for negative reals. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
+    The result has the shape of ``x``; bool and integers are converted as in `divide`.
+    Raises `NotAnArray`.
     """
     x = unary("sqrt", x, FLOATING)
     return apply_symmetric(_complex_root, x) if dtype_kind(x.dtype) == "c" else emit(hlo.sqrt, x)

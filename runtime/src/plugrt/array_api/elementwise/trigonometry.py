@@ -43,7 +43,8 @@ def _multiply_by_i(z: Tracer) -> Tracer:
 def acos(x: Tracer, /) -> Tracer:
     """Returns the inverse cosine, in [0, pi]; NaN outside of [-1, 1]. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
+    The result has the shape of ``x``; bool and integers are converted as in `divide`.
+    Raises `NotAnArray`.
     """
     return _emit_inverse(chlo.acos, unary("acos", x, FLOATING))
 
@@ -52,7 +53,8 @@ def acos(x: Tracer, /) -> Tracer:
 def acosh(x: Tracer, /) -> Tracer:
     """Returns the inverse hyperbolic cosine; NaN below 1. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
+    The result has the shape of ``x``; bool and integers are converted as in `divide`.
+    Raises `NotAnArray`.
     """
     return _emit_inverse(chlo.acosh, unary("acosh", x, FLOATING))
 
@@ -61,7 +63,8 @@ def acosh(x: Tracer, /) -> Tracer:
 def asin(x: Tracer, /) -> Tracer:
     """Returns the inverse sine, in [-pi/2, pi/2]; NaN outside of [-1, 1]. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
+    The result has the shape of ``x``; bool and integers are converted as in `divide`.
+    Raises `NotAnArray`.
     """
     return _emit_inverse(chlo.asin, unary("asin", x, FLOATING), odd=True)
 
@@ -70,7 +73,8 @@ def asin(x: Tracer, /) -> Tracer:
 def asinh(x: Tracer, /) -> Tracer:
     """Returns the inverse hyperbolic sine. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
+    The result has the shape of ``x``; bool and integers are converted as in `divide`.
+    Raises `NotAnArray`.
     """
     return _emit_inverse(chlo.asinh, unary("asinh", x, FLOATING), odd=True)
 
@@ -79,7 +83,8 @@ def asinh(x: Tracer, /) -> Tracer:
 def atan(x: Tracer, /) -> Tracer:
     """Returns the inverse tangent, in [-pi/2, pi/2]. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
+    The result has the shape of ``x``; bool and integers are converted as in `divide`.
+    Raises `NotAnArray`.
     """
     return _emit_inverse(chlo.atan, unary("atan", x, FLOATING), odd=True)
 
@@ -88,7 +93,8 @@ def atan(x: Tracer, /) -> Tracer:
 def atanh(x: Tracer, /) -> Tracer:
     """Returns the inverse hyperbolic tangent; NaN outside of [-1, 1]. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
+    The result has the shape of ``x``; bool and integers are converted as in `divide`.
+    Raises `NotAnArray`.
     """
     return _emit_inverse(chlo.atanh, unary("atanh", x, FLOATING), odd=True)
 
@@ -97,7 +103,8 @@ def atanh(x: Tracer, /) -> Tracer:
 def cos(x: Tracer, /) -> Tracer:
     """Returns the cosine of radians. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
+    The result has the shape of ``x``; bool and integers are converted as in `divide`.
+    Raises `NotAnArray`.
     """
     x = unary("cos", x, FLOATING)
     if dtype_kind(x.dtype) != "c":
@@ -113,7 +120,8 @@ def cos(x: Tracer, /) -> Tracer:
 def cosh(x: Tracer, /) -> Tracer:
     """Returns the hyperbolic cosine. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
+    The result has the shape of ``x``; bool and integers are converted as in `divide`.
+    Raises `NotAnArray`.
     """
     return emit(chlo.cosh, unary("cosh", x, FLOATING))
 
@@ -122,7 +130,8 @@ def cosh(x: Tracer, /) -> Tracer:
 def sin(x: Tracer, /) -> Tracer:
     """Returns the sine of radians. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
+    The result has the shape of ``x``; bool and integers are converted as in `divide`.
+    Raises `NotAnArray`.
     """
     x = unary("sin", x, FLOATING)
     if dtype_kind(x.dtype) != "c":
@@ -137,7 +146,8 @@ def sin(x: Tracer, /) -> Tracer:
 def sinh(x: Tracer, /) -> Tracer:
     """Returns the hyperbolic sine. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
+    The result has the shape of ``x``; bool and integers are converted as in `divide`.
+    Raises `NotAnArray`.
     """
     return emit(chlo.sinh, unary("sinh", x, FLOATING))
 
@@ -146,7 +156,8 @@ def sinh(x: Tracer, /) -> Tracer:
 def tan(x: Tracer, /) -> Tracer:
     """Returns the tangent of radians. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
+    The result has the shape of ``x``; bool and integers are converted as in `divide`.
+    Raises `NotAnArray`.
     """
     return emit(chlo.tan, unary("tan", x, FLOATING))
 
@@ -155,7 +166,8 @@ def tan(x: Tracer, /) -> Tracer:
 def tanh(x: Tracer, /) -> Tracer:
     """Returns the hyperbolic tangent. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`. If ``x``
+    The result has the shape of ``x``; bool and integers are converted as in `divide`.
+    Raises `NotAnArray`. If ``x``
     has a real part of 0 and an imaginary part that is not finite, the result's real part is 0.
     """
     x = unary("tanh", x, FLOATING)

@@ -137,7 +137,7 @@ class KeyAval(Aval):
 
     @property
     def of_words(self) -> ArrayAval:
-        """The aval of the words in the buffers."""
+        """The aval of the buffers, which hold the keys' words."""
         shape, dtype = buffer_type(self.shape, self.dtype)
         held: Any = self.sharding
         if held is not None:

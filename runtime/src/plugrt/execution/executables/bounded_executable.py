@@ -102,9 +102,10 @@ class CountedLauncher:
 def split_launcher(
     launch: Callable[[Any], object],
 ) -> tuple[Callable[[object], Any], Sequence[object]]:
-    """Returns the launcher to call while a list is empty, and that list.
+    """Returns a launcher without the bound, and the client's launches that require the bound.
 
-    A warm call tests the list itself, since each Python call costs time without the core.
+    A caller uses the launcher while there are no such launches. It tests the list itself, since
+    without the core each Python call costs time.
     """
     return (launch.free, launch.calling) if type(launch) is CountedLauncher else (launch, ())
 

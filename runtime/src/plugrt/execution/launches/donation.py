@@ -185,9 +185,9 @@ def raise_explained(
     plan: Plan,
     constants: Sequence[Array],
 ) -> NoReturn:
-    """Raises an error that explains the failed launch of ``values``; else the error itself.
+    """Raises an error that names the argument which made a launch fail, or else the launch's error.
 
-    ``given`` are the shards that the launch received, as far as they were found. `DeletedBuffer`
+    ``values`` are the arguments, ``given`` the shards that the launch received. `DeletedBuffer`
     names a deleted argument or constant, `InvalidArgument` an array that is donated and also needed
     otherwise. An exception with which a Python function of the program ends the process is raised
     unchanged (`raise_exit`).

@@ -160,7 +160,7 @@ class FlatCall:
 
 
 def static_key(value: object) -> Hashable:
-    """Returns a key that is equal only for static values that a function cannot tell apart.
+    """Returns a key that is equal only for static values with which a function behaves alike.
 
     In Python 1 == 1.0 == True and 0.0 == -0.0, also within tuples, and NaN != NaN. Lists, dicts and
     NumPy's arrays (of sizes, axes, offsets) have a hashable key, too; the keys of other unhashable

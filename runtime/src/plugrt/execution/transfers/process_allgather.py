@@ -37,7 +37,7 @@ def process_allgather(in_tree: object, tiled: bool = False) -> Any:
     ``in_tree`` is a pytree of host data, of arrays of this process, or of arrays with parts in
     several. Data of each process are stacked along a new first axis, in the order of processes, or
     with ``tiled`` concatenated along the first axis; they have the same shapes in all. An array
-    with parts in several processes is returned whole (JAX wants ``tiled=True`` for it). As
+    with parts in several processes is returned whole (JAX requires ``tiled=True`` for it). As
     ``jax.experimental.multihost_utils.process_allgather``. Raises `NotAnArray` for any other
     object, and `DistributedError` if another process gathers data of another shape or dtype.
 

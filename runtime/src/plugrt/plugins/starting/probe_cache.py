@@ -1,8 +1,8 @@
-"""Remembers on disk which libraries and which code passed a trial in a child process.
+"""Stores on disk which libraries and plugins passed a trial in a child process.
 
-Each costs half a second, for a plugin made for JAX 2 s: its child imports jax. A library is tried
-again if its path, size, times of change or options have changed, or the limit of this process's
-address space.
+A trial lasts half a second, and 2 s for a plugin made for JAX, whose child imports jax. A library
+is tried again if its path, size, times of change or options have changed, or the limit of this
+process's address space.
 """
 
 from __future__ import annotations
