@@ -13,7 +13,7 @@ buffers.c 8a4a36df926e
 client.c 8eb2a2edfdad
 compiling.c 35bbe17dfc88
 contexts.c 34b5c90f6941
-core.h ebfbfbe3f614
+core.h dbe5dbf9459f
 describing.c 6429859e9c9f
 devices.c f1faaae60d57
 errors.c 728ffe782ea6
@@ -36,7 +36,7 @@ programs.c d2af87302977
 promises.c be6db6c6aeae
 puts.c 76d68f1298c2
 python.c 25fa9d6c7c7f
-python.h 4638e8a07dda
+python.h bac45dd97d5d
 shardings.c 41d33e4326e7
 slot_functions.h 2d639d263519
 slots.h 217132466e21
@@ -58,6 +58,6 @@ trace/reports.c 97b0cbac1557
 trace/settings.c dfe9301b3525
 trace/table.c 9ba451b5ca59
 trace/thunks.c e09c58d3dfb3
-trace/trace.h ae7f0dc6ef3c
+trace/trace.h 9ce3a31c9625
 transfers.c 1485c9d63bcb
 """
