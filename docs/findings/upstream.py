@@ -100,6 +100,14 @@ def xla_address_space():
     print(call(add_one, np.float32(1)))
 
 
+def xla_hlo_types():
+    computation = jax.jit(lambda x: (x, x)).lower(np.float32(1)).compiler_ir("hlo")
+    code = computation.as_serialized_hlo_module_proto()
+    _jax.mlir.hlo_to_stablehlo(code)
+    print("read", flush=True)
+    _jax.mlir.hlo_to_stablehlo(code.replace(b"\xa2\x02", b"\xe2\x02"))  # without tuple operands
+
+
 def xla_serialized_twice():
     x = np.ones((64, 64), np.float32)
     first = jax.jit(lambda x: x @ x + 1).lower(x).compile().runtime_executable()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from support.apart import runs_apart
@@ -56,6 +58,14 @@ print(len(found), np.unique(np.array([np.asarray(x) for x in found]), axis=0).to
 def test_many_generators_whose_finally_uses_them(use: str, value: list[int]) -> None:
     done = run_python(CYCLES.replace("USE", use), **platform_environment())
     assert done.stdout == f"200 {[[float(v) for v in value]]}\n", done.stderr[-2000:]
+
+
+def test_without_the_workaround_such_generators_end_the_process() -> None:
+    """A fault of jaxlib; where this fails, `plugrt_cpu.tracebacks.stop_recording` may go."""
+    without = "import plugrt_cpu.tracebacks\nplugrt_cpu.tracebacks.is_alone = lambda: False\n"
+    script = without + CYCLES.replace("USE", "np.asarray(a) + np.asarray(b)")
+    done = run_python(script, **platform_environment())
+    assert done.returncode == -signal.SIGSEGV, done.stdout + done.stderr[-2000:]
 
 
 LINGERING = """

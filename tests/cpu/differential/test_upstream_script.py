@@ -21,6 +21,7 @@ FAULTS: dict[str, tuple[int | tuple[int, ...], str]] = {
     "xla_two_bit_join": (ABRT, ""),
     "xla_shape_overflow": (ABRT, ""),
     "xla_address_space": ((ABRT, SEGV, 127), ""),  # seen once each: SEGV under load, 127 in CI
+    "xla_hlo_types": (SEGV, "read"),
     "xla_serialized_twice": (1, "launched: 65.0\nlaunched: JaxRuntimeError: INTERNAL"),
     "jaxlib_fewer_devices": (ABRT, ""),
     "jaxlib_replicas_and_partitions": (ABRT, ""),

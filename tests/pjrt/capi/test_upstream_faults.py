@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 from typing import Any
@@ -73,3 +74,22 @@ def test_a_put_in_another_layout_loses_the_order(client: Client, device: Device)
 
 def test_terms_of_a_sum_are_whole_on_each_device(client: Client) -> None:
     assert not _try_sum(client)
+
+
+LIBRARY_FAULTS = {
+    "xla_ffi_type_info": ({-signal.SIGSEGV}, ""),
+    "xla_destroyed_in_call": ({-signal.SIGSEGV, -signal.SIGABRT}, ""),
+    "xla_references_race": ({-signal.SIGSEGV, -signal.SIGABRT}, ""),
+    "xla_cpu_tiles": ({0}, "{0,1} True\n{0,1:T(2,2)} False\n"),
+}
+
+
+def test_each_fault_of_the_library_is_there() -> None:
+    command = [sys.executable, ROOT / "docs/findings/library_faults.py", library_path()]
+    done = children.run(command, timeout=120)
+    found = re.findall(r"((?:.*\n)*?)--- (\w+): (-?\d+)\n", done.stdout)
+    assert [name for _, name, _ in found] == list(LIBRARY_FAULTS), done.stdout + done.stderr
+    for output, name, status in found:
+        statuses, expected = LIBRARY_FAULTS[name]
+        assert int(status) in statuses, f"{name}: {status} {output}"
+        assert output == expected, name

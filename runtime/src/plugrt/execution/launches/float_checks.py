@@ -183,7 +183,7 @@ def find_origin(
 
     The program is compiled again, so that it also computes the operation from which each value has
     its NaN, and runs on the same arguments. A program over several devices is partitioned by Shardy
-    regardless of the setting: GSPMD (jaxlib 0.10.2) cannot compile the added operations.
+    regardless of the setting, since the module has Shardy's operations.
     For a program over several processes, all must call this.
     """
     if program.module is None or (module := program.module()) is None:
@@ -204,7 +204,7 @@ def find_origin(
     births = intern_aval(shape, np.dtype(np.int64), where, True)
     inputs = [TensorType(*program.types[i][:2]) for i in plan.kept]
     try:
-        # Workaround for xla-gspmd-probes
+        # The probed module has Shardy's operations, which GSPMD refuses.
         options = replace(launch.compile_options(), use_shardy_partitioner=launch.partitions > 1)
         executable = _compile_unfused(client, code, options, inputs)
         plan = replace(plan, sources=(("result", 0),), literals=(), donated=())
