@@ -47,7 +47,7 @@ static PJRT_Error *error_for_each_payload(struct PJRT_Error_ForEachPayload_Args 
   return NULL;
 }
 
-/* JAX ends the process if this fails. */
+/* Workaround for xla-plugin-attributes: this must not fail. */
 static PJRT_Error *plugin_attributes(struct PJRT_Plugin_Attributes_Args *args) {
   args->attributes = NULL;
   args->num_attributes = 0;

@@ -113,7 +113,9 @@ def test_replicas_of_partitions(client: Client) -> None:
     assert (loaded.executable.num_replicas, loaded.executable.num_partitions) == (2, 2)
     shards = [client.buffer_from_host(np.full(4, d.id, "f4"), d) for d in client.devices()]
     assert values(loaded.execute([shards, shards])[0]) == [[2.0 * i] * 4 for i in range(4)]
-    with pytest.raises(Unimplemented, match="2 replicas x 2 partitions"):  # jaxlib aborts
+    with pytest.raises(
+        Unimplemented, match="2 replicas x 2 partitions"
+    ):  # jaxlib-replicas-and-partitions
         client.compile(partitioned_sum(4, 2), options)
 
 

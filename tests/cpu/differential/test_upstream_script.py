@@ -45,6 +45,7 @@ FAULTS: dict[str, tuple[int | tuple[int, ...], str]] = {
     "jaxlib_fork": (0, f"the child: {SEGV}"),
     "chlo_scan": (0, "the same in both directions: True\nreal_dynamic_slice: True"),
     "numpy_second_import": (1, "ImportError: cannot load module more than once per process"),
+    "jaxlib_context_at_exit": (ABRT, ""),
     "mlir_second_import": (ABRT, ""),
     "optree_changed_dict": (SEGV, ""),
     "cpython_thread_start": (1, "KeyError: <Thread"),

@@ -125,6 +125,7 @@ except ImportError as error:
 
 FORK = """
 import atexit, os, sys, threading, time
+# Workaround for xla-exit-after-fork
 # Called after plugrt's handler. The destructors of XLA's own that end the process crash or wait
 # where the fork came while another thread was in a launch (oneDNN's code generators).
 atexit.register(lambda: child == 0 and os._exit(7))

@@ -82,6 +82,7 @@ def _await_all() -> None:
     A thread that returns from jaxlib into a finalised interpreter aborts the process (SIGABRT). One
     more Ctrl-C then ends the process by the signal itself.
     """
+    # Workaround for cpython-87135
     while _under_way:
         try:
             signal.signal(signal.SIGINT, signal.SIG_DFL)

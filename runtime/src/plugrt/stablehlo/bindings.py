@@ -52,6 +52,7 @@ def _leave_contexts() -> None:
     It needs Python for that, and the process would abort. The context may be a user's, or one that
     an interrupt left entered.
     """
+    # Workaround for jaxlib-context-at-exit
     while (context := ir.Context.current) is not None:
         context.__exit__(None, None, None)
 
