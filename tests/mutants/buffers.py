@@ -95,9 +95,15 @@ def _copy_shifted(self: NumpyBackend, handle: Array, device: int) -> Array:
 
 
 def _copy_small_floats(self: NumpyBackend, handle: Array, device: int) -> Array:
-    """Changes the last element of copies that are large, or not float32."""
+    """Changes the last element of copies of int16, of 33 elements, on the last device."""
     copy = NumpyBackend.copy(self, handle, device)
-    return copy if copy.dtype == np.float32 and copy.size < 1000 else flip(copy)
+    return flip(copy) if copy.dtype == np.int16 and (copy.size, device) == (33, 1) else copy
+
+
+def _size_of_float64(self: BackendBuffer) -> int:
+    """States half of the bytes for matrices of float64."""
+    found = int(np.prod(self.shape)) * np.dtype(self.dtype).itemsize
+    return found // 2 if self.dtype == np.float64 and len(self.shape) == 2 else found
 
 
 def _send_ones(
@@ -123,7 +129,7 @@ _BUFFERS: Mapping[str, Faults] = {
     "delete.others": Faults(buffer={"delete": _wipe}),
     "ready": Faults(buffer={"ready_event": lambda self: _NeverReady()}),
     "ready.deleted": Faults(buffer={"ready_event": lambda self: _ReadyUntilDeleted(self)}),
-    "size": Faults(buffer={"on_device_size_in_bytes": lambda self: 4}),
+    "size": Faults(buffer={"on_device_size_in_bytes": _size_of_float64}),
     "copy.own_device": Faults(buffer={"copy_to_device": _same_handle}),
     "copy.devices": Faults(backend={"copy": _copy_shifted}, devices=2),
     "copy.devices.dtypes": Faults(backend={"copy": _copy_small_floats}, devices=2),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -58,6 +60,38 @@ def before(change: Callable[[Any], None]) -> Callable[[Sound], Sound]:
         return call
 
     return make
+
+
+def type_and_rank(buffer: Any) -> tuple[int, int]:
+    """Returns a buffer's element type and rank, by the correct library."""
+    kind, _kept = new_args("Buffer_ElementType")
+    dims, _also = new_args("Buffer_Dimensions")
+    kind.buffer = dims.buffer = buffer
+    sound_table().Buffer_ElementType(kind)
+    sound_table().Buffer_Dimensions(dims)
+    return int(kind.type), int(dims.num_dims)
+
+
+def every(count: int, change: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Returns a change that is made at each ``count``-th call."""
+    numbers = itertools.count(1)
+
+    def apply(args: Any) -> None:
+        if next(numbers) % count == 0:
+            change(args)
+
+    return apply
+
+
+def lose_memory(sound: Sound) -> Sound:
+    """Allocates 64 bytes in each call, and never frees them."""
+    malloc = ctypes.CDLL(None).malloc
+
+    def call(args: Any) -> Any:
+        malloc(64)
+        return sound(args)
+
+    return call
 
 
 def delete_buffer(buffer: Any) -> None:

@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from mutants.puts import flip
 from plugrt.errors import InvalidArgument
 from plugrt.interface import CompileOptions, MemoryAnalysis, Program
 from plugrt_numpy.backend import NumpyBackend
-from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient
+from plugrt_sdk.buffer import BackendBuffer
+from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient, execute, recast
 from plugrt_sdk.executable import BackendExecutable
+from plugrt_sdk.loaded_executable import BackendLoadedExecutable
 
 
 def liar(capability: str, **members: Any) -> Faults:
@@ -23,6 +26,22 @@ def _load_anything(self: MutantClient, serialized: bytes, options: Any = None) -
     from plugrt_sdk.testing.programs import ADD
 
     return self.compile(Program(ADD.encode()), CompileOptions())
+
+
+def _load_flipped(self: MutantClient, serialized: bytes, options: Any = None) -> Any:
+    """Loads programs whose results of int16 and of 65 elements are wrong."""
+
+    def run(loaded: Any, *given: Any) -> Any:
+        results = execute(loaded, *given)
+        for shards in results:
+            for buffer in shards:
+                assert isinstance(buffer, BackendBuffer)
+                if buffer.dtype == np.int16 and tuple(buffer.shape) == (65,):
+                    buffer._handle = flip(buffer._handle)
+        return results
+
+    loaded = MutantClient.deserialize_executable(self, serialized, options)
+    return recast(loaded, BackendLoadedExecutable, {"execute": run})
 
 
 _first_saved: list[bytes] = []
@@ -60,6 +79,7 @@ def _stats_with_low_peak(self: NumpyBackend, device: int) -> Mapping[str, int]:
 
 MUTANTS: Mapping[str, Faults] = {
     "declared.serialization": Faults(executable={"serialize": lambda self: b"saved"}),
+    "declared.serialization.results": Faults(client={"deserialize_executable": _load_flipped}),
     "declared.serialization.own": Faults(executable={"serialize": _save_first}),
     "declared.serialization.process": Faults(
         executable={"serialize": _save_number}, client={"deserialize_executable": _load_number}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import ctypes
 import os
 import threading
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mutants.changes import Sound, keep_deleted
+from mutants.changes import keep_deleted, lose_memory
 from mutants.tables import TableFaults, replace_function
 from plugrt.errors import Internal
 from plugrt.interface import CompileOptions, Program, ReadyEvent
@@ -105,21 +104,15 @@ def _exit_with_3() -> None:
     atexit.register(os._exit, 3)
 
 
-def _lose_memory(sound: Sound) -> Sound:
-    """Allocates 64 bytes in each call, and never frees them."""
-    malloc = ctypes.CDLL(None).malloc
-
-    def read(args: Any) -> Any:
-        malloc(64)
-        return sound(args)
-
-    return read
-
-
 MUTANTS: Mapping[str, Faults | TableFaults] = {
     "endurance.cycles": Faults(backend={"put": _keep_copies}),
     "endurance.arrays": replace_function("Buffer_Destroy", keep_deleted),
-    "endurance.reads": replace_function("Buffer_ToHostBuffer", _lose_memory),
+    "endurance.reads": replace_function("Buffer_ToHostBuffer", lose_memory),
+    "endurance.calls.puts": replace_function("Client_BufferFromHostBuffer", lose_memory),
+    "endurance.calls.copies": replace_function("Buffer_CopyToDevice", lose_memory),
+    "endurance.calls.events": replace_function("Buffer_ReadyEvent", lose_memory),
+    "endurance.calls.answers": replace_function("Buffer_Dimensions", lose_memory),
+    "endurance.calls.launches": replace_function("LoadedExecutable_Execute", lose_memory),
     "endurance.results": Faults(backend={"compile": _keep_results}),
     "endurance.memory_stats": Faults(
         capabilities={"memory_stats": True}, device={"memory_stats": _growing()}

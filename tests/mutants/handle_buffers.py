@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Mapping
 from typing import Any
 
-from mutants.changes import OK, Sound, address, before, delete_buffer, keep_deleted, then
+from mutants.changes import OK, Sound, address, before, delete_buffer, then, type_and_rank
 from mutants.tables import TableFaults, keep, replace_function, replace_functions, sound_table
 from plugrt.capi.abi._abi import ffi
 from plugrt_sdk.conformance.function_table import is_error, take_error
@@ -32,15 +32,33 @@ def _borrow_dims() -> TableFaults:
     )
 
 
+_INT4 = 21
 _PADDED = ffi.new("int64_t[2]", [8, 128])
 
 
 def _say_padded(args: Any) -> None:
-    args.unpadded_dims = _PADDED
+    """States other dimensions for matrices of int4."""
+    if type_and_rank(args.buffer) == (_INT4, 2):
+        args.unpadded_dims = _PADDED
 
 
 def _say_dynamic(args: Any) -> None:
-    args.num_dynamic_dims = 1
+    """States that a dimension is dynamic for arrays of rank 6 and of int4."""
+    if type_and_rank(args.buffer) == (_INT4, 6):
+        args.num_dynamic_dims = 1
+
+
+def _say_alive(args: Any) -> None:
+    """States that arrays of int4 are not deleted; a deleted one has no rank to ask for."""
+    if args.buffer in _of_int4:
+        args.is_deleted = False
+
+
+_of_int4: set[Any] = set()
+
+
+def _note_int4(args: Any) -> None:
+    (_of_int4.add if args.type == _INT4 else _of_int4.discard)(args.buffer)
 
 
 def _read_ahead(args: Any) -> None:
@@ -140,7 +158,9 @@ MUTANTS: Mapping[str, TableFaults] = {
     "handles.buffers.two_calls": replace_function("Buffer_ToHostBuffer", then(_forget_size)),
     "handles.buffers.short_room": replace_function("Buffer_ToHostBuffer", _read_in_short_room),
     "handles.buffers.larger": replace_function("Client_BufferFromHostBuffer", then(_write_tail)),
-    "handles.buffers.deleted": replace_function("Buffer_Delete", keep_deleted),
+    "handles.buffers.deleted": replace_functions(
+        {"Client_BufferFromHostBuffer": then(_note_int4), "Buffer_IsDeleted": then(_say_alive)}
+    ),
     "handles.buffers.references": replace_function(
         "Buffer_DecreaseExternalReferenceCount", _count_below_none
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mutants.changes import Sound, refusal, then
+from mutants.changes import Sound, every, refusal, then
 from mutants.tables import TableFaults, replace_function, replace_functions
 from plugrt.capi.abi._abi import ffi
 
@@ -47,9 +47,14 @@ def _call_before_the_data() -> TableFaults:
     return replace_functions({"Buffer_ToHostBuffer": then(read), "Event_OnReady": on_ready})
 
 
+def _call_again(args: Any) -> None:
+    args.callback(ffi.NULL, args.user_arg)
+
+
 MUTANTS: Mapping[str, TableFaults] = {
     "table_events.put": replace_function("Event_OnReady", _call_twice),
     "table_events.launch": replace_function("Event_IsReady", then(_never_ready)),
     "table_events.read": _call_before_the_data(),
+    "table_events.often": replace_function("Event_OnReady", then(every(97, _call_again))),
     "table_events.no_error": replace_function("Event_Error", lambda sound: lambda args: refusal()),
 }

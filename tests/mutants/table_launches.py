@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mutants.changes import OK, Sound, before, delete_buffer, refusal, then
+from mutants.changes import OK, Sound, before, delete_buffer, every, refusal, then
 from mutants.tables import TableFaults, keep, replace_function, sound_table
 from plugrt.capi.abi._abi import ffi
 from plugrt_sdk.conformance.function_table import new_args
@@ -79,6 +79,22 @@ def _give_again(sound: Sound) -> Sound:
     return launch
 
 
+def _swap_results(args: Any) -> None:
+    """Exchanges two results of the first device."""
+    results = args.output_lists[0]
+    results[0], results[1] = results[1], results[0]
+
+
+def _swap_often() -> TableFaults:
+    """Returns a mutant that exchanges the results of each 97th launch on two devices."""
+    swap = every(97, _swap_results)
+    return replace_function(
+        "LoadedExecutable_Execute",
+        then(lambda args: swap(args) if args.num_devices == 2 else None),
+        devices=2,
+    )
+
+
 MUTANTS: Mapping[str, TableFaults] = {
     "table_launches.execute_device": replace_function("LoadedExecutable_Execute", _refuse_device),
     "table_launches.donated": replace_function(
@@ -88,6 +104,7 @@ MUTANTS: Mapping[str, TableFaults] = {
     "table_launches.donated.launched": replace_function(
         "LoadedExecutable_Execute", _launch_with_another
     ),
+    "table_launches.often": _swap_often(),
     "table_launches.kept": replace_function("LoadedExecutable_Execute", before(_ignore_kept)),
     "table_launches.again": replace_function("LoadedExecutable_Execute", _give_again),
     "table_launches.arguments": replace_function("LoadedExecutable_Execute", then(_delete_first)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mutants.changes import before, then
+from mutants.changes import before, every, then
 from mutants.tables import TableFaults, keep, replace_function
 from plugrt.capi.abi._abi import ffi
 
@@ -14,10 +14,6 @@ _MANAGER, _UNKNOWN = "AsyncHostToDeviceTransferManager", 2
 
 def _count_elements(args: Any) -> None:
     args.buffer_size //= 4
-
-
-def _send_to_begin(args: Any) -> None:
-    args.offset = 0
 
 
 def _lose_code(args: Any) -> None:
@@ -36,9 +32,18 @@ def _keep_shape(args: Any) -> None:
     args.dims, args.num_dims = keep(ffi.new("int64_t[]", [3])), 1
 
 
+def _swap_ends(args: Any) -> None:
+    """Exchanges the first and the last byte of a part."""
+    sent = ffi.buffer(args.data, args.transfer_size)
+    if args.transfer_size:
+        args.data = keep(ffi.new("char[]", sent[-1:] + sent[1:-1] + sent[:1]))
+
+
 MUTANTS: Mapping[str, TableFaults] = {
     "table_transfers.facts": replace_function(f"{_MANAGER}_BufferSize", then(_count_elements)),
-    "table_transfers.parts": replace_function(f"{_MANAGER}_TransferData", before(_send_to_begin)),
+    "table_transfers.parts": replace_function(
+        f"{_MANAGER}_TransferData", before(every(50, _swap_ends))
+    ),
     "table_transfers.failed": replace_function(f"{_MANAGER}_SetBufferError", before(_lose_code)),
     "table_transfers.alias.layout": replace_function(
         "Client_FulfillAliasBuffer", before(_fail_promise)

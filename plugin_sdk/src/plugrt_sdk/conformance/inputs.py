@@ -13,6 +13,7 @@ from functools import cache
 import numpy as np
 
 from plugrt_sdk.conformance.expect import Array
+from plugrt_sdk.conformance.operation_cases import SHAPES
 from plugrt_sdk.testing.program_text import named_dtype
 
 _RANDOM_WORDS = 1009
@@ -21,6 +22,13 @@ LENGTHS = (*range(258), *(2**k + d for k in range(9, 22) for d in (-1, 0, 1)))
 """Numbers of elements: all small ones, and those next to powers of two up to 2 ** 21."""
 BORDERS = tuple(sorted({2**k + d for k in range(3, 10) for d in (-1, 0, 1)}))
 """Sizes next to the borders of tiles, vectors and blocks, from 8 to 512."""
+NARROW = re.compile(r"u?int[124]$|float[46]_")
+"""Dtypes whose elements a library may pack into one byte."""
+Shape = tuple[int, ...]
+RANKS: tuple[Shape, ...] = ((), *SHAPES)
+"""A shape of each rank from 0 to 8."""
+SMALL: tuple[Shape, ...] = (*((n,) for n in range(258)), *((3, n) for n in BORDERS))
+"""All small lengths, and last dimensions at the borders of tiles."""
 _DIMENSIONS = (2, 3, 1, 4, 2, 1, 3, 2)
 
 

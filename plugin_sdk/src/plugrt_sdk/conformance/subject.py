@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 import time
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
 
+from plugrt.capi.abi.declarations import API_MINOR
+from plugrt.capi.abi.element_types import supported_dtypes
 from plugrt.errors import (
     HARDWARE_ABSENT,
     InvalidArgument,
     PjrtError,
     PluginUnavailable,
+    PlugrtError,
     Unimplemented,
     UnsupportedDtype,
     describe,
@@ -27,6 +30,7 @@ from plugrt.plugins.plugin import Plugin
 from plugrt.stablehlo.element_names import ELEMENT_NAMES
 from plugrt_sdk.conformance.effects import Effects, ProcessState
 from plugrt_sdk.conformance.reference import Reference
+from plugrt_sdk.conformance.sweeps import within_limits
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import NotTried, Verdict
 from plugrt_sdk.testing.program_text import named_dtype
@@ -37,6 +41,8 @@ _SMALL = 1 << 16
 """The number of bytes that is assumed to fit on each device."""
 _DTYPES = {element: name for name, element in ELEMENT_NAMES.items()}
 _ELEMENT = re.compile(r"tensor<(?:[\d?]+x)*([^,>]+>?)>")
+_LAUNCHES, _PART_OF_SWEEP = 1001, 0.02
+"""An operation's launches on each device, and the part of a sweep's time for one dtype's."""
 _PACE = 0.1
 """The time of a launch in seconds; longer launches raise a run's limits."""
 MOST_SLOWNESS = 20.0
@@ -152,6 +158,19 @@ class PluginSubject(Subject):
         return False
 
     @cached_property
+    def dtypes(self) -> Sequence[str]:
+        """The dtypes that the client puts, float32 in any case."""
+        found = []
+        for name in sorted(supported_dtypes(API_MINOR) - {"void"}):
+            try:
+                super().put(np.zeros(1, named_dtype(name)))
+            except PlugrtError:
+                if name != "float32":
+                    continue
+            found.append(name)
+        return found
+
+    @cached_property
     def launch_refusal(self) -> str:
         """The library's message if it refuses to launch a program that all backends run, or ""."""
         with suppress(PjrtError):  # other checks report it
@@ -172,6 +191,28 @@ class PluginSubject(Subject):
         results = [buffer.to_host() for [buffer] in program.execute(arguments)]
         self.note_launch(time.perf_counter() - begin)
         return results
+
+    def launches(self, text: str, turn: int, turns: int, *arrays: Any) -> Iterator[list[Array]]:
+        """Yields the results of a program's launches, as many as a short time allows.
+
+        They run on the device whose turn it is. If there are so many turns, each device has a
+        thousand launches. The first launch is like `run`.
+        """
+        places = [i for i, d in enumerate(self.client.devices()) if d.is_addressable]
+        place = places[turn % len(places)]
+        if not place:
+            program = self.compile(text)
+        else:
+            self.note_program(text)
+            program = self.compile_for(text, place)
+        self.require_room(sum(a.nbytes for a in arrays), self.client.devices()[place])
+        arguments = [(self.put(array, place),) for array in arrays]
+        begin = time.perf_counter()
+        yield [buffer.to_host() for [buffer] in program.execute(arguments)]
+        self.note_launch(time.perf_counter() - begin)
+        count = _LAUNCHES * len(places) // max(turns, len(places))
+        for _ in within_limits(range(count), _PART_OF_SWEEP):
+            yield [buffer.to_host() for [buffer] in program.execute(arguments)]
 
     def note_launch(self, seconds: float) -> None:
         """Records the time of a launch; checks get longer limits on a device with slow launches."""

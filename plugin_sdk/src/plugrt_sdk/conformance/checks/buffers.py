@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from itertools import product
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from plugrt.errors import DeletedBuffer, FailedPrecondition, Unimplemented
 from plugrt.interface import TensorType
 from plugrt_sdk.conformance.check import Chapter, Demand, Level, Needs
-from plugrt_sdk.conformance.expect import expect, expect_equal, expect_refusal, expect_same_bits
+from plugrt_sdk.conformance.expect import (
+    Array,
+    expect,
+    expect_equal,
+    expect_refusal,
+    expect_same_bits,
+)
+from plugrt_sdk.conformance.inputs import BORDERS, NARROW, RANKS, Shape, fill
 from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.conformance.sweeps import within_limits
 from plugrt_sdk.testing.subject import ONE
 
 CHAPTER = Chapter("buffers", Level.BUFFERS, "plugrt.interface.Buffer; PJRT_Buffer_*")
 
-_COPIED = ("float32", "int32", "uint8", "float16", "float64", "bool")
-"""The copied dtypes: always the first two, the others if they are declared."""
+_COPIED = tuple(
+    (n,) for n in (*range(34), *BORDERS, 1000, 1001, *(2**k + 1 for k in range(10, 17)))
+)
+"""The copied lengths."""
 
 
 @CHAPTER.check(
@@ -147,9 +157,24 @@ def ready_deleted(subject: PluginSubject) -> None:
     covers=("Buffer.on_device_size_in_bytes",),
 )
 def size(subject: PluginSubject) -> None:
-    """An array needs at least the bytes of its elements on its device."""
+    """An array of any dtype and rank needs at least the bytes of its elements on each device."""
     found = subject.put(np.zeros((5, 7), np.float32)).on_device_size_in_bytes()
     expect(found >= 140, "at least 140 bytes", found)
+    for array, place in _each(subject, RANKS):
+        least = array.nbytes if not NARROW.match(array.dtype.name) else -(-array.size // 8)
+        found = subject.put(array, place).on_device_size_in_bytes()
+        what = f"at least {least} bytes for {list(array.shape)} {array.dtype} on device {place}"
+        expect(found >= least, what, found)
+
+
+def _each(subject: PluginSubject, shapes: Sequence[Shape]) -> Iterator[tuple[Array, int]]:
+    """Yields arrays of each dtype and shape, and the place of each device, in random order."""
+    random = subject.random("buffers")
+    places = [i for i, device in enumerate(subject.client.devices()) if device.is_addressable]
+    kinds = [(shape, dtype) for shape in shapes for dtype in subject.dtypes]
+    for number in within_limits(random.permutation(len(kinds) * len(places)).tolist(), 0.3):
+        (shape, dtype), place = kinds[number // len(places)], places[number % len(places)]
+        yield fill(dtype, shape, random), place
 
 
 @CHAPTER.check(
@@ -190,14 +215,16 @@ def copy_to_devices(subject: PluginSubject) -> None:
     why="integers, bytes and large arrays arrive scrambled on the next device",
 )  # fmt: skip
 def copy_dtypes_to_devices(subject: PluginSubject) -> None:
-    """Arrays of several dtypes, of 1,001 and of 100,000 elements, are copied to another device."""
-    device = subject.client.addressable_devices()[1]
-    others = subject.declared.dtypes if subject.states("dtypes") else ()
-    for name, count in product(_COPIED, (1001, 100_000)):
-        if name in others or name in _COPIED[:2]:
-            array = (np.arange(count) % 127).astype(name)
-            copy = subject.put(array).copy_to_device(device)
-            expect_same_bits(copy.to_host(), array, f"the copy of {count} of {name}")
+    """Arrays of each dtype, rank and of many lengths are copied to each device, and stay alive."""
+    devices = subject.client.addressable_devices()
+    for number, (array, place) in enumerate(_each(subject, (*_COPIED, *RANKS))):
+        source = subject.put(array, place)
+        device = devices[number % len(devices)]
+        copy = source.copy_to_device(device)
+        what = f"the copy of {list(array.shape)} {array.dtype} on {device!r}"
+        expect(copy.device is device, f"a copy on {device!r}", copy.device)
+        expect_same_bits(copy.to_host(), array, what)
+        expect_same_bits(source.to_host(), array, f"the source of {what}")
 
 
 @CHAPTER.check(

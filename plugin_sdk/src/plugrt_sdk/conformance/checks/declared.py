@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from plugrt.errors import PjrtError, Unimplemented, describe
+from plugrt.errors import PjrtError, Unimplemented, UnsupportedDtype, describe
 from plugrt_sdk.conformance.check import Chapter, Demand, Level, Needs
+from plugrt_sdk.conformance.checks.sizes import RETURNED, expect_returned, returned
 from plugrt_sdk.conformance.expect import (
     Mismatch,
     expect,
@@ -13,14 +14,17 @@ from plugrt_sdk.conformance.expect import (
     expect_refusal,
     expect_same_bits,
 )
+from plugrt_sdk.conformance.inputs import RANKS, SMALL, fill
 from plugrt_sdk.conformance.saving import save_in_child
 from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.conformance.sweeps import within_limits
 from plugrt_sdk.testing import declarations, programs
 from plugrt_sdk.testing.device_memory import measure_growth
 from plugrt_sdk.testing.subject import ONE
 
 CHAPTER = Chapter("declared", Level.BEHAVES, "plugrt.interface.Capabilities", demand=Demand.PLUGRT)
 _OTHER = "stablehlo.subtract"
+_FEW, _TIMES = np.arange(35, dtype=np.float32), 1001
 
 
 @CHAPTER.check(
@@ -46,6 +50,36 @@ def saved_programs_are_their_own(subject: PluginSubject) -> None:
     for content, wanted, what in zip(saved, (11 * ONE, 9 * ONE), ("sum", "rest"), strict=True):
         [[found]] = subject.client.deserialize_executable(content).execute([(x,), (y,)])
         expect_same_bits(found.to_host(), wanted, f"the {what}")
+
+
+@CHAPTER.check(
+    "serialization.results", capability="executable_serialization", slow=True,
+    demand=Demand.SPEC,
+    rests_on="PJRT_Executable_DeserializeAndLoad, PJRT_LoadedExecutable_Execute",
+    why="a program from a cache has wrong results, of a dtype or a size that no example has",
+)  # fmt: skip
+def results_of_loaded_programs(subject: PluginSubject) -> None:
+    """Programs that were saved and loaded return arrays of each dtype and rank, on each device."""
+    random = subject.random("serialization.results")
+    places = [i for i, d in enumerate(subject.client.devices()) if d.is_addressable]
+    dtypes = [dtype for dtype in subject.dtypes if dtype in RETURNED]
+    for number, dtype in enumerate(within_limits(dtypes, 3)):
+        place = places[number % len(places)]
+        arrays = [fill(dtype, shape, random) for shape in (*RANKS, *SMALL)]
+        try:
+            program = subject.compile_for(returned(arrays), place)
+        except (Unimplemented, UnsupportedDtype):  # another check states it
+            continue
+        saved = program.executable.serialize()
+        expect_returned(subject.client.deserialize_executable(saved), arrays, subject, place)
+    add = programs.ADD.replace("tensor<3xf32>", "tensor<35xf32>")
+    for place in places:
+        saved = subject.compile_for(add, place).executable.serialize()
+        loaded = subject.client.deserialize_executable(saved)
+        x = (subject.put(_FEW, place),)
+        for launch in within_limits(range(_TIMES), 0.3):
+            [[found]] = loaded.execute([x, x])
+            expect_same_bits(found.to_host(), _FEW + _FEW, f"launch {launch} on device {place}")
 
 
 @CHAPTER.check(

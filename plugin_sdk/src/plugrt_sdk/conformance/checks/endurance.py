@@ -19,6 +19,7 @@ from plugrt_sdk.conformance.expect import Array, expect, expect_equal, expect_sa
 from plugrt_sdk.conformance.function_table import is_error
 from plugrt_sdk.conformance.resident import count_held, resident_bytes
 from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.conformance.table_arrays import Arrays
 from plugrt_sdk.conformance.table_client import TableClient
 from plugrt_sdk.testing import programs
 from plugrt_sdk.testing.subject import ONE
@@ -27,9 +28,10 @@ CHAPTER = Chapter(
     "endurance", Level.BEHAVES, "plugrt.interface: ownership is explicit", demand=Demand.REFERENCE
 )
 
-_ROUNDS, _MOST = 5, 200
+_ROUNDS, _MOST, _MANY = 5, 200, 2000
 _SECONDS = 0.5
 """The seconds of a round: on a slow device it has fewer cycles, and detects only larger leaks."""
+_FEW = np.ones(35, np.float32)
 _SMALL, _LARGE = np.arange(1024, dtype=np.float32), np.arange(1 << 14, dtype=np.float32)
 _RESTS_ON = "what the process holds: its memory, descriptors, threads and maps"
 
@@ -88,13 +90,14 @@ class _Rounds:
 def _limits(count: int, is_slow: bool) -> Mapping[str, int]:
     """Returns the allowed growth after so many cycles, by kind.
 
-    The heap is measured to the byte: a leak of 16 bytes costs 32, which is above the limit. Rounds
+    The heap is measured to the byte: a leak of 16 bytes costs 32, which is above the limit, and in
+    rounds of many cycles so is a leak of 64 bytes at each tenth. Rounds
     on a slow device have too few cycles to show that a library frees memory later, and so have a
     higher limit.
     """
     least = 32 if is_slow else 1
     return {
-        "bytes of the heap": max(16 * count, 4096 * least),
+        "bytes of the heap": max((4 if count >= _MANY else 16) * count, 4096 * least),
         "bytes of resident memory": 128 * count + (32 << 10) * least,
         "Python objects": max(count // 2, 64 * least),
         "maps": 1 + count // 64,
@@ -103,17 +106,17 @@ def _limits(count: int, is_slow: bool) -> Mapping[str, int]:
     }
 
 
-def _expect_none_lost(subject: PluginSubject, cycle: Cycle) -> None:
+def _expect_none_lost(subject: PluginSubject, cycle: Cycle, most: int = _MOST) -> None:
     """Expects that cycles leave nothing behind.
 
     A growth counts if it is repeated over several rounds: a library may free the remains of earlier
     launches at each thousandth launch, as jaxlib does for plugrt-cpu.
     """
-    rounds = _Rounds(subject, cycle)
+    rounds = _Rounds(subject, cycle, most)
     lost: dict[str, int] = {}
     for span in (1, _ROUNDS):
         count = span * rounds.count
-        limits = _limits(count, rounds.count < _MOST)
+        limits = _limits(count, rounds.count < most)
         lost = {k: n for k, n in rounds.growths(count_held, span).items() if n > limits[k]}
         if not lost:
             return
@@ -169,6 +172,75 @@ def reads(subject: PluginSubject) -> None:
         expect_same_bits(room, _SMALL, f"the array of read {number}")
 
     _expect_none_lost(subject, cycle)
+
+
+def _calls_leak_nothing(subject: PluginSubject, make: Callable[[Arrays], Cycle]) -> None:
+    _expect_none_lost(subject, make(Arrays.of(subject)), _MANY)
+
+
+def _puts(arrays: Arrays) -> Cycle:
+    return lambda number: arrays.destroy(arrays.put(_FEW, device=arrays.devices[0]))
+
+
+def _copies(arrays: Arrays) -> Cycle:
+    source, device = arrays.put(_FEW, device=arrays.devices[0]), arrays.devices[-1]
+
+    def cycle(number: int) -> None:
+        copy = arrays.call("Buffer_CopyToDevice", buffer=source, dst_device=device).dst_buffer
+        arrays.finish(arrays.call("Buffer_ReadyEvent", buffer=copy).event, "a copy")
+        arrays.destroy(copy)
+
+    return cycle
+
+
+def _ready_events(arrays: Arrays) -> Cycle:
+    buffer = arrays.put(_FEW, device=arrays.devices[0])
+    return lambda number: arrays.finish(
+        arrays.call("Buffer_ReadyEvent", buffer=buffer).event, "an array"
+    )
+
+
+def _answers(arrays: Arrays) -> Cycle:
+    buffer = arrays.put(_FEW, device=arrays.devices[0])
+
+    def cycle(number: int) -> None:
+        for name in ("Dimensions", "ElementType", "Device", "Memory", "IsDeleted"):
+            arrays.call(f"Buffer_{name}", buffer=buffer)
+
+    return cycle
+
+
+def _launches(arrays: Arrays) -> Cycle:
+    client = arrays.client
+    x = arrays.put(ONE, device=arrays.devices[0])
+    args, outputs = client.execute_args(client.compile(programs.ADD.encode())[0], x, x)
+    fields = {
+        name: getattr(args, name)
+        for name in ("executable", "options", "argument_lists", "output_lists", "num_args")
+    }
+
+    def cycle(number: int) -> None:
+        arrays.call("LoadedExecutable_Execute", num_devices=1, **fields)
+        arrays.finish(arrays.call("Buffer_ReadyEvent", buffer=outputs[0]).event, "a result")
+        arrays.destroy(outputs[0])
+
+    return cycle
+
+
+for _name, _make, _functions in (
+    ("puts", _puts, "PJRT_Client_BufferFromHostBuffer, PJRT_Buffer_Destroy"),
+    ("copies", _copies, "PJRT_Buffer_CopyToDevice"),
+    ("events", _ready_events, "PJRT_Buffer_ReadyEvent, PJRT_Event_Await, PJRT_Event_Destroy"),
+    ("answers", _answers, "PJRT_Buffer_Dimensions, _ElementType, _Device, _Memory, _IsDeleted"),
+    ("launches", _launches, "PJRT_LoadedExecutable_Execute"),
+):
+    CHAPTER.add(
+        f"calls.{_name}",
+        f"Many calls leak nothing: {_functions}.",
+        partial(_calls_leak_nothing, make=_make), needs=Needs.LIBRARY_CLIENT,
+        refusable=_name == "copies", rests_on=f"{_RESTS_ON}; {_functions}",
+        why="a server that makes millions of calls a day runs out of memory",
+    )  # fmt: skip
 
 
 @CHAPTER.check(

@@ -12,6 +12,7 @@ from plugrt_sdk.conformance.check import Chapter, Demand, Level, Needs
 from plugrt_sdk.conformance.checks.handles import WHY_STABLE, expect_stable
 from plugrt_sdk.conformance.expect import expect, expect_equal, expect_same_bits
 from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.conformance.table_arrays import Arrays
 from plugrt_sdk.conformance.table_client import FLOAT32, TableClient, expect_mistake
 from plugrt_sdk.testing.subject import ONE
 
@@ -22,7 +23,10 @@ CHAPTER = Chapter(
 
 @CHAPTER.check("dims", why=WHY_STABLE)
 def buffer_dims(subject: PluginSubject) -> None:
-    """A buffer's dimensions keep their address, and are a copy of those that it was made with."""
+    """A buffer's dimensions keep their address, and are a copy of those that it was made with.
+
+    They are right for each dtype and rank, on each device.
+    """
     client = TableClient.of(subject)
     args = client.put_args(np.ones((2, 3), np.float32))
     expect(client.try_args("Client_BufferFromHostBuffer", args) is None, "a buffer", "an error")
@@ -31,6 +35,17 @@ def buffer_dims(subject: PluginSubject) -> None:
     expect_stable(client, "Buffer_Dimensions", "dims", "num_dims", buffer=args.buffer)
     found = client.call("Buffer_Dimensions", buffer=args.buffer)
     expect_equal(ffi.unpack(found.dims, found.num_dims), [2, 3], "the dimensions")
+    _expect_dimensions(Arrays.of(subject), "Buffer_Dimensions", "dims")
+
+
+def _expect_dimensions(arrays: Arrays, name: str, field: str) -> None:
+    """Expects a function to return the dimensions of arrays of each dtype, rank and device."""
+    for placed in arrays.sweep():
+        buffer = arrays.put(placed.array, device=arrays.devices[placed.place])
+        found = arrays.call(name, buffer=buffer)
+        dims = tuple(ffi.unpack(getattr(found, field), found.num_dims)) if found.num_dims else ()
+        expect(dims == placed.array.shape, f"the dimensions of {placed.what}", dims)
+        arrays.destroy(buffer)
 
 
 @CHAPTER.check(
@@ -45,6 +60,7 @@ def buffer_unpadded(subject: PluginSubject) -> None:
     expect_stable(client, "Buffer_UnpaddedDimensions", *fields, buffer=buffer)
     found = client.call("Buffer_UnpaddedDimensions", buffer=buffer)
     expect_equal(ffi.unpack(found.unpadded_dims, found.num_dims), [2, 3], "the dimensions")
+    _expect_dimensions(Arrays.of(subject), "Buffer_UnpaddedDimensions", "unpadded_dims")
 
 
 @CHAPTER.check(
@@ -53,11 +69,13 @@ def buffer_unpadded(subject: PluginSubject) -> None:
     why="hosts take a tensor for one whose size may change, and compile for its largest",
 )  # fmt: skip
 def buffer_dynamic(subject: PluginSubject) -> None:
-    """No dimension of a put array is dynamic."""
-    client = TableClient.of(subject)
-    buffer = client.put(np.ones((2, 3), np.float32))
-    found = client.call("Buffer_DynamicDimensionIndices", buffer=buffer)
-    expect_equal(found.num_dynamic_dims, 0, "dynamic dimensions:")
+    """No dimension of a put array is dynamic, of any dtype and rank, on any device."""
+    arrays = Arrays.of(subject)
+    for placed in arrays.sweep():
+        buffer = arrays.put(placed.array, device=arrays.devices[placed.place])
+        count = arrays.call("Buffer_DynamicDimensionIndices", buffer=buffer).num_dynamic_dims
+        expect(count == 0, f"no dynamic dimension of {placed.what}", count)
+        arrays.destroy(buffer)
 
 
 @CHAPTER.check("bounded", why="the process crashes where an array ends at a page's end")
@@ -128,23 +146,26 @@ def put_takes_larger(subject: PluginSubject) -> None:
     why="a host crashes where it should meet an error",
 )
 def deleted(subject: PluginSubject) -> None:
-    """A deleted buffer states that, refuses to be read, and may be deleted again."""
-    client = TableClient.of(subject)
-    for rank in range(9):
-        array = np.ones((2,) * rank, np.float32)
-        what = f"of a buffer of rank {rank}"
-        for device in client.devices():
-            buffer = client.put(array, device)
-            for _ in range(2):
-                client.call("Buffer_Delete", buffer=buffer)
-                is_deleted = client.call("Buffer_IsDeleted", buffer=buffer).is_deleted
-                expect(is_deleted, f"is_deleted {what}", "not")
-            room = np.zeros_like(array)
-            args = client.args(
-                "Buffer_ToHostBuffer", src=buffer, dst=ffi.from_buffer(room), dst_size=room.nbytes
-            )
-            error = client.try_args("Buffer_ToHostBuffer", args) or client.finish(args.event)
-            expect(error, f"an error of the read {what}, which is deleted", "none")
+    """A deleted buffer states that, refuses to be read, and may be deleted again.
+
+    This is so for each dtype and rank, on each device; before, the buffer states that it is alive.
+    """
+    arrays, room = Arrays.of(subject), np.zeros(1 << 14, np.uint8)
+    place = ffi.cast("void*", room.ctypes.data)
+    for placed in arrays.sweep():
+        buffer = arrays.put(placed.array, device=arrays.devices[placed.place])
+        is_deleted = arrays.call("Buffer_IsDeleted", buffer=buffer).is_deleted
+        expect(not is_deleted, f"is_deleted of {placed.what} to be false", "true")
+        for _ in range(2):
+            arrays.call("Buffer_Delete", buffer=buffer)
+            is_deleted = arrays.call("Buffer_IsDeleted", buffer=buffer).is_deleted
+            expect(is_deleted, f"is_deleted of {placed.what}", "not")
+        args, error = arrays.attempt(
+            "Buffer_ToHostBuffer", src=buffer, dst=place, dst_size=room.nbytes
+        )
+        error = error or arrays.client.finish(args.event)
+        expect(error, f"an error of the read of {placed.what}, which is deleted", "none")
+        arrays.destroy(buffer)
 
 
 @CHAPTER.check(

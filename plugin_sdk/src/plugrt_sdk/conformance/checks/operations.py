@@ -30,7 +30,13 @@ from plugrt_sdk.conformance.operation_cases import (
     ulps_of,
 )
 from plugrt_sdk.conformance.operations import SAMPLES
-from plugrt_sdk.conformance.oracles import BOTH, describe_result, expect_as_oracles, try_sample
+from plugrt_sdk.conformance.oracles import (
+    BOTH,
+    describe_result,
+    expect_as_oracles,
+    try_sample,
+    turn_of,
+)
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.testing import programs
 from plugrt_sdk.testing.program_text import ProgramText
@@ -62,6 +68,7 @@ def _try_shape(subject: PluginSubject, case: Case, dtype: str, shape: tuple[int,
     expect_as_oracles(
         subject, program_of(case, dtype, shape), arguments, wanted,
         subject.ulps(dtype, ulps_of(case, dtype)), of_largest=dtype in COMPLEX,
+        turn=turn_of(case_id(case), case.dtypes, dtype), turns=len(case.dtypes),
     )  # fmt: skip
 
 

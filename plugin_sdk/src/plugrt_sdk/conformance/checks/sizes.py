@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 
+from plugrt.capi.abi.declarations import API_MINOR
+from plugrt.capi.abi.element_types import supported_dtypes
 from plugrt.errors import Unimplemented, UnsupportedDtype, describe
+from plugrt.interface import LoadedExecutable
 from plugrt_sdk.conformance.check import Chapter, Level
-from plugrt_sdk.conformance.expect import Array, expect_close
-from plugrt_sdk.conformance.inputs import BORDERS
+from plugrt_sdk.conformance.expect import Array, expect_close, expect_same_bits
+from plugrt_sdk.conformance.inputs import BORDERS, LENGTHS, NARROW, SMALL, fill
+from plugrt_sdk.conformance.inputs import RANKS as ALL_RANKS
 from plugrt_sdk.conformance.operation_cases import SHAPES
 from plugrt_sdk.conformance.operations.sample import whole
 from plugrt_sdk.conformance.subject import PluginSubject
@@ -133,6 +137,51 @@ for _name in _OPERATIONS:
                 why="elements at the edge of a tile are wrong, where no small example has one",
                 rests_on=f"StableHLO specification: {_name}",
             )  # fmt: skip
+
+
+def returned(arrays: Sequence[Array]) -> str:
+    """Returns a program that returns its arguments."""
+    kinds = [typed(array.shape, array.dtype.name) for array in arrays]
+    parameters = ", ".join(f"%a{i}: {kind}" for i, kind in enumerate(kinds))
+    given, names = ", ".join(kinds), ", ".join(f"%a{i}" for i in range(len(kinds)))
+    head = f"func.func public @main({parameters}) -> ({given})"
+    return f"{head} {{\n  return {names} : {given}\n}}"
+
+
+def expect_returned(
+    program: LoadedExecutable, arrays: Sequence[Array], subject: PluginSubject, place: int
+) -> None:
+    """Launches a program of `returned`, and expects its arguments' bits."""
+    results = program.execute([(subject.put(array, place),) for array in arrays])
+    for array, [buffer] in zip(arrays, results, strict=True):
+        what = f"the result of {list(array.shape)} {array.dtype} on device {place}"
+        expect_same_bits(buffer.to_host(), array, what)
+
+
+def _results(subject: PluginSubject, dtype: str) -> None:
+    random = subject.random(f"results.{dtype}")
+    places = [i for i, d in enumerate(subject.client.devices()) if d.is_addressable]
+    for number, place in enumerate(places):
+        shapes = (*ALL_RANKS, *SMALL[number :: len(places)], *_LARGER[number :: len(places)])
+        arrays = [fill(dtype, shape, random) for shape in shapes]
+        subject.used_dtypes.add(dtype)
+        expect_returned(subject.compile_for(returned(arrays), place), arrays, subject, place)
+
+
+_LARGER = tuple((n,) for n in LENGTHS if SMALL[-1][-1] < n < 1 << 17)
+RETURNED = sorted(
+    supported_dtypes(API_MINOR) - {"void", "int1", "uint1", "float6_e2m3fn", "float6_e3m2fn"}
+)
+"""The dtypes of results; few programs have the others, and the NumPy backend has none of them."""
+for _dtype in (name for name in RETURNED if not NARROW.match(name)):
+    CHAPTER.add(
+        f"results.{_dtype}",
+        f"Results of {_dtype}, of each rank and many lengths, on each device, are what a program "
+        "returns.",
+        partial(_results, dtype=_dtype), refusable=True,
+        why="results of a length, of many dimensions or on another device are wrong",
+        rests_on="PJRT_LoadedExecutable_Execute",
+    )  # fmt: skip
 
 
 # Process-wide: a constant.

@@ -5,7 +5,8 @@ plugrt's client calls none of these functions.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -13,14 +14,15 @@ import ml_dtypes
 import numpy as np
 
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.abi.element_types import ELEMENT_TYPES, supported_dtypes
+from plugrt.capi.abi.element_types import ELEMENT_TYPES
 from plugrt.interface import CompileOptions, DeviceAssignment
 from plugrt_sdk.conformance.check import Chapter, Level, Needs
 from plugrt_sdk.conformance.expect import Array, expect, expect_equal, expect_same_bits
-from plugrt_sdk.conformance.inputs import LENGTHS, fill, patterns
-from plugrt_sdk.conformance.operation_cases import SHAPES
+from plugrt_sdk.conformance.inputs import LENGTHS, NARROW, SMALL, fill, patterns
 from plugrt_sdk.conformance.subject import PluginSubject
-from plugrt_sdk.conformance.table_client import FLOAT32, TableClient, text_at
+from plugrt_sdk.conformance.sweeps import in_another_thread, within_limits
+from plugrt_sdk.conformance.table_arrays import Arrays, Placed
+from plugrt_sdk.conformance.table_client import FLOAT32, TableClient, expect_mistake, text_at
 from plugrt_sdk.testing import programs
 from plugrt_sdk.testing.subject import ONE
 
@@ -28,6 +30,9 @@ CHAPTER = Chapter("table_buffers", Level.BUFFERS, "pjrt_c_api.h", needs=Needs.LI
 
 _ROWS = np.arange(12, dtype=np.float32).reshape(3, 4)
 _DATA_LOSS, _TILED = 15, 0
+_TIMES = 1001
+_PART = 0.6
+"""The part of a sweep's time for copies; ``--quick`` runs them too."""
 _READ_DTYPES = (np.uint8, np.float32, ml_dtypes.int4, ml_dtypes.uint4)
 _WORDS = b"the cable was cut"
 _WHY_PLACE = "hosts launch programs on devices that do not have their arguments"
@@ -51,12 +56,26 @@ def _expect_place(found: Any, wanted: Any, known: list[Any], what: str) -> None:
 @CHAPTER.check("device", rests_on="pjrt_c_api.h: PJRT_Buffer_Device, PJRT_Buffer_Memory",
                why=_WHY_PLACE)  # fmt: skip
 def device(subject: PluginSubject) -> None:
-    """An array that was put on a device is on it, in its default memory."""
-    client = TableClient.of(subject)
-    for each in client.devices():
-        buffer = client.put(ONE, each)
-        expect_on(client, buffer, each, "an array that was put")
-        expect_same_bits(client.get(buffer, ONE.size), ONE, "the array")
+    """An array of each dtype and rank that was put on a device is on it, in its default memory."""
+    arrays = Arrays.of(subject)
+    memories = [arrays.call("Device_DefaultMemory", device=d).memory for d in arrays.devices]
+    for placed in arrays.sweep():
+        buffer = arrays.put(placed.array, device=arrays.devices[placed.place])
+        _expect_placed(arrays, buffer, placed, memories[placed.place])
+        arrays.destroy(buffer)
+
+
+def _expect_placed(arrays: Arrays, buffer: Any, placed: Placed, memory: Any) -> None:
+    """Expects a buffer to state an array's device, a memory and that it is not deleted."""
+    found = arrays.call("Buffer_Device", buffer=buffer).device
+    device = arrays.devices[placed.place]
+    _expect_place(found, device, arrays.devices, f"of {placed.what}, the device with the index")
+    found = arrays.call("Buffer_Memory", buffer=buffer).memory
+    if found != memory:
+        known = arrays.client.memories()
+        _expect_place(found, memory, known, f"of {placed.what}, the memory with the index")
+    is_deleted = arrays.call("Buffer_IsDeleted", buffer=buffer).is_deleted
+    expect(not is_deleted, f"is_deleted of {placed.what} to be false", "true")
 
 
 @CHAPTER.check(
@@ -84,7 +103,10 @@ def results(subject: PluginSubject) -> None:
     rests_on="pjrt_c_api.h: PJRT_Buffer_CopyToDevice",
 )  # fmt: skip
 def copies(subject: PluginSubject) -> None:
-    """A copy is on the requested device, and outlives its source."""
+    """A copy is on the requested device, and outlives its source.
+
+    Arrays of each dtype, rank and small length are copied to each device, and stay as they are.
+    """
     client = TableClient.of(subject)
     devices = client.devices()
     if len(devices) < 2:
@@ -96,6 +118,27 @@ def copies(subject: PluginSubject) -> None:
     client.put(-ONE, devices[0])
     expect_on(client, copy, devices[1], "a copy")
     expect_same_bits(client.get(copy, ONE.size), ONE, "the copy, when its source is gone,")
+    deleted = client.put(ONE)
+    client.call("Buffer_Delete", buffer=deleted)
+    error = client.refused("Buffer_CopyToDevice", buffer=deleted, dst_device=devices[1])
+    expect_mistake(error, "PJRT_Buffer_CopyToDevice of a deleted array")
+    arrays = Arrays.of(subject)
+    in_another_thread(partial(_copy_each, arrays, arrays.sweep()))
+    _copy_each(arrays, arrays.sweep(*SMALL, part=_PART))
+
+
+def _copy_each(arrays: Arrays, sweep: Iterator[Placed]) -> None:
+    """Copies arrays to their devices from the devices before these."""
+    memories = [arrays.call("Device_DefaultMemory", device=d).memory for d in arrays.devices]
+    for placed in sweep:
+        source = arrays.put(placed.array, device=arrays.devices[placed.place - 1])
+        device = arrays.devices[placed.place]
+        copy = arrays.call("Buffer_CopyToDevice", buffer=source, dst_device=device).dst_buffer
+        _expect_placed(arrays, copy, placed, memories[placed.place])
+        arrays.expect_read(copy, placed.array, f"the copy: {placed.what}")
+        is_deleted = arrays.call("Buffer_IsDeleted", buffer=source).is_deleted
+        expect(not is_deleted, f"the source of the copy to be alive: {placed.what}", "deleted")
+        arrays.destroy(copy, source)
 
 
 @CHAPTER.check(
@@ -103,7 +146,10 @@ def copies(subject: PluginSubject) -> None:
     why="arrays that were moved to the host's memory still fill the device's",
 )  # fmt: skip
 def copies_to_memories(subject: PluginSubject) -> None:
-    """A copy to each memory of a device is in it, and outlives its source."""
+    """A copy to each memory of a device is in it, and outlives its source.
+
+    Arrays of each dtype, rank and small length are copied, and also put into each memory.
+    """
     client = TableClient.of(subject)
     found = client.call("Device_AddressableMemories", device=client.devices()[0])
     for memory in ffi.unpack(found.memories, found.num_memories):
@@ -113,6 +159,29 @@ def copies_to_memories(subject: PluginSubject) -> None:
         said = client.call("Buffer_Memory", buffer=copy).memory
         _expect_place(said, memory, client.memories(), "of a copy, the memory with the index")
         expect_same_bits(client.get(copy, ONE.size), ONE, "the copy, when its source is gone,")
+    arrays = Arrays.of(subject)
+    in_another_thread(partial(_move_each, arrays, arrays.sweep()))
+    _move_each(arrays, arrays.sweep(*SMALL, part=_PART))
+
+
+def _move_each(arrays: Arrays, sweep: Iterator[Placed]) -> None:
+    """Copies arrays to a memory of their devices, and puts them into another one, in turn."""
+    memories = []
+    for device in arrays.devices:
+        found = arrays.call("Device_AddressableMemories", device=device)
+        memories.append(ffi.unpack(found.memories, found.num_memories))
+    for i, placed in enumerate(sweep):
+        known = memories[placed.place]
+        of_put, of_copy = known[i % len(known)], known[(i // len(known)) % len(known)]
+        source = arrays.put(placed.array, memory=of_put)
+        _expect_placed(arrays, source, placed, of_put)
+        arrays.expect_read(source, placed.array, placed.what)
+        copy = arrays.call("Buffer_CopyToMemory", buffer=source, dst_memory=of_copy).dst_buffer
+        _expect_placed(arrays, copy, placed, of_copy)
+        arrays.expect_read(copy, placed.array, f"the copy: {placed.what}")
+        is_deleted = arrays.call("Buffer_IsDeleted", buffer=source).is_deleted
+        expect(not is_deleted, f"the source of the copy to be alive: {placed.what}", "deleted")
+        arrays.destroy(copy, source)
 
 
 def _read_raw(client: TableClient, buffer: Any, room: Any, offset: int, size: int) -> Any:
@@ -129,7 +198,10 @@ def _read_raw(client: TableClient, buffer: Any, room: Any, offset: int, size: in
     why="hosts that read an array in parts put it together from the wrong ones",
 )  # fmt: skip
 def raw(subject: PluginSubject) -> None:
-    """A read from an offset returns the array's bytes from there on, and no more."""
+    """A read from an offset returns the array's bytes from there on, and no more.
+
+    Arrays on each device are read a thousand times, and from another thread.
+    """
     client = TableClient.of(subject)
     buffer = client.put(_ROWS)
     client.call(
@@ -140,6 +212,29 @@ def raw(subject: PluginSubject) -> None:
     failed = _read_raw(client, buffer, room, 20, 12)
     expect(failed is None, "PJRT_Buffer_CopyRawToHost to succeed", failed)
     expect_same_bits(room, np.array([5, 6, 7, -1], np.float32), "12 bytes from 20 on")
+    arrays = Arrays.of(subject)
+    in_another_thread(partial(_read_parts, arrays, 2))
+    _read_parts(arrays, _TIMES)
+
+
+def _read_parts(arrays: Arrays, times: int) -> None:
+    """Reads parts of an array of random bytes on each device."""
+    whole = np.random.default_rng(_TIMES).integers(0, 256, 4099, np.uint8)
+    sizes, room = (1, 3, 8, 16, 31, 257, 1024), np.empty(4099, np.uint8)
+    buffers = [arrays.put(whole, device=device) for device in arrays.devices]
+    for number, (place, buffer) in within_limits(product(range(times), enumerate(buffers))):
+        size = sizes[number % len(sizes)]
+        offset = 7 * number % (whole.size - size)
+        room[: size + 1] = ~whole[offset + size]
+        args = arrays.call(
+            "Buffer_CopyRawToHost", buffer=buffer, offset=offset, transfer_size=size,
+            dst=ffi.cast("void*", room.ctypes.data),
+        )  # fmt: skip
+        arrays.finish(args.event, "a read of bytes")
+        wanted = np.append(whole[offset : offset + size], ~whole[offset + size])
+        what = f"{size} bytes from {offset} on, on device {place}, and the byte behind them"
+        expect_same_bits(room[: size + 1], wanted, what)
+    arrays.destroy(*buffers)
 
 
 @CHAPTER.check(
@@ -209,61 +304,61 @@ def read_is_bounded(subject: PluginSubject) -> None:
             expect_same_bits(np.frombuffer(found, array.dtype), array, what)
 
 
-_NARROW = re.compile(r"u?int[124]$|float[46]_")
-"""Dtypes whose elements a library may pack into one byte."""
-_LENGTHS = tuple(n for n in LENGTHS if n <= (1 << 17) + 1)
-"""Numbers of elements to read; `buffers.put_get.lengths` puts longer arrays."""
-_SMALL = range(258)
+_LARGE = tuple(n for n in LENGTHS if n > SMALL[-1][-1])
+_EACH_DTYPE = 1 << 17
+"""Longer arrays are read of one dtype each, in turn; other checks put them of each dtype."""
 
 
-def _expect_read(client: TableClient, array: Array, number: int) -> None:
-    """Reads an array from one of the devices, in turn, if the library has its dtype.
+def _read_each(arrays: Arrays, sweep: Iterable[Placed]) -> None:
+    """Puts arrays on their devices, and reads them.
 
     plugrt's client, and thus other checks, view the memory of devices that the host can address.
     """
-    devices = client.devices()
-    buffer = _put_as(client, array, devices[number % len(devices)])
-    if buffer is None:
-        return
-    size = client.call("Buffer_ToHostBuffer", src=buffer, dst=ffi.NULL).dst_size
-    found = client.read(buffer, size)
-    client.call("Buffer_Destroy", buffer=buffer)
-    what = f"the array of {list(array.shape)} {array.dtype}"
-    narrow = _NARROW.match(array.dtype.name)
-    if narrow and size != array.nbytes:  # elements share bytes
-        return
-    read = np.frombuffer(found, array.dtype).reshape(array.shape)
-    if narrow:  # the upper bits of such a byte do not belong to the element
-        read, array = (x.astype(np.float32) for x in (read, array))
-    expect_same_bits(read, array, what)
+    for placed in sweep:
+        buffer = arrays.put(placed.array, device=arrays.devices[placed.place])
+        arrays.expect_read(buffer, placed.array, placed.what)
+        arrays.destroy(buffer)
+
+
+def _large(arrays: Arrays, random: np.random.Generator) -> Iterator[Placed]:
+    """Yields arrays of lengths next to powers of two: of each dtype on one device, in turn."""
+    pools = [fill(dtype, (_LARGE[-1],), random) for dtype in arrays.dtypes()]
+    for i, length in enumerate(_LARGE):
+        chosen = pools if length <= _EACH_DTYPE + 1 else [pools[i % len(pools)]]
+        for j, pool in enumerate(chosen):
+            yield Placed(pool[-length:], (i + j) % len(arrays.devices))
 
 
 @CHAPTER.check(
-    "read.lengths", rests_on="pjrt_c_api.h: PJRT_Buffer_ToHostBuffer",
+    "read.lengths",
+    rests_on="pjrt_c_api.h: PJRT_Buffer_ToHostBuffer, PJRT_Client_BufferFromHostBuffer",
     why="the last elements are lost where a length fills no vector, packet or page",
 )  # fmt: skip
 def read_lengths(subject: PluginSubject) -> None:
-    """Rows of 0 to 257 elements, one and two, and of 2^k - 1, 2^k and 2^k + 1, are read whole."""
-    client, whole = TableClient.of(subject), np.arange(_LENGTHS[-1], dtype=np.float32)
-    for i, length in enumerate(_LENGTHS):
-        x = whole[-length:] if length else whole[:0]
-        _expect_read(client, x, i)
-        if length in _SMALL:  # as the last of two dimensions
-            _expect_read(client, np.stack([x, x[::-1]]), i)
+    """Arrays of each dtype are put and read whole, in many lengths, on each device.
+
+    The lengths are 0 to 257 and next to powers of two; rows end next to a tile's border.
+    """
+    arrays = Arrays.of(subject)
+    _read_each(arrays, arrays.sweep(*SMALL))
+    _read_each(arrays, within_limits(_large(arrays, subject.random("read.lengths"))))
 
 
 @CHAPTER.check(
-    "read.dtypes", rests_on="pjrt_c_api.h: PJRT_Buffer_ToHostBuffer",
+    "read.dtypes",
+    rests_on="pjrt_c_api.h: PJRT_Buffer_ToHostBuffer, PJRT_Client_BufferFromHostBuffer",
     why="arrays of a dtype, or of more dimensions than an example's, are read as other numbers",
 )  # fmt: skip
 def read_dtypes(subject: PluginSubject) -> None:
-    """Arrays of each dtype that the library has are read with the same bits, in each rank."""
-    client, random = TableClient.of(subject), subject.random("read.dtypes")
-    known = supported_dtypes(client.api.pjrt_api_version.minor_version)
-    for dtype in sorted(known - {"void"}):
-        for i, shape in enumerate(((), *SHAPES)):
-            _expect_read(client, fill(dtype, shape, random), i)
-        _expect_read(client, patterns(dtype), 0)
+    """Arrays of each dtype are put and read with the same bits, in each rank, on each device."""
+    arrays = Arrays.of(subject)
+    in_another_thread(partial(_read_each, arrays, arrays.sweep()))
+    whole = (
+        Placed(patterns(dtype), place)
+        for dtype in arrays.dtypes()
+        for place in range(len(arrays.devices))
+    )
+    _read_each(arrays, within_limits(whole))
 
 
 @CHAPTER.check(
@@ -272,7 +367,10 @@ def read_dtypes(subject: PluginSubject) -> None:
     why="libraries that share an array's memory read and write another's",
 )  # fmt: skip
 def address(subject: PluginSubject) -> None:
-    """A buffer's two addresses are equal; its bytes are there if the host can address them."""
+    """A buffer's two addresses are equal; its bytes are there if the host can address them.
+
+    This is so for each dtype and rank, on each device.
+    """
     client = TableClient.of(subject)
     buffer = client.put(_ROWS)
     pointer = client.call("Buffer_OpaqueDeviceMemoryDataPointer", buffer=buffer).device_memory_ptr
@@ -283,6 +381,45 @@ def address(subject: PluginSubject) -> None:
     if client.call("Buffer_IsOnCpu", buffer=buffer).is_on_cpu:
         found = np.frombuffer(text_at(ffi.cast("char*", pointer), _ROWS.nbytes), np.float32)
         expect_same_bits(found.reshape(_ROWS.shape), _ROWS, "what is at the address")
+    arrays = Arrays.of(subject)
+    for placed in arrays.sweep():
+        buffer = arrays.put(placed.array, device=arrays.devices[placed.place])
+        found = arrays.call("Buffer_OpaqueDeviceMemoryDataPointer", buffer=buffer)
+        place = int(ffi.cast("uintptr_t", found.device_memory_ptr))
+        unsafe = int(arrays.call("Buffer_UnsafePointer", buffer=buffer).buffer_pointer)
+        expect(unsafe == place, f"one address from both functions of {placed.what}", "two")
+        arrays.destroy(buffer)
+
+
+@CHAPTER.check(
+    "layout", refusable=True,
+    rests_on="pjrt_c_api.h: PJRT_Buffer_GetMemoryLayout, _UnsafePointer, _IsOnCpu",
+    why="libraries that share an array's memory see it transposed",
+)  # fmt: skip
+def layout(subject: PluginSubject) -> None:
+    """A buffer's layout says where its elements are, of each dtype and rank, on each device."""
+    arrays = Arrays.of(subject)
+    for placed in arrays.sweep():
+        buffer = arrays.put(placed.array, device=arrays.devices[placed.place])
+        order = _order(arrays.call("Buffer_GetMemoryLayout", buffer=buffer).layout)
+        shape, what = placed.array.shape, f"the layout of {placed.what}"
+        if order is not None:
+            expect_equal(sorted(order), [*range(len(shape))], f"the dimensions of {what}:")
+        is_known = order is not None and not NARROW.match(placed.array.dtype.name)
+        if is_known and arrays.call("Buffer_IsOnCpu", buffer=buffer).is_on_cpu:
+            place = arrays.call("Buffer_UnsafePointer", buffer=buffer).buffer_pointer
+            stored = text_at(ffi.cast("char*", place), placed.array.nbytes)
+            major_first = placed.array.transpose((order or [])[::-1])
+            expect(stored == major_first.tobytes(), f"{what} to match its memory", order)
+        arrays.destroy(buffer)
+
+
+def _order(stated: Any) -> list[int] | None:
+    """Returns the dimensions of a layout without tiles, the minor one first; else None."""
+    if stated.type != _TILED or stated.tiled.num_tiles:
+        return None
+    count = stated.tiled.minor_to_major_size
+    return list(ffi.unpack(stated.tiled.minor_to_major, count)) if count else []
 
 
 def _shape(client: TableClient) -> dict[str, Any]:

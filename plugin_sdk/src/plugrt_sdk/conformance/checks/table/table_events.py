@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,8 @@ from plugrt_sdk.conformance.check import Chapter, Level, Needs
 from plugrt_sdk.conformance.expect import Array, expect, expect_equal, expect_same_bits
 from plugrt_sdk.conformance.function_table import is_error, take_error
 from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.conformance.sweeps import in_another_thread, within_limits
+from plugrt_sdk.conformance.table_arrays import Arrays
 from plugrt_sdk.conformance.table_client import TableClient
 from plugrt_sdk.testing import programs
 from plugrt_sdk.testing.subject import ONE
@@ -135,3 +139,53 @@ def success_is_no_error(subject: PluginSubject) -> None:
             client.expect_ready(event, f"the event of {what}")
             expect_equal(client.refused("Event_Error", event=event), None, f"the error of {what}:")
             client.finish(event)
+
+
+_TIMES = 1001
+
+
+@CHAPTER.check(
+    "often", rests_on="pjrt_c_api.h: PJRT_Event_OnReady, _Await, _IsReady, _Error",
+    why="a server that waits for its thousandth array waits for ever, or takes it for a failure",
+)  # fmt: skip
+def events_often(subject: PluginSubject) -> None:
+    """A thousand ready events call back once each, are ready, and have no error, in two threads."""
+    arrays = Arrays.of(subject)
+    in_another_thread(partial(_expect_events, arrays))
+    _expect_events(arrays)
+
+
+def _expect_events(arrays: Arrays) -> None:
+    """Requests a callback of the ready events of arrays, waits for them and reads their states."""
+    called: Counter[int] = Counter()
+    came = threading.Semaphore(0)
+
+    @ffi.callback("PJRT_Event_OnReadyCallback")
+    def call(error: Any, argument: Any) -> None:
+        number = int(ffi.cast("uintptr_t", argument))
+        if is_error(error):
+            take_error(arrays.client.api, error)
+            number = -1
+        called[number] += 1
+        came.release()
+
+    arrays.client.keep(call)
+    count = 0
+    for number in within_limits(range(_TIMES), 0.5):
+        buffer = arrays.put(ONE, device=arrays.devices[number % len(arrays.devices)])
+        event = arrays.call("Buffer_ReadyEvent", buffer=buffer).event
+        argument = ffi.cast("void*", number)
+        arrays.call("Event_OnReady", event=event, callback=call, user_arg=argument)
+        arrays.call("Event_Await", event=event)
+        what = f"of event {number}, after it was awaited,"
+        expect(arrays.call("Event_IsReady", event=event).is_ready, f"{what} is_ready", "not")
+        _, failed = arrays.attempt("Event_Error", event=event)
+        expect(failed is None, f"{what} no error", failed)
+        arrays.call("Event_Destroy", event=event)
+        arrays.destroy(buffer)
+        count += 1
+    for _ in range(count):
+        expect(came.acquire(timeout=_SECONDS), f"{count} callbacks", sum(called.values()))
+    came.acquire(timeout=_ONE_TOO_MANY)
+    wrong = {number: times for number, times in called.items() if times != 1 or number < 0}
+    expect(not wrong, "one callback without an error for each event", wrong)

@@ -6,19 +6,22 @@ plugrt's own client marks donated arguments as deleted, without asking the libra
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.proto_wire import compile_options
-from plugrt.interface import CompileOptions
+from plugrt.interface import CompileOptions, DeviceAssignment
 from plugrt_sdk.conformance.check import Chapter, Level, Needs
 from plugrt_sdk.conformance.checks.table.table_buffers import expect_on
 from plugrt_sdk.conformance.expect import expect, expect_equal, expect_same_bits
 from plugrt_sdk.conformance.guarded_memory import Guarded
 from plugrt_sdk.conformance.subject import PluginSubject
-from plugrt_sdk.conformance.table_client import UNIMPLEMENTED, TableClient
+from plugrt_sdk.conformance.sweeps import in_another_thread, within_limits
+from plugrt_sdk.conformance.table_arrays import Arrays
+from plugrt_sdk.conformance.table_client import UNIMPLEMENTED, TableClient, expect_mistake
 from plugrt_sdk.testing import programs
 from plugrt_sdk.testing.subject import ONE
 
@@ -105,7 +108,7 @@ def donated_is_not_launched(subject: PluginSubject) -> None:
         failed = client.try_args("LoadedExecutable_Execute", args)
         if failed is None:  # the error may be the result's
             failed = client.finish(client.call("Buffer_ReadyEvent", buffer=outputs[0]).event)
-        expect(failed, "PJRT_LoadedExecutable_Execute to refuse a donated array", "no error")
+        expect_mistake(failed, "PJRT_LoadedExecutable_Execute of a donated array")
     expect_deleted(client, y, False, "the argument beside it")
     expect_same_bits(client.get(y, ONE.size), 10 * ONE, "the argument beside it")
 
@@ -179,3 +182,91 @@ def execute_device(subject: PluginSubject) -> None:
         expect(failed is None, "a launch on the device that it names to succeed", failed)
         expect_same_bits(client.get(outputs[0], ONE.size), ONE + ONE, "the sum")
         expect_on(client, outputs[0], device, "the result")
+
+
+_TIMES = 1001
+_TWO_RESULTS = """func.func public @main(%a: tensor<3xf32>, %b: tensor<3xf32>)
+    -> (tensor<3xf32>, tensor<3xf32>) {
+  %0 = stablehlo.subtract %a, %b : tensor<3xf32>
+  %1 = stablehlo.multiply %a, %b : tensor<3xf32>
+  return %0, %1 : tensor<3xf32>, tensor<3xf32>
+}"""
+
+
+class _Launches:
+    """Launches of one program with two arguments, by argument structs that are made once."""
+
+    def __init__(self, arrays: Arrays, text: bytes, results: int, *devices: Any) -> None:
+        self._arrays = arrays
+        ids = []
+        for device in devices:
+            found = arrays.call("Device_GetDescription", device=device).device_description
+            ids.append((arrays.call("DeviceDescription_Id", device_description=found).id,))
+        options = CompileOptions(
+            device_assignment=DeviceAssignment(tuple(ids)), num_replicas=len(ids)
+        )
+        loaded, _ = arrays.client.compile(text, options)
+        keep = arrays.client.keep
+        self._options = keep(ffi.new("PJRT_ExecuteOptions*"))
+        self._options.struct_size = ffi.sizeof("PJRT_ExecuteOptions")
+        self._options.non_donatable_input_indices = keep(ffi.new("int64_t[]", [0]))
+        self._given = [keep(ffi.new("PJRT_Buffer*[2]")) for _ in devices]
+        self._got = [keep(ffi.new("PJRT_Buffer*[]", results)) for _ in devices]
+        self._events = keep(ffi.new("PJRT_Event*[]", len(devices)))
+        self._fields = {
+            "executable": loaded, "options": self._options, "num_args": 2,
+            "num_devices": len(devices), "device_complete_events": self._events,
+            "argument_lists": keep(ffi.new("PJRT_Buffer**[]", self._given)),
+            "output_lists": keep(ffi.new("PJRT_Buffer**[]", self._got)),
+        }  # fmt: skip
+
+    def __call__(self, *arguments: tuple[Any, Any], kept: bool = False) -> list[list[Any]]:
+        """Launches with the arguments of each device; ``kept`` if the first must stay alive."""
+        for given, pair in zip(self._given, arguments, strict=True):
+            given[0], given[1] = pair
+        self._options.num_non_donatable_input_indices = int(kept)
+        self._arrays.call("LoadedExecutable_Execute", **self._fields)
+        for event in self._events:
+            self._arrays.finish(event, "a launch")
+        return [list(got) for got in self._got]
+
+
+@CHAPTER.check(
+    "often", rests_on="pjrt_c_api.h: PJRT_LoadedExecutable_Execute; PJRT_ExecuteOptions",
+    why="the thousandth step of a program has the results of another, or of another device",
+)  # fmt: skip
+def launches_often(subject: PluginSubject) -> None:
+    """Each of a thousand launches has its own results and event, and donates what it should.
+
+    They run on one device and on two, with arguments that differ from launch to launch.
+    """
+    arrays = Arrays.of(subject)
+    in_another_thread(partial(_launch_often, arrays, 3))
+    _launch_often(arrays, _TIMES)
+
+
+def _launch_often(arrays: Arrays, times: int) -> None:
+    devices = arrays.devices[-2:]
+    together = _Launches(arrays, _TWO_RESULTS.encode(), 2, *devices)
+    donating = _Launches(arrays, _DONATING, 1, devices[-1])
+    for number in within_limits(range(times)):
+        parts = [ONE * (number % 1000) + i for i in range(len(devices))]
+        pairs = [
+            (arrays.put(x, device=device), arrays.put(ONE, device=device))
+            for x, device in zip(parts, devices, strict=True)
+        ]
+        for i, results in enumerate(together(*pairs)):
+            what = f"of launch {number}, on device {i} of {len(devices)}, the"
+            arrays.expect_read(results[0], parts[i] - ONE, f"{what} difference")
+            arrays.expect_read(results[1], parts[i] * ONE, f"{what} product")
+            arrays.destroy(*results)
+        for kept in (True, False):
+            [[total]] = donating(pairs[-1], kept=kept)
+            arrays.expect_read(total, parts[-1] + ONE, f"of launch {number}, the sum")
+            for buffer, deleted in zip(pairs[-1], (not kept, False), strict=True):
+                found = bool(arrays.call("Buffer_IsDeleted", buffer=buffer).is_deleted)
+                words = "donated" if deleted else "kept"
+                expect_equal(found, deleted, f"is_deleted of what launch {number} has {words}:")
+            arrays.destroy(total)
+        for pair in pairs:
+            arrays.destroy(*pair)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.element_types import ELEMENT_TYPES
 from plugrt.capi.buffers.buffer_spec import row_major
 from plugrt_sdk.conformance.check import Chapter, Level, Needs
 from plugrt_sdk.conformance.checks.table.table_buffers import expect_on
 from plugrt_sdk.conformance.expect import Array, expect, expect_equal, expect_same_bits
 from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.conformance.sweeps import in_another_thread, within_limits
+from plugrt_sdk.conformance.table_arrays import Arrays, Placed
 from plugrt_sdk.conformance.table_client import FLOAT32, UNIMPLEMENTED, TableClient
 from plugrt_sdk.testing.subject import ONE
 
@@ -23,6 +28,7 @@ CHAPTER = Chapter(
 _MANAGER = "AsyncHostToDeviceTransferManager"
 _ARRAYS = (np.arange(12, dtype=np.float32).reshape(3, 4), np.full(5, 7, np.float32))
 _DATA_LOSS, _UINT32 = 15, 8
+_TIMES = 1001
 _WORDS = b"the cable was cut"
 
 
@@ -98,7 +104,10 @@ def facts(subject: PluginSubject) -> None:
     why="large arrays, which hosts send in parts, arrive with some in the wrong place",
 )  # fmt: skip
 def parts(subject: PluginSubject) -> None:
-    """An array that is sent in parts, the last one first, is ready after the last call."""
+    """An array that is sent in parts, the last one first, is ready after the last call.
+
+    Bytes are sent to each device a thousand times, and by another thread.
+    """
     client = TableClient.of(subject)
     transfer = _Transfer(client)
     first, second = transfer.buffers()
@@ -111,6 +120,40 @@ def parts(subject: PluginSubject) -> None:
     transfer.call("Destroy")
     _expect_content(client, first, _ARRAYS[0], "the array that was sent in parts")
     expect_on(client, first, transfer.device, "the array")
+    arrays = Arrays.of(subject)
+    in_another_thread(partial(_send_often, arrays, 2))
+    _send_often(arrays, _TIMES)
+
+
+def _send_often(arrays: Arrays, times: int) -> None:
+    """Sends bytes to each device in two parts, of varying sizes, and reads them."""
+    client, random = arrays.client, np.random.default_rng(_TIMES)
+    shape = ffi.new("PJRT_ShapeSpec*")
+    dims = ffi.new("int64_t*")
+    shape.struct_size, shape.dims, shape.num_dims = ffi.sizeof("PJRT_ShapeSpec"), dims, 1
+    shape.element_type = ELEMENT_TYPES[np.dtype(np.uint8)]
+    memories = [arrays.call("Device_DefaultMemory", device=d).memory for d in arrays.devices]
+    for number, (place, memory) in within_limits(product(range(times), enumerate(memories))):
+        sent = random.integers(0, 256, 2 + 7 * number % 257, np.uint8)
+        dims[0] = sent.size
+        made = arrays.call(
+            "Client_CreateBuffersForAsyncHostToDevice", client=client.handle, shape_specs=shape,
+            num_shape_specs=1, memory=memory,
+        )  # fmt: skip
+        manager = made.transfer_manager
+        name = f"{_MANAGER}_RetrieveBuffer"
+        buffer = arrays.call(name, transfer_manager=manager, buffer_index=0).buffer_out
+        half = sent.size // 2
+        for begin, end in ((half, sent.size), (0, half)):
+            event = arrays.call(
+                f"{_MANAGER}_TransferData", transfer_manager=manager, buffer_index=0,
+                data=ffi.cast("void*", sent.ctypes.data + begin), offset=begin,
+                transfer_size=end - begin, is_last_transfer=not begin,
+            ).done_with_h2d_transfer  # fmt: skip
+            arrays.finish(event, "a transfer")
+        arrays.call(f"{_MANAGER}_Destroy", transfer_manager=manager)
+        arrays.expect_read(buffer, sent, f"transfer {number}: {Placed(sent, place).what}")
+        arrays.destroy(buffer)
 
 
 @CHAPTER.check(
