@@ -24,7 +24,7 @@ def threads(subject: PluginSubject) -> None:
     rests_on="PJRT_Event_OnReady",
     demand=Demand.SPEC,
     covers=("Event.on_ready",),
-    why="what waits for a result waits for ever, or is told twice",
+    why="a host that waits for a result waits forever, or its callback is called twice",
 )
 def events(subject: PluginSubject) -> None:
     """An event becomes ready, calls a callback once, and wakes every waiting thread."""

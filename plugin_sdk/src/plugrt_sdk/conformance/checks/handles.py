@@ -60,7 +60,7 @@ def device_attributes(subject: PluginSubject) -> None:
 
 @CHAPTER.check(
     "ended", rests_on="pjrt_c_api.h: PJRT_Client_Destroy, PJRT_Buffer_Destroy, PJRT_Event_Destroy",
-    why="a host cannot give the device back, and does not learn it",
+    why="a host cannot free the device, and gets no error",
 )  # fmt: skip
 def ended_without_error(subject: PluginSubject) -> None:
     """A client, its buffer and the buffer's event are destroyed without an error."""

@@ -90,7 +90,7 @@ def composite(p: ProgramText, dtype: str, random: np.random.Generator) -> Any:
 
 @SAMPLES.add("after_all", ("float32",), interpreted=False)
 def after_all(p: ProgramText, dtype: str, random: np.random.Generator) -> Any:
-    """Tokens are made and joined, and change nothing"""
+    """Tokens, created and joined; the result does not depend on them"""
     x = whole(random, (3,), dtype)
     a, token = p.argument(x), "!stablehlo.token"
     made = [p.apply("create_token", [], [token], returned=False)[0] for _ in range(2)]

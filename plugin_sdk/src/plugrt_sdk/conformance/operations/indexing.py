@@ -74,7 +74,7 @@ def scatter_add(p: ProgramText, dtype: str, random: np.random.Generator) -> Any:
 
 @SAMPLES.add("scatter", ("float32", "int32", "bfloat16"), variant="maximum")
 def scatter_maximum(p: ProgramText, dtype: str, random: np.random.Generator) -> Any:
-    """The greater of an array's rows and others"""
+    """The greater of a row of an array and its update"""
     x, index, updates = _scatter(p, dtype, random, body("maximum", dtype))
     found = x.copy()
     for i, row in zip(index, updates, strict=True):

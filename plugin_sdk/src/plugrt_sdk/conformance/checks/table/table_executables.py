@@ -65,7 +65,7 @@ def wrong_number_of_devices(subject: PluginSubject) -> None:
 
 @CHAPTER.check(
     "options.nonsense", rests_on="pjrt_c_api.h: PJRT_Client_Compile_Args.compile_options",
-    why="a program runs with other options than the host named, and nobody is told",
+    why="a program runs with other options than the host stated, without an error",
 )  # fmt: skip
 def nonsense_options(subject: PluginSubject) -> None:
     """Compile options that are not a CompileOptionsProto are refused."""
