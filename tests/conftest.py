@@ -72,8 +72,8 @@ if "PLUGRT_CACHE_DIR" not in os.environ:
 from hypothesis import settings  # noqa: E402  # pytest rewrites it, and keeps that where said above
 from hypothesis.internal.conjecture import providers  # noqa: E402
 
-# Otherwise Hypothesis parses each module of ours that a worker has imported, for constants to draw:
-# seconds at collection and again at tests, and other examples where other modules are imported.
+# Otherwise Hypothesis parses all our imported modules to find constants for its examples: this adds
+# seconds to collection and to tests, and the imported modules change the examples.
 providers._get_local_constants = lambda: providers._local_constants
 
 # The same examples in each run, and no folder of examples left behind.

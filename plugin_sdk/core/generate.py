@@ -61,12 +61,12 @@ def slots_h() -> str:
 
 
 def sources_h() -> str:
-    """Returns what the core says of its sources."""
+    """Returns the header with the hash of the core's sources."""
     return source_stamps.sources_h(HERE)
 
 
 def core_sources_py() -> str:
-    """Returns what Python compares that with."""
+    """Returns the module with the same hash for Python."""
     return source_stamps.core_sources_py(HERE, "plugin_sdk/core/generate.py", "native")
 
 

@@ -1,4 +1,4 @@
-/* Memory that lives as long as its owner: strings, lists and attributes that hosts read. */
+/* Memory that is freed with its owner: strings, lists and attributes that hosts read. */
 #include "core.h"
 
 #include <string.h>

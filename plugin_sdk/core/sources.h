@@ -22,7 +22,7 @@ static const char core_sources[] =
     "key_values.c b9817f0335ed\n"
     "layouts.c 262ed09a608a\n"
     "library/library.c a4ba7bde1e33\n"
-    "memory.c fc452c9b9343\n"
+    "memory.c 5d2f0bcbe52d\n"
     "memory_descriptions.c 352098a9de71\n"
     "module.c 7c7d03377666\n"
     "objects.c eaa088451440\n"

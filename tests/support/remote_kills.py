@@ -151,9 +151,9 @@ def held_by(process: int | str) -> Held:
 
 
 def note_held(held: list[Held], process: int | str) -> None:
-    """Adds what a process holds, once that is not more than the first time.
+    """Appends the result of `held_by`, once it does not exceed the first one in ``held``.
 
-    Threads may be ending, also threads of other tests, which `kill_servers` counts.
+    Waits for that, since threads may be ending, also of other tests in the process.
     """
 
     def is_no_more() -> bool:

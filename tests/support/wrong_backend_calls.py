@@ -106,7 +106,7 @@ class Objects:
             yield self.client.topology()
 
     def good(self) -> dict[str, Any]:
-        """Returns a valid value for a parameter of that name."""
+        """Returns a valid value for each name of a parameter."""
         serialized = b""
         with contextlib.suppress(Unimplemented):
             serialized = self.loaded.executable.serialize()

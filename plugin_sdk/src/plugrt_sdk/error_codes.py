@@ -22,7 +22,7 @@ _CLASSES: tuple[tuple[type[BaseException], type[PjrtError]], ...] = (
     (KeyboardInterrupt, Cancelled),
     (BaseException, Internal),
 )
-"""What exceptions without a code of their own are: the first class that fits."""
+"""The classes for exceptions without a code of their own; the first that fits counts."""
 
 
 def pjrt_class(error: BaseException) -> type[PjrtError]:

@@ -35,8 +35,8 @@ enum { FAILED = -1, NOT_HERE = 0, DONE = 1 }; /* result codes; NOT_HERE: Python 
    it is not derived from Exception. */
 PyObject *take_exception(void);
 void raise_exception(PyObject *exception); /* steals the reference */
-/* Clears an exception that Python will raise again in its own words, or will not meet. Returns
-   whether Python is to do the work. */
+/* Clears a TypeError, MemoryError or RecursionError and returns 1: Python repeats the work, and
+   raises an error with its own message if it fails, too. Returns 0 for other exceptions. */
 int leave_to_python(void);
 int is_interrupted(void); /* whether the exception that is set is not derived from Exception */
 int drop_exception(void); /* clears exceptions derived from Exception; whether none is left */

@@ -81,7 +81,7 @@ typedef struct {
 } Call;
 /* A new reference to (settings, structure, *avals), the key of the runner. NULL, perhaps with an
    exception, if Python has to make the call. `flat` is NULL for a call with only positional leaves.
-   Sets the avals of the values, which live as long as the key. */
+   Sets the avals of the values, which the key holds. */
 PyObject *call_key(const Call *call, const FlatCall *flat, PyObject *const *values,
                    PyObject **avals, Py_ssize_t count);
 

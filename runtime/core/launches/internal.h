@@ -39,7 +39,7 @@ typedef struct {
   Donated donated;    /* for a launch by functions */
   Py_ssize_t kept;    /* number of objects that follow this head, which the launcher references */
 } Launching;
-/* Adds a class of launchers. If `is_callable` is set, its objects launch in Python when called,
+/* Adds a class of launchers. If `is_called` is set, its objects launch in Python when called,
    launcher(arguments) -> list of results. 0, or -1 with an exception. */
 int add_launching(PyObject *module, const char *name, const char *doc, size_t size, initproc init,
                   int is_called);
@@ -173,7 +173,8 @@ struct ScratchPool {
   Slot *slots[MOST_SLOTS]; /* made on first use */
   int count, most;         /* the number of slots, and its maximum */
   unsigned long launches;  /* number of launches that had not ended when they returned */
-  /* consecutive launches that had not ended; launches until the next try */
+  /* lost: launches in a row after which the memory could not be reused yet. waiting: launches that
+     the pool refuses before it tries again. pause: the next value of `waiting`. */
   unsigned lost, waiting, pause;
 };
 enum { NOT_READ, READ, NOT_USED }; /* how a launch used the memory, as far as is known */

@@ -720,7 +720,7 @@ def test_a_function_is_traced_outside_of_jit_too() -> None:
 
 
 def test_a_result_varies_with_the_condition() -> None:
-    """What the branches give differs with the choice.
+    """The result differs along an axis if the condition does, since it depends on the choice.
 
     Differs from JAX: the result of a `cond` in `shard_map` whose condition differs along an axis,
     and whose branches do not | is taken to be the same along it | differs along it.

@@ -168,7 +168,7 @@ def offered_before(case: Case, difference: Difference) -> bool:
 
 
 def rounded(case: Case, difference: Difference) -> bool:
-    """Whether values differ as much as a 16-bit float among the arguments is rounded."""
+    """Whether values differ by no more than the rounding of the 16-bit floats in the arguments."""
     names = {a.dtype for a in case.all_args} & {"float16", "bfloat16"}
     if not names or difference.values is None:
         return False

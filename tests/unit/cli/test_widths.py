@@ -102,7 +102,7 @@ def test_doctor(plugins: Path) -> None:
 
 
 def check_table(narrow: str, wide: str, width: int) -> None:
-    """Fails like `check`; a narrow table may have its sentences below, and other durations."""
+    """Fails if a narrow table has a long line, or words that the wide one lacks, except numbers."""
     assert narrow
     for line in narrow.splitlines():
         assert len(line) <= width or len(line.split()) == 1, line

@@ -61,9 +61,10 @@ def _version(old: Api, new: Api, changes: Sequence[Change]) -> Iterator[Change]:
 
 
 def _sequence(what: str, where: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Change]:
-    """Yields removed, moved and added items; for a shift, only its cause.
+    """Yields removed, moved and added items.
 
-    Items after an inserted or removed one move, too: the text gives the number of places.
+    An inserted or removed item shifts all items after it. These are not listed: the text of the
+    inserted or removed item gives their number.
     """
     kept_old = [name for name in old if name in new]
     kept_new = [name for name in new if name in old]

@@ -26,7 +26,7 @@ futures.h a14e18a18118
 key_values.c b9817f0335ed
 layouts.c 262ed09a608a
 library/library.c a4ba7bde1e33
-memory.c fc452c9b9343
+memory.c 5d2f0bcbe52d
 memory_descriptions.c 352098a9de71
 module.c 7c7d03377666
 objects.c eaa088451440

@@ -89,7 +89,10 @@ def _lower_callbacks(platform: str, library: Any) -> None:
 
 
 def _name_target() -> None:
-    """Makes the call that JAX's rule wrote one of `plugrt.interface.Program.callbacks`."""
+    """Changes the custom call that JAX's rule emitted to the target of plugrt's callbacks.
+
+    See `plugrt.interface.Program.callbacks`.
+    """
     from plugrt.stablehlo.bindings import ir
 
     # The rule writes the call at the end of the block, or one or two operations before the end.

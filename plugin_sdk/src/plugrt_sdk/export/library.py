@@ -31,10 +31,10 @@ from plugrt_sdk.export.jax_functions import connect_functions
 from plugrt_sdk.export.plugin_client import create_client
 
 MARKER = b"plugrt-exported-plugin-name-is:\0"
-"""What stands before the name in the library (``record`` in ``core/library/library.c``)."""
+"""The bytes before the name in the library (``record`` in ``core/library/library.c``)."""
 LONGEST_NAME = 95
 _OF_VERSION = ":"
-"""What stands between the name and the version in a library; no name of a plugin has it."""
+"""The bytes between the name and the version in a library; no plugin's name contains them."""
 
 # Process-wide: guards `_capsules`.
 _lock = threading.Lock()

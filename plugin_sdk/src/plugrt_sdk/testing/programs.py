@@ -8,7 +8,7 @@ ADD = """func.func public @main(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<
   %0 = stablehlo.add %a, %b : tensor<3xf32>
   return %0 : tensor<3xf32>
 }"""
-"""What every backend runs: the sum of two arrays of three floats."""
+"""A program that every backend runs: the sum of two arrays of three floats."""
 
 ADD_AS_HLO = b64decode(
     """

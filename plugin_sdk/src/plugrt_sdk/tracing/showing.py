@@ -17,7 +17,7 @@ NARROWEST, WIDEST = 80, 140
 
 
 class Showing:
-    """Takes the records of all processes; text is written at once, documents at the end."""
+    """Writes the records of all processes: text at once, a JSON document at the end."""
 
     def __init__(self, file: TextIO, form: str, *, with_calls: bool) -> None:
         self._file = file
@@ -31,7 +31,7 @@ class Showing:
         self._shown: Process | None = None
 
     def add(self, process: Process, record: Record) -> None:
-        """Takes one record."""
+        """Writes a record as text, or keeps it for the document."""
         if self._begin is None:
             self._begin = record.get("time")
         if self._keeps:

@@ -148,9 +148,8 @@ class CpuExecutable(Executable):
 
 
 def _tensor_type(shape: Any, role: str) -> TensorType:
-    # Workaround for xla-token-dimensions: First of all: XLA ends the process ("Expected an array
-    # shape") when the dimensions of a token are read, since
-    # https://github.com/openxla/xla/pull/24375.
+    # Workaround for xla-token-dimensions: XLA ends the process ("Expected an array shape")
+    # when the dimensions of a token are read, since https://github.com/openxla/xla/pull/24375.
     if not shape.is_array():
         if str(shape) == "token[]":
             return TOKEN_TYPE

@@ -53,7 +53,7 @@ class Report:
 
 
 def check(loaded: Mapping[str, Loaded], cuda: int, capabilities: Sequence[int]) -> Report:
-    """Returns the faults of the libraries for GPUs of these compute capabilities (90: 9.0)."""
+    """Returns the faults of the libraries for GPUs of these compute capabilities (90 is 9.0)."""
     report = Report()
     for rule in RULES:
         report.faults += _check_one(rule, loaded[rule.name], cuda, report)

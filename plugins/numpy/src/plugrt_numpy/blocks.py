@@ -1,4 +1,4 @@
-"""`BlockCompiler`: the Python function of a block, one line an operation."""
+"""`BlockCompiler`: compiles a block of StableHLO to a Python function, a line per operation."""
 
 from __future__ import annotations
 

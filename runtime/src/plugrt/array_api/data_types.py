@@ -102,7 +102,7 @@ def astype(
 
     Floats are truncated towards zero by a conversion to integers; everything but 0 is True; complex
     arrays lose their imaginary part. With ``copy`` False an array that has the dtype is returned
-    unchanged. ``device`` moves the result. The shape stays. Raises `UnsupportedDtype` for a dtype
+    unchanged. ``device`` moves the result. Keeps the shape. Raises `UnsupportedDtype` for a dtype
     that devices lack.
 
     >>> xp.astype(xp.asarray([1.9, -1.9]), xp.int32)

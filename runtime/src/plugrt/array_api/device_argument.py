@@ -86,7 +86,10 @@ def make_on_device(
 
 
 def _place_made(x: Array, sharding: NamedSharding) -> Array:
-    """Returns ``x`` placed; the array has the whole spec, as in JAX."""
+    """Returns ``x`` placed; its sharding keeps the whole spec, even one longer than its shape.
+
+    JAX does the same.
+    """
     ndim, spec = x.ndim, sharding.spec
     if len(spec) <= ndim:
         return place(x, sharding)

@@ -41,7 +41,7 @@ def from_dlpack(
     data's memory and ``device`` is given, the library must export them in host memory
     (``dl_device=(1, 0)``). ``copy`` as in `asarray`. Writing to shared memory is undefined
     behaviour, since arrays must not change; donating the array writes there. Without ``device`` the
-    array is uncommitted. Shape and dtype stay. Raises `NotAnArray` for objects without the
+    array is uncommitted. Keeps shape and dtype. Raises `NotAnArray` for objects without the
     protocol, `ArgumentError` if ``copy`` is False and a copy is needed, `InvalidArgument` for an
     unknown device whose library exports no copy, and for data on a GPU that are not in C order or
     not aligned to 16 bytes: their own library must copy these.

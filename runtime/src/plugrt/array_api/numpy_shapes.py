@@ -38,7 +38,7 @@ from plugrt.tracing.tracer import Tracer
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
-    """Returns ``arr`` with ``values`` appended along an axis; None flattens both."""
+    """Returns ``arr`` with ``values`` appended along ``axis``; without an axis, flattens both."""
     return concat([asarray(arr), asarray(values)], axis=axis)
 
 
@@ -197,9 +197,10 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> ob
 
 
 def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
-    """Returns elements of the arrays with the numbers ``a``; ``mode`` treats numbers out of range.
+    """Returns the element ``choices[a[i]][i]`` at each position i, after broadcasting.
 
-    In a trace "raise" gives the nearest array.
+    ``mode`` is for numbers out of range: "raise", "wrap" (modulo the number of choices) or "clip".
+    Within a trace "raise" does as "clip". As ``jax.numpy.choose``.
     """
     given = asarray(a)
     if given.dtype.kind not in "biu":

@@ -137,7 +137,7 @@ def roll(x: Tracer, /, shift: int | Sequence[int], axis: Axes = None) -> Tracer:
 
     Without an axis the flattened array is rolled. Several shifts need as many axes, one of which
     may be named twice; one shift applies to all of them. A shift may be a 0-d integer array. It is
-    always an operand of the program, which other shifts reuse. Any dtype; the shape stays. Raises
+    always an operand of the program, which other shifts reuse. Any dtype. Keeps the shape. Raises
     `DtypeError` for shifts that are no integers, `AxisError`.
 
     >>> xp.roll(xp.arange(4), 1)

@@ -87,7 +87,7 @@ def argsort(
     """Returns the positions along ``axis`` that sort ``x``, in the default integer dtype.
 
     NaN counts as greater than any number. ``stable`` keeps the order of equal elements, also when
-    ``descending``. `take_along_axis` applies the result. Any dtype; the shape stays. Raises
+    ``descending``. `take_along_axis` applies the result. Any dtype. Keeps the shape. Raises
     `AxisError`.
 
     >>> xp.argsort(xp.asarray([3, 1, 2]), descending=True)

@@ -91,9 +91,9 @@ def _prepare_sum(function: str, x: Tracer, dtype: object) -> tuple[Tracer, Dtype
 def max(x: Tracer, /, axis: Axes = None, *, keepdims: bool = False) -> Tracer:
     """Returns the greatest element over ``axis``; NaN if there is a NaN among them.
 
-    Complex numbers go by their real and then by their imaginary part, as in NumPy and JAX. Raises
-    `ShapeError` where there are no elements to choose from. The dtype stays; the axes go unless
-    ``keepdims``. Raises `AxisError`.
+    Complex numbers are compared by their real and then by their imaginary part, as in NumPy and
+    JAX. The result has the dtype of ``x``; without ``keepdims`` the reduced axes are removed.
+    Raises `ShapeError` where there are no elements to choose from, and `AxisError`.
 
     >>> xp.max(xp.asarray([[1, 5], [3, 4]]), axis=1, keepdims=True)
     Array([[5],
@@ -106,9 +106,9 @@ def max(x: Tracer, /, axis: Axes = None, *, keepdims: bool = False) -> Tracer:
 def min(x: Tracer, /, axis: Axes = None, *, keepdims: bool = False) -> Tracer:
     """Returns the least element over ``axis``; NaN if there is a NaN among them.
 
-    Complex numbers go by their real and then by their imaginary part, as in NumPy and JAX. Raises
-    `ShapeError` where there are no elements to choose from. The dtype stays; the axes go unless
-    ``keepdims``. Raises `AxisError`.
+    Complex numbers are compared by their real and then by their imaginary part, as in NumPy and
+    JAX. The result has the dtype of ``x``; without ``keepdims`` the reduced axes are removed.
+    Raises `ShapeError` where there are no elements to choose from, and `AxisError`.
     """
     return _extreme("min", smaller, highest, x, axis, keepdims)
 
@@ -240,8 +240,9 @@ def cumulative_sum(
 ) -> Tracer:
     """Returns the running sums along ``axis``, which may be left out for one dimension.
 
-    With ``include_initial`` they begin with 0, so that there is one more. Dtypes as `sum`. The
-    shape stays otherwise. Raises `ShapeError` for several dimensions without an axis, `AxisError`.
+    With ``include_initial`` they begin with 0, so that there is one more; otherwise the result has
+    the shape of ``x``. Dtypes as `sum`. Raises `ShapeError` for several dimensions without an axis,
+    and `AxisError`.
 
     >>> xp.cumulative_sum(xp.asarray([1, 2, 3]), include_initial=True)
     Array([0, 1, 3, 6], dtype=int32)

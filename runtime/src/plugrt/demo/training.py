@@ -235,7 +235,7 @@ def step(
 def parallel_step(
     params: Params, momentum: Params, images: object, labels: object
 ) -> tuple[Params, Params, Any]:
-    """The same on one shard of a batch: loss and gradients are averaged over ``devices``."""
+    """Does a step on one shard of a batch; averages loss and gradients over ``devices``."""
     loss, gradients = loss_and_gradients(params, images, labels)
     gradients = lax.pmean(gradients, "devices")
     return *update(params, momentum, gradients), lax.pmean(loss, "devices")

@@ -17,8 +17,8 @@ from plugrt.typing import DTypeLike
 def convert_element_type(operand: Tracer, new_dtype: DTypeLike) -> Tracer:
     """Returns the elements in another dtype; ``float``, ``int`` and ``complex`` are the defaults.
 
-    Floats lose their fraction as integers, complex numbers their imaginary part as real ones. The
-    shape stays. Raises `UnsupportedDtype` for a dtype that devices lack. As
+    A conversion of floats to integers drops the fraction, of complex to real numbers the imaginary
+    part. Keeps the shape. Raises `UnsupportedDtype` for a dtype that devices lack. As
     ``jax.lax.convert_element_type``.
     """
     return strong(convert(operand, as_dtype(new_dtype)))

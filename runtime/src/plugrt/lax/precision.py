@@ -49,7 +49,7 @@ class DotAlgorithm(NamedTuple):
     allow_imprecise_accumulation: bool = False
 
     def compute_types(self, lhs: Dtype, rhs: Dtype, result: Dtype) -> ComputeTypes:
-        """Returns the dtypes that operands of these dtypes are converted to, and of sums."""
+        """Returns the dtypes that the operands are converted to, and the dtype of the sums."""
         return ComputeTypes(*(as_dtype(dtype) for dtype in self[:3]))
 
     def attribute(self, lhs: Dtype, rhs: Dtype) -> Any:

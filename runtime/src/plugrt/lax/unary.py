@@ -116,7 +116,7 @@ imag = _make_unary("imag", hlo.imag, "c", "the imaginary part", "a real dtype")
 def sign(x: Tracer) -> Tracer:
     """Returns -1, 0 or 1 by the sign of x; x / abs(x) for complex numbers.
 
-    Numeric dtypes; the shape and dtype stay. Raises `DtypeError` for bool. As ``jax.lax.sign``.
+    Numeric dtypes. Keeps shape and dtype. Raises `DtypeError` for bool. As ``jax.lax.sign``.
     """
     check_dtype_kind("sign", "x", x.dtype, "iufc")
     if dtype_kind(x.dtype) == "u":
@@ -136,7 +136,7 @@ class RoundingMethod(enum.IntEnum):
 def round(x: Tracer, rounding_method: int = 0) -> Tracer:
     """Returns the nearest integer; halves are rounded away from 0, or with method 1 to even.
 
-    Real floating dtypes; the shape and dtype stay. Raises `DtypeError`, and `ArgumentError` for
+    Real floating dtypes. Keeps shape and dtype. Raises `DtypeError`, and `ArgumentError` for
     another method. As ``jax.lax.round``; a `RoundingMethod`, JAX's too, is accepted.
     """
     check_dtype_kind("round", "x", x.dtype, "f")
@@ -151,7 +151,7 @@ def round(x: Tracer, rounding_method: int = 0) -> Tracer:
 def exp2(x: Tracer, accuracy: Accuracy = None) -> Tracer:
     """Returns 2 to the power x, elementwise.
 
-    Floating dtypes; the shape and dtype stay. ``accuracy`` as for `exp`. Raises `DtypeError` for
+    Floating dtypes. Keeps shape and dtype. ``accuracy`` as for `exp`. Raises `DtypeError` for
     others. As ``jax.lax.exp2``.
     """
     check_dtype_kind("exp2", "x", x.dtype, "fc")
@@ -166,7 +166,7 @@ def exp2(x: Tracer, accuracy: Accuracy = None) -> Tracer:
 def square(x: Tracer) -> Tracer:
     """Returns x * x, elementwise.
 
-    Numeric dtypes; the shape and dtype stay. Raises `DtypeError` for bool. As ``jax.lax.square``.
+    Numeric dtypes. Keeps shape and dtype. Raises `DtypeError` for bool. As ``jax.lax.square``.
     """
     check_dtype_kind("square", "x", x.dtype, "iufc")
     result: Tracer = emit(hlo.multiply, x, x)
@@ -177,7 +177,7 @@ def square(x: Tracer) -> Tracer:
 def reciprocal(x: Tracer) -> Tracer:
     """Returns 1 / x, elementwise.
 
-    Floating dtypes; the shape and dtype stay. Raises `DtypeError` for others. As
+    Floating dtypes. Keeps shape and dtype. Raises `DtypeError` for others. As
     ``jax.lax.reciprocal``.
     """
     check_dtype_kind("reciprocal", "x", x.dtype, "fc")
@@ -202,7 +202,7 @@ def conj(x: Tracer) -> Tracer:
 def integer_pow(x: Tracer, y: int) -> Tracer:
     """Returns x to the power of a Python integer, by repeated squaring.
 
-    Negative powers require floats or complex numbers. Numeric dtypes; the shape and dtype stay.
+    Negative powers require floats or complex numbers. Numeric dtypes. Keeps shape and dtype.
     Raises `DtypeError` for bool, and for integers with a negative power. As
     ``jax.lax.integer_pow``.
 

@@ -17,7 +17,7 @@ arrays/function_reader.c 78af610a2374
 arrays/internal.h a5e3fa83fa3d
 arrays/quick_put.c 3929f9024c84
 arrays/shards_wait.c fee0e66b4ee5
-base/base.h 05134dba9036
+base/base.h d308da4654fe
 base/exceptions.c 0efb7e5bab21
 base/finalizers.c 2580cc6aea25
 base/internal.h c8185ecd2abc
@@ -31,7 +31,7 @@ calls/call_parts.c 5c1a5228a3b0
 calls/calls.c 359b62080bc1
 calls/calls.h 3fc73827a8be
 calls/flatten.c e1a09c5564d6
-calls/internal.h 77c885e354c5
+calls/internal.h 83bbefb746a3
 calls/last_call.c 31378a0b51ed
 calls/nodes.c 656d9df4d8e6
 calls/sorted_items.c 449b68238bea
@@ -41,7 +41,7 @@ launches/device_put.c e0e33ff3c09d
 launches/donated.c abe33f30d43e
 launches/donation.c 49c2799f65f2
 launches/function_launcher.c 062b75e9f9b0
-launches/internal.h b2cd50ce3cba
+launches/internal.h 5d122f588ffd
 launches/launch_errors.c 66464f7f9474
 launches/launch_results.c 231c2a51a77c
 launches/launcher.c 4e0981961b70

@@ -44,7 +44,7 @@ def _explain(error: Exception) -> str:
     import sysconfig  # for this alone
 
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
-        return "this Python has no GIL, and the core is built for those that have one"
+        return "this Python has no GIL, which the core requires"
     if isinstance(error, ModuleNotFoundError):
         why = "plugrt was installed without it: no wheel for this platform, and no C compiler"
         return f"{why}. {_CURE}"

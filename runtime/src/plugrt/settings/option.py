@@ -34,7 +34,7 @@ class Overrides(threading.local):
 
 
 class Settings(Protocol):
-    """What options are declared on: `plugrt.settings.options.Options`."""
+    """The class that declares options: `plugrt.settings.options.Options`."""
 
     _overrides: Overrides
     _known: dict[str, tuple[Any, str]]

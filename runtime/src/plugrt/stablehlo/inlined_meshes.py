@@ -198,7 +198,10 @@ class _EntryReader:
                 yield self._read(operation, "in_shardings", number)
 
     def last_of(self, value: ir.Value) -> Dimensions | None:
-        """Returns the sharding that the operation of a result states."""
+        """Returns the ``out_shardings`` entry of the operation that made a value.
+
+        For the result of a call, follows it into the called function. Returns None for an argument.
+        """
         if isinstance(value.owner, ir.Block):
             return None
         operation, number = value.owner, ir.OpResult(value).result_number

@@ -240,7 +240,7 @@ def broadcast_in_dim(x: Tracer, shape: Sequence[int], dimensions: Sequence[int])
 
 
 def broadcast_to(x: Tracer, shape: Sequence[int]) -> Tracer:
-    """Returns ``x`` repeated to ``shape`` by NumPy's rule; the caller has checked that it fits."""
+    """Broadcasts ``x`` to ``shape`` by NumPy's rules; the caller has checked that it fits."""
     shape = tuple(shape)
     if x.shape == shape:
         return strong(x)
@@ -251,9 +251,9 @@ def broadcast_to(x: Tracer, shape: Sequence[int]) -> Tracer:
 
 
 def convert_to(x: Tracer, dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> Tracer:
-    """Returns ``x`` in another dtype and repeated to ``shape``, as `convert` and `broadcast_to`.
+    """Converts ``x`` to a dtype, as `convert`, then broadcasts it to ``shape``, as `broadcast_to`.
 
-    A literal becomes a constant of that shape at once.
+    For a literal, emits one constant of that dtype and shape instead of two operations.
     """
     if x.shape == shape:
         return x if x.dtype == dtype and not x.weak else convert(x, dtype)

@@ -118,7 +118,8 @@ def prune_constants(
 ) -> tuple[list[object], int]:
     """Drops unused captured values and renumbers ``sources``.
 
-    Returns the data of the others, and how many of them, the first ones, are parameters.
+    Returns the data of the values that remain. First come those that the program uses, which are
+    its parameters, then those that are only returned. Also returns the number of the former.
     """
     captured = [*trace.captured.values()]
     if not captured:

@@ -66,7 +66,7 @@ _OUT = "out_sharding"
 OfKeys: TypeAlias = Literal["none", "body", "each", "all", "any"]
 """How an operation treats random keys; see `operation`."""
 WeakBy: TypeAlias = Sequence[str] | Literal["all", "none", "body"]
-"""What decides whether the results of an operation are weak; see `operation`."""
+"""The rules by which the results of an operation are weak or not; see `operation`."""
 
 
 class Operation(Traceable[P, R]):

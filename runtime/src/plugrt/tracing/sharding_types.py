@@ -136,10 +136,10 @@ class ShardingTypes:
         given: Container[ir.Value],
         location: ir.Location,
     ) -> tuple[ir.Value, NamedSharding]:
-        """Returns the value to use for a result with ``out_sharding``, and the type for it.
+        """Returns the value to use for a result with ``out_sharding``, and its sharding.
 
-        It was computed from ``given`` values in `leaving_open`. Raises the errors of `asked_sums`
-        for the operation that computes it.
+        ``value`` was computed from the values ``given``, in `leaving_open`. Raises the
+        errors of `asked_sums` for the operation that computes it.
         """
         assert self._open is not None, "in leaving_open"
         op, made = None, value

@@ -143,10 +143,10 @@ class ReplicaMapping:
     def launch(self, staged: Staged, out_axes: AxisPrefix, name: Hashable | None) -> Launch:
         """Returns how a traced function is launched: its devices, and how arrays are divided.
 
-        ``staged`` is the trace of `of_parts`, and ``name`` the axis's name. Raises
-        `InvalidArgument` if the numbers of replicas and devices differ, `ShapeError` if the local
-        size is not the number of local devices, and `Unimplemented` if the program itself states a
-        value's sharding.
+        A pmap called within the function multiplies the number of replicas. ``staged`` is the trace
+        of `of_parts`, and ``name`` the axis's name. Raises `InvalidArgument` if the numbers of
+        replicas and devices differ, `ShapeError` if the local size is not the number of local
+        devices, and `Unimplemented` if the program itself states a value's sharding.
         """
         title, types = self.title, staged.output_types
         for claim in staged.claims:

@@ -168,9 +168,9 @@ def smap(
 
     ``in_axes`` has for each positional argument the dimension that is divided over the axis, or
     None for one that each device has whole; ``out_axes`` the same for the result. Both may be
-    pytree prefixes. Without ``in_axes`` the types of the arguments say it, over an Explicit axis.
-    As ``jax.smap``. Raises `ArgumentTypeError` for other values than dimensions and None, and as
-    `shard_map`.
+    pytree prefixes. Without ``in_axes``, which an Explicit axis allows, the types of the arguments
+    determine them. As ``jax.smap``. Raises `ArgumentTypeError` for other values than dimensions
+    and None, and as `shard_map`.
 
     >>> with plugrt.set_mesh(plugrt.make_mesh((2,), ("x",))):
     ...     plugrt.smap(lambda v: v + lax.axis_index("x"), in_axes=0, out_axes=0, axis_name="x")(

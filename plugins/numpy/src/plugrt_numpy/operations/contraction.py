@@ -152,7 +152,7 @@ def _product(op: Operation, dims: _Dimensions, left: Dtype, right: Dtype) -> Fun
 
 
 _MOST_TERMS = 1 << 20
-"""The most products of halves, of 32 bits and a sign, whose sum is exact in float64."""
+"""The most products of 16-bit halves whose sum is exact in float64; each has up to 33 bits."""
 
 
 def _multiply_halves(x: Array, y: Array) -> Array:

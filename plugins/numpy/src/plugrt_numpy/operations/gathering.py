@@ -33,7 +33,10 @@ def split_starts(
 
 
 def batch_index(batch: Sequence[int], batching_dims: Sequence[int], vector_dim: int) -> list[Array]:
-    """Returns for each batching dimension of the indices its own position, shaped as the batch."""
+    """Returns for each batching dimension of the indices its positions 0, 1, …, as an array.
+
+    The array has the rank of ``batch``, so that it broadcasts against the other indices.
+    """
     found = []
     for dim in batching_dims:
         axis = dim if dim < vector_dim else dim - 1

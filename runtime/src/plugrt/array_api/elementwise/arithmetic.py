@@ -144,7 +144,7 @@ def _float_divmod(a: Tracer, b: Tracer) -> tuple[Tracer, Tracer]:
 def negative(x: Tracer, /) -> Tracer:
     """Returns ``-x``. Numeric dtypes; unsigned integers wrap around.
 
-    The shape and dtype stay. Raises `DtypeError` for bool.
+    Keeps the shape and dtype. Raises `DtypeError` for bool.
     """
     return emit(hlo.negate, unary("negative", x, SIGNED))
 
@@ -153,8 +153,7 @@ def negative(x: Tracer, /) -> Tracer:
 def positive(x: Tracer, /) -> Tracer:
     """Returns ``x`` unchanged.
 
-    Any dtype; the shape and dtype stay. Raises `NotAnArray` for any other object than an array or
-    number.
+    Any dtype. Keeps the shape and dtype. Raises `NotAnArray` unless ``x`` is an array or a number.
     """
     return unary("positive", x, ANY)
 
@@ -163,7 +162,7 @@ def positive(x: Tracer, /) -> Tracer:
 def abs(x: Tracer, /) -> Tracer:
     """Returns the absolute value; real for complex arrays.
 
-    Any dtype; the shape stays. Raises `NotAnArray` for any other object than an array or number.
+    Any dtype. Keeps the shape. Raises `NotAnArray` unless ``x`` is an array or a number.
     """
     x = unary("abs", x, ANY)
     if dtype_kind(x.dtype) in "bu":
@@ -179,8 +178,8 @@ def abs(x: Tracer, /) -> Tracer:
 def sign(x: Tracer, /) -> Tracer:
     """Returns -1, 0 or 1 by the sign of ``x``; ``x / abs(x)`` for complex arrays, NaN for NaN.
 
-    The shape and dtype stay; of -0.0 it is 0.0, as in NumPy (JAX: -0.0). Raises `DtypeError` for
-    bool.
+    Keeps the shape and dtype. The sign of -0.0 is 0.0, as in NumPy (in JAX -0.0). Raises
+    `DtypeError` for bool.
     """
     x = unary("sign", x, SIGNED)
     zero = full(x.shape, 0, x.dtype)
@@ -195,7 +194,7 @@ def sign(x: Tracer, /) -> Tracer:
 def square(x: Tracer, /) -> Tracer:
     """Returns ``x * x``; int32 for bool.
 
-    Any dtype; the shape stays. Raises `NotAnArray` for any other object than an array or number.
+    Any dtype. Keeps the shape. Raises `NotAnArray` unless ``x`` is an array or a number.
     """
     x = unary("square", x, NUMERIC)
     return emit(hlo.multiply, x, x)
@@ -205,7 +204,7 @@ def square(x: Tracer, /) -> Tracer:
 def reciprocal(x: Tracer, /) -> Tracer:
     """Returns ``1 / x``. Dtypes as `divide`.
 
-    The shape stays. Raises `NotAnArray` for any other object than an array or number.
+    Keeps the shape. Raises `NotAnArray` unless ``x`` is an array or a number.
     """
     x = unary("reciprocal", x, FLOATING)
     return emit(hlo.divide, full(x.shape, 1, x.dtype), x)

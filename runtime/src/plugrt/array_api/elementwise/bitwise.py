@@ -40,7 +40,7 @@ def bitwise_xor(x1: Tracer, x2: Tracer, /) -> Tracer:
 def bitwise_invert(x: Tracer, /) -> Tracer:
     """Returns ``~x``. Integers and booleans.
 
-    The shape and dtype stay. Raises `DtypeError` for floats.
+    Keeps the shape and dtype. Raises `DtypeError` for floats.
     """
     return emit(hlo.not_, unary("bitwise_invert", x, INTEGER_OR_BOOLEAN))
 

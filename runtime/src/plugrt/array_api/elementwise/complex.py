@@ -35,8 +35,7 @@ def apply_symmetric(
 def conj(x: Tracer, /) -> Tracer:
     """Returns the complex conjugate; real arrays unchanged.
 
-    Any dtype; the shape and dtype stay. Raises `NotAnArray` for any other object than an array or
-    number.
+    Any dtype. Keeps the shape and dtype. Raises `NotAnArray` unless ``x`` is an array or a number.
     """
     x = unary("conj", x, ANY)
     if dtype_kind(x.dtype) != "c":
@@ -49,7 +48,7 @@ def conj(x: Tracer, /) -> Tracer:
 def real(x: Tracer, /) -> Tracer:
     """Returns the real part; real arrays unchanged.
 
-    Any dtype; the shape stays. Raises `NotAnArray` for any other object than an array or number.
+    Any dtype. Keeps the shape. Raises `NotAnArray` unless ``x`` is an array or a number.
     """
     x = unary("real", x, ANY)
     return emit(hlo.real, x) if dtype_kind(x.dtype) == "c" else x
@@ -59,7 +58,7 @@ def real(x: Tracer, /) -> Tracer:
 def imag(x: Tracer, /) -> Tracer:
     """Returns the imaginary part, which is 0 for real arrays.
 
-    Any dtype; the shape stays. Raises `NotAnArray` for any other object than an array or number.
+    Any dtype. Keeps the shape. Raises `NotAnArray` unless ``x`` is an array or a number.
     """
     x = unary("imag", x, ANY)
     return emit(hlo.imag, x) if dtype_kind(x.dtype) == "c" else full(x.shape, 0, x.dtype)

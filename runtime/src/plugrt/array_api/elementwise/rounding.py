@@ -20,7 +20,7 @@ from plugrt.tracing.tracer import Tracer
 def ceil(x: Tracer, /) -> Tracer:
     """Returns the smallest whole number that is not less than ``x``. Real dtypes and bool.
 
-    The shape and dtype stay. Raises `DtypeError` for complex numbers.
+    Keeps the shape and dtype. Raises `DtypeError` for complex numbers.
     """
     x = unary("ceil", x, REAL_OR_BOOLEAN)
     return emit(hlo.ceil, x) if dtype_kind(x.dtype) == "f" else x
@@ -30,7 +30,7 @@ def ceil(x: Tracer, /) -> Tracer:
 def floor(x: Tracer, /) -> Tracer:
     """Returns the largest whole number that is not greater than ``x``. Real dtypes and bool.
 
-    The shape and dtype stay. Raises `DtypeError` for complex numbers.
+    Keeps the shape and dtype. Raises `DtypeError` for complex numbers.
     """
     x = unary("floor", x, REAL_OR_BOOLEAN)
     return emit(hlo.floor, x) if dtype_kind(x.dtype) == "f" else x
@@ -40,7 +40,7 @@ def floor(x: Tracer, /) -> Tracer:
 def trunc(x: Tracer, /) -> Tracer:
     """Returns ``x`` without its fraction. Real dtypes and bool.
 
-    The shape and dtype stay. Raises `DtypeError` for complex numbers.
+    Keeps the shape and dtype. Raises `DtypeError` for complex numbers.
     """
     x = unary("trunc", x, REAL_OR_BOOLEAN)
     if dtype_kind(x.dtype) != "f":
@@ -55,7 +55,7 @@ def round(x: Tracer, /, decimals: int = 0) -> Tracer:
 
     As in JAX integers are returned unchanged, and raise `Unimplemented` for a negative number of
     places; floats are scaled, rounded and scaled back, so that the last digit may be off by one.
-    (The standard has no ``decimals``.) The shape and dtype stay. Raises `DtypeError` for bool.
+    (The standard has no ``decimals``.) Keeps the shape and dtype. Raises `DtypeError` for bool.
     """
     is_weak = x.weak
     x = unary("round", x, SIGNED)

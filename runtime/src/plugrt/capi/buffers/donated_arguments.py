@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class _Donated(Protocol):
     """The part of `plugrt.capi.buffers.buffer.Buffer` that this module uses.
 
-    That class cannot be imported here, for annotations either: it would close a circle.
+    That class cannot be imported here, not even for annotations: the import would be circular.
     """
 
     def is_deleted(self) -> bool: ...

@@ -47,7 +47,7 @@ class _LibraryFfi:
 
 # Process-wide: the version belongs to a library, and is found by registering a handler permanently.
 _found: dict[int, _LibraryFfi] = {}
-"""What libraries have, by their function tables."""
+"""The FFI of each library, by the address of its function table."""
 
 
 def register(

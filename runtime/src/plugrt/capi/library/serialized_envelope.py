@@ -16,7 +16,7 @@ from plugrt.wire.sealed_bytes import SealedFormat
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What must be equal for an executable to be loaded without an ABI check."""
+    """The facts that must be equal for an executable to be loaded without an ABI check."""
 
     platform: str
     platform_version: str

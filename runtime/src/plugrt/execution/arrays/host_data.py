@@ -97,7 +97,7 @@ def narrow_dtype(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
 
 
 def check_dtype(dtype: np.dtype[np.generic], name: str) -> None:
-    """Raises `UnsupportedDtype` unless arrays of this dtype can live on a device."""
+    """Raises `UnsupportedDtype` unless devices can hold arrays of this dtype."""
     widest = 16 if dtype.kind == "c" else 8  # wider ones are C's long doubles
     if dtype.kind in _KINDS and dtype.itemsize <= widest:
         return
@@ -119,7 +119,7 @@ _CURES = {
     "U": "numbers that stand for its texts, such as np.unique(x, return_inverse=True)[1]",
     "S": "x.view(np.uint8), its bytes",
 }
-"""What to pass in place of an array, by the kind of its dtype."""
+"""Advice what to pass instead of a NumPy array, by the kind of its dtype."""
 
 
 def _cure(dtype: np.dtype[np.generic]) -> str:

@@ -78,7 +78,7 @@ def has_exchange(executable: Executable, program: Program) -> bool:
 
 
 class CountedLauncher:
-    """Calls ``free`` on one device, and counts the launch while ``calling`` has launches."""
+    """Launches on one device by ``free``; counts the launch while a launch in ``calling`` runs."""
 
     __slots__ = ("_devices", "_launches", "calling", "free")
 

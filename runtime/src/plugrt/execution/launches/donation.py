@@ -96,8 +96,9 @@ class Donation:
     def _separate(self, values: Sequence[Any], shards: list[object]) -> None:
         """Copies a donated array for the launch if another argument has the same memory.
 
-        Two results that are the same argument share memory so. Raises `InvalidArgument` for an
-        array that is passed twice, as backends do, but before other threads see it as donated.
+        Arrays share memory if they were two results of one call that returned the same argument
+        twice. Raises `InvalidArgument` for an array that is passed twice, as backends do, but
+        before other threads see it as donated.
         """
         ids = [*map(id, shards)]
         if len({*ids}) == len(ids):

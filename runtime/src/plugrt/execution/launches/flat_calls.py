@@ -162,9 +162,9 @@ class FlatCall:
 def static_key(value: object) -> Hashable:
     """Returns a key that is equal only for static values with which a function behaves alike.
 
-    In Python 1 == 1.0 == True and 0.0 == -0.0, also within tuples, and NaN != NaN. Lists, dicts and
-    NumPy's arrays (of sizes, axes, offsets) have a hashable key, too; the keys of other unhashable
-    values are unhashable.
+    Python's ``==`` is not enough: 1 == 1.0 == True and 0.0 == -0.0, also within tuples, and NaN !=
+    NaN. Keys of lists, dicts and NumPy arrays (sizes, axes, offsets) are hashable, too; other
+    unhashable values have unhashable keys.
     """
     cls = type(value)
     if cls in _HASHABLE:

@@ -181,9 +181,9 @@ class LoadedProgram:
     def explain(
         self, values: Sequence[object], error: Exception, given: Sequence[object] = ()
     ) -> NoReturn:
-        """Raises an error that explains the failed launch of ``values``; else the error itself.
+        """Raises an error that names the argument which made a launch fail, or else ``error``.
 
-        ``given`` are the shards that the launch received.
+        ``values`` are the arguments of the launch, and ``given`` the shards that it got of them.
         """
         raise_explained(error, values, given, self.plan, self.constants)
 

@@ -51,7 +51,7 @@ def psum(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     ``psum(x, ("i", 0))``. Over no axes at all, ``()``, it is ``x``. Python scalars, the same on
     each device, are multiplied with the size of the axis, without communication: ``psum(1, 'i')``
     is a Python integer. ``axis_index_groups`` may differ in length: then scalars are summed, too.
-    Shapes and numeric dtypes stay, bool becomes int32. Raises `UnboundAxis`. As ``jax.lax.psum``.
+    Keeps shapes and numeric dtypes; bool becomes int32. Raises `UnboundAxis`. As ``jax.lax.psum``.
 
     >>> plugrt.pmap(lambda x: lax.psum(x, "i"), "i", devices=plugrt.devices()[:1])(xp.ones((1, 2)))
     Array([[1., 1.]], dtype=float32)
@@ -117,7 +117,7 @@ def pmean(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
 def pmax(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     """Returns the largest of each element over the axis.
 
-    Shapes and dtypes stay, but for dimensions among the axes (see `psum`). Raises `UnboundAxis`,
+    Keeps shapes and dtypes, except dimensions among the axes (see `psum`). Raises `UnboundAxis`,
     and `DtypeError` for complex numbers. As ``jax.lax.pmax``.
     """
     return _extremum("pmax", x, axis_name, axis_index_groups, hlo.maximum)
@@ -127,7 +127,7 @@ def pmax(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
 def pmin(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     """Returns the smallest of each element over the axis.
 
-    Shapes and dtypes stay, but for dimensions among the axes (see `psum`). Raises `UnboundAxis`,
+    Keeps shapes and dtypes, except dimensions among the axes (see `psum`). Raises `UnboundAxis`,
     and `DtypeError` for complex numbers. As ``jax.lax.pmin``.
     """
     return _extremum("pmin", x, axis_name, axis_index_groups, hlo.minimum)

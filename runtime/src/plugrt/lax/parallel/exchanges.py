@@ -242,7 +242,7 @@ def psum_scatter(
     """Returns this device's part of ``psum(x)``, split along ``scatter_dimension``.
 
     That dimension, as long as the mapped axis, is removed; with ``tiled`` its size is divided by
-    the axis size. Numeric dtypes stay, bool becomes int32, as in `psum`. Raises `UnboundAxis`,
+    the axis size. Keeps numeric dtypes; bool becomes int32, as in `psum`. Raises `UnboundAxis`,
     `ShapeError` for a dimension out of range or of another length, and `ArgumentError` for an ``x``
     that is reduced. As ``jax.lax.psum_scatter``, which accepts no booleans.
     """
@@ -280,7 +280,7 @@ def _map_leaves(
     keeps_weak: bool = True,
     sums: bool = False,
 ) -> T:
-    """Returns a pytree with ``leaf`` applied to each array; weak types stay if ``keeps_weak``.
+    """Returns a pytree with ``leaf`` applied to each array; weak types are kept if ``keeps_weak``.
 
     Random keys are accepted unless ``sums``.
     """

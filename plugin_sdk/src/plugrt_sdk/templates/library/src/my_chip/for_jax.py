@@ -1,4 +1,4 @@
-"""What JAX finds under the entry point ``jax_plugins``; it needs no plugrt."""
+"""The module of the entry point ``jax_plugins``, which JAX imports; it needs no plugrt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What JAX finds under the entry point ``jax_plugins``."""
+"""The module of the entry point ``jax_plugins``, which JAX imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What plugrt finds under the entry point ``plugrt.plugins``."""
+"""The module of the entry point ``plugrt.plugins``, which plugrt imports."""
 
 from __future__ import annotations
 
