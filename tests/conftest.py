@@ -122,7 +122,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
-def hide_what_lives_on() -> None:
+def hide_live_objects() -> None:
     """Hides live objects, mainly modules and tests, from the garbage collector.
 
     Otherwise each `gc.collect` of a test visits all of them, which costs 0.15 s after collection
@@ -137,14 +137,14 @@ def hide_what_lives_on() -> None:
 
 def pytest_collection_finish() -> None:
     """Hides the modules and the tests."""
-    hide_what_lives_on()
+    hide_live_objects()
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
     """Hides cached objects of the tests since: JAX's, plugrt's, and pytest's own reports."""
     if nextitem is not None and time.process_time() > hidden_at + BETWEEN_HIDING:
-        hide_what_lives_on()
+        hide_live_objects()
 
 
 @pytest.fixture

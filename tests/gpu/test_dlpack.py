@@ -235,7 +235,7 @@ def test_the_gpu_need_not_be_the_default(gpu: Device, torch: Any) -> None:
         assert xp.from_dlpack(t).devices() == {gpu}
 
 
-def test_there_and_back(on_gpu: Device, torch: Any) -> None:
+def test_a_round_trip_through_torch_shares_memory(on_gpu: Device, torch: Any) -> None:
     x = plugrt.device_put(sample("float32"))
     y = xp.from_dlpack(torch.from_dlpack(x))
     assert y.unsafe_buffer_pointer() == x.unsafe_buffer_pointer()

@@ -172,7 +172,7 @@ def test_keys_that_are_refused(key: Any, said: str) -> None:
         traced(lambda x: x[key])(X)
 
 
-def test_indexing_of_nothing() -> None:
+def test_indexing_an_array_without_elements() -> None:
     a = np.zeros((0, 3), np.float32)
     nothing = xp.asarray(a)
     for key in ((slice(None), []), np.zeros(0, np.bool_), np.zeros((0, 3), np.bool_), (..., 2)):

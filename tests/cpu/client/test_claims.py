@@ -138,7 +138,7 @@ def make_line(rng: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("secret", [None, "a long secret"])
-def test_no_line_of_a_stranger_ends_the_coordinator(secret: str | None) -> None:
+def test_the_coordinator_survives_random_lines_of_unknown_clients(secret: str | None) -> None:
     rng = random.Random(20261129)
     hello = write(Hello("x"))
     with coordinator(secret=secret) as address:

@@ -103,7 +103,7 @@ def test_dead_arguments_are_not_transferred(form: str, puts: Traffic) -> None:
     assert puts == []
 
 
-def test_arrays_captured_for_dead_code_decide_nothing_and_may_be_deleted() -> None:
+def test_arrays_captured_for_dead_code_are_not_used() -> None:
     w = device_put(X, devices()[1])
     function = jit(lambda x: (x + 1, w * 2)[0])
     staged = function.trace(X).staged

@@ -45,7 +45,7 @@ def test_fori_loop_index_has_the_dtype_of_the_bounds() -> None:
     same(end, np.int16(3))
 
 
-def test_fori_loop_refuses_what_cannot_be() -> None:
+def test_fori_loop_refuses_invalid_bounds_and_unroll() -> None:
     with pytest.raises(ArgumentError, match="unroll only if its bounds are Python integers"):
         lax.fori_loop(device_put(np.int32(0)), 3, lambda i, x: x, 0, unroll=2)
     with pytest.raises(DtypeError, match="upper of fori_loop must be an integer"):

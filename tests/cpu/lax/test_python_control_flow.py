@@ -87,7 +87,7 @@ def test_a_nan_in_a_reducer_names_the_operation() -> None:
         lax.reduce(np.float32([1, -1]), np.float32(0), lambda a, b: lax.log(lax.sub(a, b)), (0,))
 
 
-def test_bodies_see_values() -> None:
+def test_loop_bodies_get_concrete_values_under_disable_jit() -> None:
     seen = []
     with disable_jit():
         lax.fori_loop(0, 3, lambda i, x: seen.append(int(i)) or x, 0)

@@ -258,7 +258,7 @@ def test_one_part_that_is_donated_and_passed_again_is_refused_before_a_launch(
         np.testing.assert_array_equal(np.asarray(array), np.tile(N, 4))
 
 
-def test_a_read_of_what_a_launch_is_taking_has_nobody_wait_for_it() -> None:
+def test_a_read_of_an_argument_being_donated_blocks_no_other_thread() -> None:
     """The launch's Python function, which deletes another array, must not wait for the read."""
     one = NamedSharding(Mesh(np.array(devices()[:1]), ("i",)), PartitionSpec("i"))
     same = lambda x: plugrt.make_array_from_single_device_arrays(x.shape, one, [x])  # noqa: E731

@@ -78,7 +78,7 @@ def test_put_get_and_try_get(tmp_path: Path) -> None:
     client.close()
 
 
-def test_value_that_does_not_come(tmp_path: Path) -> None:
+def test_a_missing_value_raises_deadline_exceeded(tmp_path: Path) -> None:
     with pytest.raises(DeadlineExceeded, match="no value came for the key 'other': too late"):
         create_client(library(tmp_path, "other"), {}, name="tiny", kv_store=Store())
 

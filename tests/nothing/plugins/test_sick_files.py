@@ -137,6 +137,6 @@ def test_damaged_records_of_libraries_are_written_anew(found: Found) -> None:
     assert os.listdir(root / "cache") == ["trials.json"]
 
 
-def test_files_of_the_machine_say_nothing(found: Found) -> None:
+def test_unusual_files_are_not_taken_for_hardware(found: Found) -> None:
     _, said, _, _ = found
     assert said["hardware"] == [[], None, False]

@@ -330,7 +330,7 @@ MEETING = """module attributes {mhlo.num_replicas = 2 : i32, mhlo.num_partitions
 }""".replace("SUM", SUM)
 
 
-def test_replicas_of_a_partitioned_program_meet_in_its_parts() -> None:
+def test_replicas_of_a_partitioned_program_exchange_data() -> None:
     """Code outside of `manual_computation` runs on each replica's whole array."""
     parts = [np.array([1, 2], np.float32) * 10**i for i in range(4)]
     [result] = run(MEETING, parts, replicas=2, partitions=2)
@@ -341,7 +341,7 @@ def test_replicas_of_a_partitioned_program_meet_in_its_parts() -> None:
         np.testing.assert_array_equal(result[device], reversed_parts[partition] + replica)
 
 
-def test_replicas_meet_in_a_manual_computation_of_one_partition() -> None:
+def test_replicas_exchange_data_in_a_manual_computation_of_one_partition() -> None:
     text = MEETING.replace('"a"=2', '"a"=1').replace("num_partitions = 2", "num_partitions = 1")
     text = text.replace("tensor<2xf32>", "tensor<4xf32>").replace("multiply %y, %m", "add %y, %m")
     x = [np.arange(4, dtype=np.float32) * 10**i for i in range(2)]

@@ -150,7 +150,9 @@ def test_a_raw_copy_and_loss_at_once(programs: Programs, loss: str) -> None:
 
 
 @pytest.mark.parametrize("loss", ["delete", "donate"])
-def test_references_are_taken_while_buffers_are_lost(programs: Programs, loss: str) -> None:
+def test_external_references_while_buffers_are_deleted_or_donated(
+    programs: Programs, loss: str
+) -> None:
     """Threads without pauses: without locks, XLA's CPU client crashed in seconds."""
     take = (lambda b: b.delete()) if loss == "delete" else programs.donate
     current, faults = [programs.make()], list[Exception]()

@@ -647,7 +647,7 @@ def test_a_read_that_is_interrupted_gives_back_what_it_took_under_the_lock(where
     assert sys.getallocatedblocks() - blocks < 50  # the contents that were read are released
 
 
-def test_a_view_that_is_interrupted_gives_back_what_it_took_under_the_lock(unraisable: Any) -> None:
+def test_an_interrupted_view_releases_its_reference_under_the_lock(unraisable: Any) -> None:
     library, lock = LibraryCalls(), Lock()
     raised: list[BaseException] = [KeyboardInterrupt()]
     held: list[str] = []

@@ -44,7 +44,7 @@ def test_new_numbers_are_put_without_python(numbers: list[Any]) -> None:
         np.testing.assert_array_equal(np.asarray(result), expected)
 
 
-def test_numbers_that_numpy_must_judge_are_left_to_python() -> None:
+def test_numbers_that_overflow_are_converted_in_python() -> None:
     add = plugrt.jit(lambda a, b: a + b)
     x = plugrt.device_put(H)
     add(x, 2.0)

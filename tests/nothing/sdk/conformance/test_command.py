@@ -107,7 +107,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         ("b.svg", "docs/c.html", "[![PJRT conformance: no level](../b.svg)](c.html)"),
     ],
 )
-def test_a_readme_keeps_all_but_its_slot(
+def test_filling_a_readme_changes_only_the_marked_lines(
     report: dict[str, Any], badge: str | None, page: str | None, first: str, tmp_path: Path
 ) -> None:
     (tmp_path / "docs").mkdir()

@@ -98,7 +98,7 @@ def _adopt(client: Any, pointer: Any) -> Buffer:
     return Buffer(pointer, put(client)._spec)
 
 
-def test_a_function_does_not_touch_what_the_host_has_no_room_for(late: Exported) -> None:
+def test_functions_refuse_argument_structs_that_are_too_short(late: Exported) -> None:
     """Each function of the table refuses structs that are too short, and writes nothing."""
     api = find_api(late.capsule)
     tried = 0
