@@ -21,7 +21,7 @@ static const char core_sources[] =
     "futures.h a14e18a18118\n"
     "key_values.c b9817f0335ed\n"
     "layouts.c 262ed09a608a\n"
-    "library/library.c a4ba7bde1e33\n"
+    "library/library.c e8f2082f9154\n"
     "memory.c 5d2f0bcbe52d\n"
     "memory_descriptions.c 352098a9de71\n"
     "module.c 7c7d03377666\n"

@@ -1,4 +1,4 @@
-"""`put_array`: a host array given to the method of the backend that puts it where it is to be."""
+"""`put_array`: puts a host array by the backend's method for its memory and layout."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ futures.c 55392288b545
 futures.h a14e18a18118
 key_values.c b9817f0335ed
 layouts.c 262ed09a608a
-library/library.c a4ba7bde1e33
+library/library.c e8f2082f9154
 memory.c 5d2f0bcbe52d
 memory_descriptions.c 352098a9de71
 module.c 7c7d03377666

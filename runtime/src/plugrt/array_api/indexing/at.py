@@ -283,7 +283,7 @@ def get_at(
 def update_where(
     x: Tracer, mask: Tracer, value: Tracer, *, how: str, function: Callable[[Any], object] | None
 ) -> Tracer:
-    """Returns ``x`` updated where ``mask`` is true, by a value that fits any count of the mask."""
+    """Returns ``x`` updated where ``mask`` is true, with the same value at each true element."""
     value = _cast_values(x, value, how)
     rest = x.shape[mask.ndim :]
     if value.ndim > len(rest):
