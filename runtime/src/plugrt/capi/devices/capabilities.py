@@ -100,7 +100,7 @@ def find_capabilities(client: ClientBase, layout_put: bool, copies: bool = False
 
 
 def can_queue_nested_launches(client: ClientBase) -> bool:
-    """Whether a launch waits for all earlier ones on its device, even for one that it would unblock.
+    """Whether a launch waits for all earlier ones on its device, even for one that waits for it.
 
     True for XLA's CPU client, which has one order for all launches of the C API on a device
     (``xla/pjrt/cpu/cpu_client.cc``: ``GetLastEnqueueEvent``), and false for an exported plugin.
