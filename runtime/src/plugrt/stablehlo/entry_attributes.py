@@ -94,9 +94,10 @@ def forget_donation(main: Any) -> None:
 
 
 def move_attributes(source: Any, target: object, first: int, first_result: int) -> None:
-    """Copies attributes of parameters and results to a function, from these numbers of its on.
+    """Copies attributes of parameters and results from one function to another.
 
-    In the copies, donated parameters refer to results by the target's numbers.
+    Skips the ``first`` parameters and ``first_result`` results of ``source``. In the copies,
+    donated parameters refer to results by the numbers of ``target``.
     """
     if "arg_attrs" in source.attributes:
         given = _read(source, "arg_attrs", 0)[first:]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def stream_for_external_ready_events(library: Library, device: object) -> int:
-    """Returns a stream of a ``PJRT_Device*`` that other libraries have wait for their work."""
+    """Returns a stream of a ``PJRT_Device*``, where other libraries wait for their own work."""
     table = library.extension("Stream")
     return int(table.call("Get_Stream_For_External_Ready_Events", device=device).stream)
 
