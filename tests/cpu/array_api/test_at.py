@@ -214,7 +214,7 @@ def test_get() -> None:
     identical(x.at[1:].get(), np.float32([1, 2]))
 
 
-def test_an_integer_out_of_bounds_is_as_the_mode_says_as_jax_does() -> None:
+def test_an_integer_out_of_bounds_follows_the_mode_as_in_jax() -> None:
     """Without a mode it raises; see `test_wrong_shapes_indices_and_modes_are_refused`."""
 
     def calls(x: Any) -> list[Any]:

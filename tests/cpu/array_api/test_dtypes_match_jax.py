@@ -218,7 +218,7 @@ def test_complex_numbers_are_ordered_by_their_parts(name: str) -> None:
     np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
 
 
-def test_8_bit_floats_meet_integers_and_scalars_alone() -> None:
+def test_8_bit_floats_promote_only_with_integers_and_scalars() -> None:
     x = xp.asarray(np.array([1, 2], ml_dtypes.float8_e4m3fn))
     assert (x * 2.0).dtype == x.dtype
     assert (x + xp.asarray([1, 2], dtype=xp.int8)).dtype == x.dtype

@@ -401,7 +401,7 @@ def test_ddof_is_the_correction(name: str) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-def test_quantiles_of_nothing() -> None:
+def test_quantiles_of_empty_arrays() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for shape, axis in (((0,), None), ((0, 2), 0), ((3, 0), 1)):

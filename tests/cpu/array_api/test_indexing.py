@@ -197,14 +197,14 @@ def test_traced_integers_are_dynamic() -> None:
     assert counter[monitoring.COMPILE] == 1
 
 
-def test_a_traced_mask_says_the_way_out() -> None:
+def test_the_error_of_a_traced_mask_suggests_a_replacement() -> None:
     with pytest.raises(DataDependentShape, match=r"array_api\.where"):
         traced(lambda x: x[x > 3])(X)
     with pytest.raises(DataDependentShape, match=r"at\[mask\]\.set"):
         traced(lambda x: x[0, x[0, :, 0] > 3])(X)
 
 
-def test_a_traced_bound_of_a_slice_says_the_way_out() -> None:
+def test_the_error_of_a_traced_slice_bound_suggests_a_replacement() -> None:
     with pytest.raises(TracingError, match="dynamic_slice"):
         traced(lambda x, i: x[:i])(X, xp.asarray(np.int32(2)))
 
@@ -217,7 +217,7 @@ def test_take(axis: int) -> None:
     identical(xp.take(X[0, 0], xp.asarray(np.int64(3))), A[0, 0, 3])
 
 
-def test_take_of_what_is_out_of_bounds() -> None:
+def test_take_with_indices_out_of_bounds() -> None:
     x, i = xp.asarray(np.arange(3, dtype=np.float32)), xp.asarray(np.array([0, 3, -4, -1, 8]))
     nan = np.nan
     identical(xp.take(x, i), np.float32([0, nan, nan, 2, nan]))

@@ -32,7 +32,7 @@ def test_broadcast_to(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (2, 3, 5), (4,), ()])
-def test_broadcast_to_what_does_not_fit_shows_both_shapes(shape: tuple[int, ...]) -> None:
+def test_the_error_of_broadcast_to_names_both_shapes(shape: tuple[int, ...]) -> None:
     with pytest.raises(ShapeError, match=r"\(2, 3, 4\)") as caught:
         xp.broadcast_to(X, shape)
     assert str(shape) in str(caught.value)
@@ -153,7 +153,7 @@ def test_repeat_refuses() -> None:
         xp.repeat(X, [1, 2], axis=1)
 
 
-def test_roll_by_a_traced_shift_and_of_nothing() -> None:
+def test_roll_by_a_traced_shift_and_of_empty_arrays() -> None:
     identical(traced(lambda s: xp.roll(X, s, axis=2))(xp.asarray(np.int32(3))), np.roll(A, 3, 2))
     identical(xp.roll(X[:0], 3, axis=0), A[:0])
     with pytest.raises(DtypeError, match="shift of dtype"):

@@ -93,7 +93,7 @@ def test_masked_array_is_refused(client: Client) -> None:
         client.buffer_from_host(np.ma.array([1, 2], mask=[0, 1]), client.devices()[0])
 
 
-def test_unimplemented_says_who(client: Client) -> None:
+def test_unimplemented_names_the_backend(client: Client) -> None:
     """The error names the operation, and the class of the backend.
 
     Differs from JAX: `Device.memory_stats()` of a backend without them, as `cpu` | None |

@@ -90,7 +90,7 @@ def test_another_number_of_processes_is_refused(address: str) -> None:
 
 # The collector may run while a deeply nested line is parsed: pytest's hook lacks frames then.
 @pytest.mark.usefixtures("unraisable")
-def test_strangers_do_not_end_the_coordinator(address: str) -> None:
+def test_unknown_clients_do_not_end_the_coordinator(address: str) -> None:
     hello = write(Hello("x"))
     for said in (
         b"", b"GET / HTTP/1.1\r\n\r\n", b"[1]\n", b"x" * 10_000, b"{}\n", b"[" * 4000 + b"\n",

@@ -43,7 +43,7 @@ def test_through_a_capsule_and_back(
 
 
 @pytest.mark.parametrize("dtype", sorted(BUFFER_PROTOCOL_DTYPES, key=str), ids=str)
-def test_numpy_takes_it(client: Client, dtype: np.dtype[Any]) -> None:
+def test_numpy_imports_a_buffer_without_a_copy(client: Client, dtype: np.dtype[Any]) -> None:
     source = np.arange(6).reshape(2, 3).astype(dtype)
     buffer = client.buffer_from_host(source, client.devices()[0])
     assert buffer.dlpack_device() == (1, 0)

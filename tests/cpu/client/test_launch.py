@@ -112,7 +112,7 @@ def test_errors_surface_at_the_event(client: Client) -> None:
 
 @pytest.mark.parametrize("launch", ["execute", "launcher"])
 @pytest.mark.parametrize("how", ["to_host", "to_dlpack"])
-def test_donation_of_what_the_host_looks_at(
+def test_donation_of_a_buffer_with_a_host_view(
     client: Client, put: Any, how: str, launch: str
 ) -> None:
     loaded = client.compile(add(donate=True), CompileOptions())

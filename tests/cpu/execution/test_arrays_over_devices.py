@@ -36,7 +36,7 @@ USES: list[Any] = [
 
 @pytest.mark.parametrize("use", range(len(USES)))
 @pytest.mark.parametrize("end", ["donated", "deleted"])
-def test_a_part_of_what_is_gone_is_named_with_the_reason(end: str, use: int) -> None:
+def test_the_error_of_a_deleted_part_states_the_reason(end: str, use: int) -> None:
     """A part shares the whole array's memory, and is deleted with it."""
     x = plugrt.pmap(lambda a: a * 2)(A)
     part = x.addressable_shards[1].data

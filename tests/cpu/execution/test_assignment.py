@@ -318,7 +318,7 @@ def test_the_place_stays() -> None:
     assert not one.committed
 
 
-def test_an_array_that_is_gone() -> None:
+def test_assignment_to_a_deleted_array() -> None:
     x = xp.arange(4.0)
     x.delete()
     with pytest.raises(plugrt.errors.DeletedBuffer):

@@ -35,7 +35,7 @@ def test_scan_matches_jax_however_it_is_unrolled(unroll: Any, reverse: bool) -> 
 
 
 @pytest.mark.parametrize("unroll", [1, True])
-def test_scan_over_nothing_gives_empty_outputs_of_the_right_types(unroll: Any) -> None:
+def test_scan_over_zero_elements_gives_empty_outputs_of_the_right_types(unroll: Any) -> None:
     end, ys = lax.scan(
         lambda c, x: (lax.add(c, 1), (x, np.int8(1))), 0, float32(0, 3), unroll=unroll
     )

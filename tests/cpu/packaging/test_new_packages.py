@@ -301,7 +301,7 @@ class TestLibrary:
         assert int(passed) > (300 if WHOLE else 100)
         assert int(waived) == WAIVERS.read_text().count("[[waiver]]")
 
-    def test_a_library_that_is_not_there_is_told_with_its_cure(self, shell: Shell) -> None:
+    def test_a_missing_library_is_reported_with_its_cure(self, shell: Shell) -> None:
         variables = {"JAX_PLATFORMS": "lib-chip", "LIB_CHIP_LIBRARY_PATH": "/no/such.so"}
         row = shell.rows(**variables)["lib-chip"]
         assert row["state"] == "broken"

@@ -81,7 +81,7 @@ def test_fork_after_start_warns() -> None:
 
 
 @pytest.mark.parametrize("variable", ["TPU_LIBRARY_PATH", "PLUGRT_CUDA_LIBRARY_PATH"])
-def test_a_library_that_a_variable_names_and_is_not_there_is_told(variable: str) -> None:
+def test_a_missing_library_that_a_variable_names_is_reported(variable: str) -> None:
     named = {variable: "/nowhere.so"}
     done = run_cli("devices", **named)
     assert done.returncode == 0

@@ -7,7 +7,7 @@ import numpy as np
 from plugrt import random
 
 
-def test_numbers_stay_what_they_are() -> None:
+def test_random_numbers_of_a_key_never_change() -> None:
     key = random.PRNGKey(42)
     assert np.asarray(key).tolist() == [0, 42]
     assert np.asarray(random.split(key)).tolist() == [

@@ -62,7 +62,7 @@ def add(client: Client, donated: str = "") -> plugrt.interface.LoadedExecutable:
     return client.compile(Program(text.encode()), CompileOptions())
 
 
-def test_arrays_of_each_size_go_there_and_back(client: RemoteClient) -> None:
+def test_arrays_of_each_size_survive_a_round_trip(client: RemoteClient) -> None:
     for dtype, count in (("bool", 0), ("bfloat16", 3), ("int8", 70_000), ("float32", 1 << 20)):
         x = (np.arange(count) % 2).astype(wire.DTYPES[1] if dtype == "bool" else dtype)
         for layout in (x, x[::-1], x.reshape(-1, 1).T):

@@ -71,7 +71,7 @@ def test_a_picture_has_each_part_where_it_lies(
     assert (x + width, y + height) == (pytest.approx(right), pytest.approx(bottom))
 
 
-def test_words_are_left_out_where_there_is_no_room() -> None:
+def test_labels_without_space_are_omitted() -> None:
     narrow = draw_sharding((8, 8), over("x", "y"), width=40)
     assert [words for _, _, words in read_parts(narrow)] == [[]] * 8
     wide = draw_sharding((8, 8), over("x", "y"), width=800)

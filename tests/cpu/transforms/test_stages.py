@@ -186,7 +186,7 @@ def test_stages_without_64_bits() -> None:
     assert f(np.ones(3)).dtype == np.float64
 
 
-def test_a_compiled_program_within_a_traced_function_says_the_way_out() -> None:
+def test_the_error_of_a_compiled_program_in_a_trace_suggests_a_replacement() -> None:
     x = array_api.ones((1, 3))
     jitted = jit(lambda y: y + 1).lower(x).compile()
     mapped = pmap(lambda y: y + 1).lower(x).compile()
