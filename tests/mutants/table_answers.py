@@ -67,7 +67,7 @@ def _names_from_one_place() -> TableFaults:
 
 
 def _message_from_one_place(sound: Sound) -> Sound:
-    """`PJRT_Error_Message`, which returns nothing."""
+    """Changes `PJRT_Error_Message`: every message is at the same address."""
     move = _into(_place(), "message", "message_size")
 
     def message(args: Any) -> None:

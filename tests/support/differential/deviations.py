@@ -57,7 +57,7 @@ def _compiled(text: str) -> CodeType:
 
 
 def names(case: Case, difference: Difference) -> dict[str, Any]:
-    """Returns the functions for conditions."""
+    """Returns the variables and functions that a condition of a row may use."""
     body, args = case.body, case.all_args
     read = re.sub(r"\b[xyz]\.(shape|dtype|ndim|size)\b|_like\([xyz]", "", body)
     return {

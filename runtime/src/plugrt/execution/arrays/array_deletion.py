@@ -187,8 +187,8 @@ class Deletable(Contents):
     def _lend_to(self, taker: Deletable, made: Sequence[Deletable]) -> bool:
         """Removes its buffers, which ``taker`` holds as well, until `_end_loan`.
 
-        Returns False, and changes nothing, if anything else may use them: after `_held` others may
-        keep them, a host copy is in ``_extra``, and other users hold a reference. While the
+        Returns False, and changes nothing, if anything else may use them: a caller of `_held`, a
+        host copy in ``_extra``, or another holder of a reference. While the
         caller's frame runs, other threads wait for the buffers; the caller puts its result into
         ``made``.
         """
