@@ -18,9 +18,13 @@ class Clock:
 class Launch:
     def __init__(self, ended: list[int], number: int, seconds: float) -> None:
         self.ended, self.number, self.seconds = ended, number, seconds
+        self.callback: Callable[[Any], None] = lambda _: None
 
     def on_ready(self, callback: Callable[[Any], None]) -> None:
         self.callback = callback
+
+    def is_ready(self) -> bool:
+        return self.number in self.ended
 
     def wait(self) -> None:
         Clock.time += self.seconds
@@ -55,6 +59,24 @@ def test_a_session_waits_for_its_launches_while_another_launches() -> None:
     assert launch(mine, 4, 0.02) == [1, 2, 3, 4], "the other has not launched"
     other.is_full()
     assert launch(mine, 3, 0.02)[-1] <= 2, "one is in flight"
+
+
+def test_a_session_alone_has_4096_launches_in_flight() -> None:
+    every: list[Turns] = []
+    mine = make_turns(every)
+    every.append(mine)
+    ended: list[int] = []
+    waited = []
+    for number in range(1, 6001):
+        if mine.is_full():
+            waited.append(number)
+            mine.wait()
+        if mine.is_noted(number):
+            event: Any = Launch(ended, number, 0.01)
+            mine.note(event)
+    assert (waited[:2], ended[:2]) == ([4097, 4161], [64, 128])
+    ended += range(129, 5953)
+    assert not mine.is_full(), "but for the last they have ended"
 
 
 def test_each_session_has_launches_of_the_same_time_in_flight() -> None:

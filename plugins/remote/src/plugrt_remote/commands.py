@@ -39,7 +39,12 @@ def plugrt_add_commands(cli: Any) -> None:
     metavar="TARGET",
     help="A custom call to allow; '*' for all.",
 )
-@click.option("--session-bytes", default=0, help="Limit of a session's bytes on devices.")
+@click.option(
+    "--session-bytes",
+    default=0,
+    help="Limit of a session's bytes on devices; 0: none.",
+    show_default=True,
+)
 @click.option("--callback-seconds", default=600.0, help="Limit of a client's function; 0: none.")
 @click.option("--status", is_flag=True, help="Print the sessions of a running server.")
 @click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")

@@ -293,7 +293,7 @@ class Session:
             results = [Failed(error)] * served.results
         for i, result in enumerate(results):
             arrays.add(first + i, result, 0 if type(result) is Failed else served.sizes[i])
-        if results and self._turns.are_shared and type(results[-1]) is not Failed:
+        if results and self._turns.is_noted(self._launches) and type(results[-1]) is not Failed:
             self._turns.note(results[-1][0].ready_event())
         if flags & wire.NOTICE and results:
             self._answers.notify(first, results[-1], first + len(results) - 1)

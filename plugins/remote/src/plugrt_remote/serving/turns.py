@@ -1,4 +1,4 @@
-"""`Turns`: limits a session's launches in flight while other sessions launch, too."""
+"""`Turns`: limits a session's launches in flight, and divides the device between sessions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ class Turns:
 
     A backend runs launches in order, so that one session's queue delays all others. While another
     session launches, too, each has as many launches in flight as last for the same time: 1 of the
-    session with the longest launches, up to 64 of the others.
+    session with the longest launches, up to 64 of the others. A session alone has up to 4,096, so
+    that a client that waits for nothing does not fill the server's memory; only each 64th of these
+    is noted.
     """
 
     def __init__(self, all: Collection[Turns], now: Callable[[], float] = time.monotonic) -> None:
@@ -35,13 +37,15 @@ class Turns:
         self._seconds = _SHORT
         """The average time of the session's recent launches on the device."""
         self._pending: deque[Event] = deque(maxlen=_MOST)
+        """The launches of a session alone count 64 each."""
 
     def is_full(self) -> bool:
         """Whether the session must `wait` before it launches."""
-        if len(self._all) == 1:
-            return False
         self._last = self._now()
-        return len(self._pending) >= self._limit()
+        pending, limit = self._pending, self._limit()
+        while len(pending) >= _MOST and pending[0].is_ready():
+            pending.popleft()
+        return len(pending) >= limit
 
     def wait(self) -> None:
         """Waits until the session may launch."""
@@ -49,7 +53,7 @@ class Turns:
             begin = self._now()
             with suppress(PlugrtError):  # reading the result raises it
                 self._pending.popleft().wait()
-            if (seconds := self._now() - begin) > _BLOCKED:
+            if (seconds := self._now() - begin) > _BLOCKED and len(self._all) > 1:
                 logger.warning(
                     "a session waited %.0f s for launches of several sessions: one of them blocks "
                     "the others until it ends (plugrt serve --status shows them)", seconds,
@@ -57,14 +61,23 @@ class Turns:
         self._last = self._now()
 
     def _limit(self) -> int:
+        if len(self._all) == 1:
+            return _MOST
         now = self._now()
         longest = [o._seconds for o in tuple(self._all) if now - o._last <= _RECENT]
         if len(longest) < 2:
-            return _MOST + 1
+            return _MOST
         return min(max(int(max(_SHORT, *longest) / self._seconds), 1), _MOST)
+
+    def is_noted(self, number: int) -> bool:
+        """Whether to `note` the launch of that number."""
+        return len(self._all) > 1 or number % _MOST == 0
 
     def note(self, event: Event) -> None:
         """Adds a launch, by the event of its end."""
+        self._pending.append(event)
+        if len(self._all) == 1:
+            return
         begin = self._last
 
         def end(_: PjrtError | None) -> None:
@@ -74,9 +87,3 @@ class Turns:
             self._seconds += (max(now - before, 1e-6) - self._seconds) / 8
 
         event.on_ready(end)
-        self._pending.append(event)
-
-    @property
-    def are_shared(self) -> bool:
-        """Whether there are other sessions."""
-        return len(self._all) > 1
