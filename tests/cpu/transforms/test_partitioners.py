@@ -91,6 +91,23 @@ def test_shard_map_with_gspmd(gspmd: None) -> None:
     np.testing.assert_array_equal(shifted, A * np.repeat(np.arange(4), 2)[:, None])
 
 
+def test_shard_map_of_loops_and_branches_with_gspmd(gspmd: None) -> None:
+    """Earlier, XLA ended the process: the loop's result had a sharding of its own."""
+    if not chooses():
+        pytest.skip("the library computes manual parts in Shardy's form alone")
+
+    def body(v: Any) -> Any:
+        v = lax.fori_loop(0, 3, lambda i, a: a * 2 + i, v)
+        v = lax.cond(lax.axis_index("x") > 1, lambda a: -a, lambda a: a + 1, v)
+        return lax.scan(lambda carry, row: (carry + row, carry), v[0], v)[1]
+
+    mesh = plugrt.make_mesh((4, 2), ("x", "y"))
+    mapped = plugrt.shard_map(body, mesh=mesh, in_specs=P("x", "y"), out_specs=P("x", "y"))
+    found = plugrt.jit(mapped)(A)
+    with plugrt.config.override(use_shardy_partitioner=True):
+        np.testing.assert_array_equal(found, plugrt.jit(mapped)(A))
+
+
 @behaviour(
     102,
     "`AUTO`: a compiler that can divides arguments and results as it likes; others refuse",

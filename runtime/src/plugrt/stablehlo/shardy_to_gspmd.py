@@ -35,11 +35,16 @@ def to_gspmd(module: ir.Module) -> None:
         if op.operation.name == "sdy.mesh"
     }
     with module.context, ir.Location.unknown():
-        # The names are read first: the rewrite of a manual computation erases its terminator.
-        for name, operation in [(op.name, op) for op in operations_within(module.operation)]:
+        # Names and places are read first: the rewrite of a manual computation erases its terminator
+        # and moves the other operations out.
+        found = [(op.name, _is_manual(op), op) for op in operations_within(module.operation)]
+        for name, manual, operation in found:
             match name:
                 case "func.func":
                     _write_entry(operation, meshes)
+                case "sdy.sharding_constraint" if manual:  # on a part, which no axis divides
+                    operation.results[0].replace_all_uses_with(operation.operands[0])
+                    operation.erase()
                 case "sdy.sharding_constraint":
                     _write_constraint(operation, meshes)
                 case "sdy.manual_computation":
@@ -50,6 +55,14 @@ def to_gspmd(module: ir.Module) -> None:
                     _refuse_others(operation)
         for mesh in meshes.values():
             mesh.erase()
+
+
+def _is_manual(operation: Any) -> bool:
+    """Whether an operation is within a manual computation."""
+    parent = operation.parent
+    while parent is not None and parent.name != "sdy.manual_computation":
+        parent = parent.parent
+    return parent is not None
 
 
 def gspmd_text(sharding: TensorSharding) -> str:
