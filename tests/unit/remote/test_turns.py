@@ -71,12 +71,22 @@ def test_a_session_alone_has_4096_launches_in_flight() -> None:
         if mine.is_full():
             waited.append(number)
             mine.wait()
-        if mine.is_noted(number):
+        if mine.is_noted():
             event: Any = Launch(ended, number, 0.01)
             mine.note(event)
     assert (waited[:2], ended[:2]) == ([4097, 4161], [64, 128])
     ended += range(129, 5953)
     assert not mine.is_full(), "but for the last they have ended"
+
+
+def test_a_launch_without_an_event_leaves_the_next_to_be_noted() -> None:
+    every: list[Turns] = []
+    mine = make_turns(every)
+    every.append(mine)
+    assert [mine.is_noted() for _ in range(66)] == [False] * 63 + [True] * 3
+    event: Any = Launch([], 66, 0.01)
+    mine.note(event)
+    assert not mine.is_noted()
 
 
 def test_each_session_has_launches_of_the_same_time_in_flight() -> None:

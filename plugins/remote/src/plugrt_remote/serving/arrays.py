@@ -32,7 +32,7 @@ class SessionArrays:
 
     def add(self, number: int, array: Any, size: int) -> None:
         """Adds an array, or a `Failed` with the size 0."""
-        if len(self.held) > MOST_ARRAYS:
+        if len(self.held) >= MOST_ARRAYS:
             raise ProtocolError(f"a client has {MOST_ARRAYS} arrays at most")
         self.held[number] = array
         if size:

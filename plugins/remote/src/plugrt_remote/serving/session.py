@@ -210,8 +210,10 @@ class Session:
 
     def _segment(self, body: bytes, _: Any) -> None:
         number, size = wire.SEGMENT.unpack(body)
-        if not self._reader.fds or len(self.segments) >= wire.MOST_SEGMENTS:
-            raise ProtocolError("no file descriptor came with a segment, or too many segments")
+        if not self._reader.fds:
+            raise ProtocolError("no file descriptor came with a segment")
+        if len(self.segments) >= wire.MOST_SEGMENTS:
+            raise ProtocolError(f"a client has {wire.MOST_SEGMENTS} segments at most")
         self.segments[number] = map_segment(self._reader.fds.popleft(), size)
 
     def _compile(self, body: bytes, code: Any) -> None:
@@ -293,7 +295,7 @@ class Session:
             results = [Failed(error)] * served.results
         for i, result in enumerate(results):
             arrays.add(first + i, result, 0 if type(result) is Failed else served.sizes[i])
-        if results and self._turns.is_noted(self._launches) and type(results[-1]) is not Failed:
+        if self._turns.is_noted() and results and type(results[-1]) is not Failed:
             self._turns.note(results[-1][0].ready_event())
         if flags & wire.NOTICE and results:
             self._answers.notify(first, results[-1], first + len(results) - 1)

@@ -37,7 +37,8 @@ class Turns:
         self._seconds = _SHORT
         """The average time of the session's recent launches on the device."""
         self._pending: deque[Event] = deque(maxlen=_MOST)
-        """The launches of a session alone count 64 each."""
+        """Those of a session alone stand for 64 launches each."""
+        self._unnoted = 0
 
     def is_full(self) -> bool:
         """Whether the session must `wait` before it launches."""
@@ -69,12 +70,14 @@ class Turns:
             return _MOST
         return min(max(int(max(_SHORT, *longest) / self._seconds), 1), _MOST)
 
-    def is_noted(self, number: int) -> bool:
-        """Whether to `note` the launch of that number."""
-        return len(self._all) > 1 or number % _MOST == 0
+    def is_noted(self) -> bool:
+        """Counts a launch, and returns whether to `note` it, or the next that has an event."""
+        self._unnoted += 1
+        return len(self._all) > 1 or self._unnoted >= _MOST
 
     def note(self, event: Event) -> None:
         """Adds a launch, by the event of its end."""
+        self._unnoted = 0
         self._pending.append(event)
         if len(self._all) == 1:
             return
