@@ -38,6 +38,10 @@ _OF_NO_TYPE = ffi.new(
 )
 
 
+def _leave_out_the_last(args: Any) -> None:
+    args.num_addressable_memories -= 1
+
+
 def _say_of_no_type(args: Any) -> None:
     args.attributes, args.num_attributes = _OF_NO_TYPE, 1
 
@@ -76,6 +80,9 @@ MUTANTS: Mapping[str, TableFaults] = {
         "DeviceDescription_DebugString", "debug_string", "debug_string_size"
     ),
     "handles.memories.strings": moves("Memory_Kind", "kind", "kind_size"),
+    "handles.client.memories": replace_function(
+        "Client_AddressableMemories", then(_leave_out_the_last), 2
+    ),
     "handles.descriptions": replace_function("Memory_ToString", _describe_the_first, 2),
     "handles.assignment.room": replace_function(
         "Client_DefaultDeviceAssignment", _fill_without_room

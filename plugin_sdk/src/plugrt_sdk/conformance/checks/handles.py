@@ -95,6 +95,23 @@ def client_lists(subject: PluginSubject) -> None:
         expect_stable(client, name, field, f"num_{field}", client=client.handle)
 
 
+@CHAPTER.check(
+    "client.memories", refusable=True, demand=Demand.REFERENCE,
+    rests_on="pjrt_c_api.h: PJRT_Client_AddressableMemories, PJRT_Device_AddressableMemories",
+    why="a host refuses an array in a memory that it does not know",
+)  # fmt: skip
+def client_memories(subject: PluginSubject) -> None:
+    """The client's memories are those of its devices."""
+    client = TableClient.of(subject)
+    of_devices = set()
+    for device in client.devices():
+        found = client.call("Device_AddressableMemories", device=device)
+        of_devices.update(found.memories[i] for i in range(found.num_memories))
+    expect_equal(
+        len({*client.memories()} ^ of_devices), 0, "memories of the client or a device alone"
+    )
+
+
 @CHAPTER.check("devices.strings", why=WHY_STABLE)
 def device_strings(subject: PluginSubject) -> None:
     """A device's kind and descriptions keep their addresses, and have the stated sizes."""
