@@ -101,7 +101,7 @@ def client_lists(subject: PluginSubject) -> None:
     why="a host refuses an array in a memory that it does not know",
 )  # fmt: skip
 def client_memories(subject: PluginSubject) -> None:
-    """The client's memories are those of its devices."""
+    """The client lists the memories of its devices, and no others."""
     client = TableClient.of(subject)
     of_devices = set()
     for device in client.devices():
