@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from operator import le
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ import numpy as np
 
 from plugrt.errors import Unavailable
 from plugrt.interface import CompileOptions, Program
+from plugrt_remote.addresses import connect
 from plugrt_remote.client import RemoteClient
 from support.device_server import becomes_true
 
@@ -132,12 +134,28 @@ def forking() -> Iterator[tuple[Forks, str]]:
 
 
 def connect_to_new(address: str) -> RemoteClient:
-    """Returns a client of a server that is still starting."""
+    """Returns a client of a server that is still starting; raises `Unavailable` after a minute."""
+    deadline = time.monotonic() + 60
     while True:
         try:
             return RemoteClient(address)
         except Unavailable:
+            if time.monotonic() > deadline:
+                raise
             time.sleep(0.002)
+
+
+def is_unserved(address: str) -> bool:
+    """Whether no server listens at an address.
+
+    A killed server's connections may end before its listening socket, and while that accepts
+    connections another server is refused.
+    """
+    try:
+        connect(address).sock.close()
+    except Unavailable:
+        return True
+    return False
 
 
 Held = tuple[int, int]
@@ -179,6 +197,7 @@ def kill_servers(count: int, seed: int) -> tuple[Held, Held]:
             with suppress(Unavailable):  # the expected end; other errors propagate
                 use_at_random(address, rng.randrange(1 << 30))
             timer.join()
+            assert becomes_true(partial(is_unserved, address))
             if number in (0, count - 1):
                 assert becomes_true(lambda: len(os.listdir("/proc/self/task")) <= threads)
                 note_held(held, "self")
