@@ -181,7 +181,7 @@ _NO_SHARDINGS = keep(ffi.new("char*[1]"))
 
 
 def _state_no_sharding(args: Any) -> None:
-    """States an empty list, instead of NULL, if there is no result."""
+    """States an empty list, instead of NULL, and no results."""
     args.shardings, args.num_outputs = _NO_SHARDINGS, 0
 
 

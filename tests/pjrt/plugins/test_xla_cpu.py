@@ -23,7 +23,7 @@ def test_by_path() -> None:
 
 
 def test_by_a_capsule_of_either_maker() -> None:
-    """A capsule with the same table by jaxlib, and one by plugrt."""
+    """Capsules of one library's table, made by jaxlib and by plugrt, both work."""
     done = run_warm(
         f"""
         import plugrt

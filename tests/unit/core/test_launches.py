@@ -449,7 +449,7 @@ def test_a_put_that_fails_leaves_nothing_behind() -> None:
     assert any(found is made for found in gc.get_referents(number))
     for kept, left in ((math.inf, 1e39), (-3e38, -1e39)):
         assert number(kept) is not None
-        assert number(left) is None  # NumPy warns of it
+        assert number(left) is None  # left to Python: NumPy warns of the overflow
     args_of_one.type = 4  # S32
     whole = core.Put(library.core, library.spec, owner, one, (args_of_one, none), dtype, True)
     for inside, outside in ((2**31 - 1, 2**31), (-(2**31), -(2**31) - 1), (0, 2**70)):

@@ -90,7 +90,7 @@ class CpuExecutable(Executable):
 
     def output_shardings(self) -> Sequence[bytes]:
         found = self._shardings("output_shardings", self.raw.get_output_shardings)
-        return found if self.output_types else ()  # XLA reports the layout of the empty tuple
+        return found if self.output_types else ()  # XLA reports one for the empty tuple
 
     def parameter_shardings(self) -> Sequence[bytes]:
         return self._shardings("parameter_shardings", self.raw.get_parameter_shardings)

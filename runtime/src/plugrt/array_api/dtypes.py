@@ -56,7 +56,7 @@ _PYTHON: dict[object, Callable[[], np.dtype[Any]]] = {
 
 
 def as_dtype(dtype: Any) -> np.dtype[Any]:
-    """Returns the dtype that a ``dtype`` argument means; devices have it.
+    """Returns the dtype that a ``dtype`` argument means, as devices store it.
 
     Python's ``int``, ``float`` and ``complex`` mean the default dtype of their kind. 64 bits become
     32 if ``config.enable_x64`` is False. Raises `UnsupportedDtype`.

@@ -125,7 +125,7 @@ def read_torch(
     that do not fit.
     """
     require_bindings()
-    functional = exported.run_decompositions({})  # before, the graph writes to buffers in place
+    functional = exported.run_decompositions({})  # else it writes to buffers in place
     if changed := dict(functional.graph_signature.buffers_to_mutate):
         raise ProgramError(
             f"a call of the program of PyTorch changes its buffers {[*changed.values()]}; a model "

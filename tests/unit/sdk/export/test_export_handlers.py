@@ -263,7 +263,7 @@ def test_programs_call_python_by_number(client: Any) -> None:
     ids=["as specified", "by JAX"],
 )
 def test_tokens_order_calls_and_are_not_handed_over(client: Any, written: str) -> None:
-    """Also the first token of a chain, which is an empty array; and calls in JAX's form."""
+    """Handlers get no tokens, also in JAX's form of calls; a first token is an empty array."""
     seen: list[float] = []
 
     def multiply(arguments: Any, results: Any, attributes: Any) -> None:

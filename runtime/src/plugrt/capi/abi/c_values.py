@@ -85,7 +85,7 @@ def _integer(name: str, value: Any) -> int:
 
 
 def _fill(item: Any, name: str, value: object) -> object:
-    """Writes one value; returns the object that must stay alive."""
+    """Fills a `PJRT_NamedValue`, whose ``name`` errors state; returns the object to keep alive."""
     if isinstance(value, bool | np.bool_):
         item.type, item.bool_value, item.value_size = _BOOL, bool(value), 1
         return None

@@ -11,7 +11,7 @@ from plugrt.interface import Client
 from plugrt.lifetime.forks import call_in_child
 from plugrt.plugins.selection import backends
 
-# Process-wide: clients of any plugin have a bound, but no state of the execution layer.
+# Process-wide: a `Client` has no field for the state of the execution layer.
 _of_clients: weakref.WeakKeyDictionary[Client, BlockingLaunches] = weakref.WeakKeyDictionary()
 # Process-wide: it guards the table above.
 _lock = threading.Lock()

@@ -190,7 +190,7 @@ class WatchedLaunches:
         self._processes = processes
 
     def launch(self, arguments: Sequence[Shards], options: ExecuteOptions | None) -> Launched:
-        """Launches and waits; raises the failure of a function, and then drops the results.
+        """Launches and waits; if a Python function failed, drops the results and raises its error.
 
         Launches of programs that call the same function run one after the other. If the parts do
         not end after a failure, the failure is raised without waiting any longer. If an interrupt

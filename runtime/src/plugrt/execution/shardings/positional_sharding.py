@@ -74,7 +74,7 @@ class PositionalSharding(TiledSharding):
     def from_tiling(
         cls, devices: tuple[Device, ...], tiling: Tiling, memory_kind: str | None = None
     ) -> PositionalSharding:
-        """Returns the sharding with a tiling."""
+        """Returns the sharding that places the tiles of a tiling on ``devices``, in order."""
         by_tile = np.argsort(tiling.tiles, kind="stable").reshape(*tiling.parts, -1)
         return cls.from_positions(devices, by_tile, memory_kind)
 

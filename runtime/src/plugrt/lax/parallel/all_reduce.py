@@ -51,7 +51,8 @@ def psum(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     ``psum(x, ("i", 0))``. Over no axes at all, ``()``, it is ``x``. Python scalars, the same on
     each device, are multiplied with the size of the axis, without communication: ``psum(1, 'i')``
     is a Python integer. ``axis_index_groups`` may differ in length: then scalars are summed, too.
-    Keeps shapes and numeric dtypes; bool becomes int32. Raises `UnboundAxis`. As ``jax.lax.psum``.
+    Keeps shapes but for summed dimensions, and numeric dtypes; bool becomes int32. Raises
+    `UnboundAxis`. As ``jax.lax.psum``.
 
     >>> plugrt.pmap(lambda x: lax.psum(x, "i"), "i", devices=plugrt.devices()[:1])(xp.ones((1, 2)))
     Array([[1., 1.]], dtype=float32)
