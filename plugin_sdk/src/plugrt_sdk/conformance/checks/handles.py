@@ -103,7 +103,7 @@ def client_lists(subject: PluginSubject) -> None:
 def client_memories(subject: PluginSubject) -> None:
     """The client lists the memories of its devices, and no others."""
     client = TableClient.of(subject)
-    of_devices = set()
+    of_devices: set[Any] = set()
     for device in client.devices():
         found = client.call("Device_AddressableMemories", device=device)
         of_devices.update(found.memories[i] for i in range(found.num_memories))
